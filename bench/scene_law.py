@@ -2,7 +2,7 @@
 
 Each content word of a caption stands in a fact that scores count, or is kept apart for a reason; a caption with a noun
 that it does not deny has an object; and a caption with one content word changed never has SPICE 1.0 against itself,
-synonyms and words that stand in it elsewhere aside (facts are sets).
+synonyms aside, and words that stand in it elsewhere, themselves or as a synonym (facts are sets).
 """
 
 import argparse
@@ -86,6 +86,12 @@ def are_synonyms(one: str, other: str) -> bool:
     return score_tuples([(one,)], [[(other,)]]).scores["All"]["f"] == 1.0
 
 
+def is_elsewhere(caption: ParsedCaption, word: str) -> bool:
+    """Say whether a caption has another word that SPICE takes for a given one, which therefore adds nothing."""
+    others = {form.lower() for _, form, _, _ in content(caption)} - {word}
+    return any(are_synonyms(word, other) for other in others if other.isalpha())
+
+
 def spice(one: ParsedCaption, other: ParsedCaption) -> float:
     """Return SPICE of one caption against another."""
     ours, theirs = (sorted({fact.words for fact in caption.said}) for caption in (one, other))
@@ -115,7 +121,7 @@ def main() -> None:
     same = (
         f"{caption.text[:80]!r}: {form} -> {by}"
         for (caption, _, form, by), other in zip(pairs, others, strict=True)
-        if spice(caption, other) == 1.0 or spice(other, caption) == 1.0
+        if (spice(caption, other) == 1.0 or spice(other, caption) == 1.0) and not is_elsewhere(other, by)
     )
     shown("changes of one word with SPICE 1.0", same, len(pairs))
 
