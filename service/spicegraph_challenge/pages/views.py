@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.settings import (
+    ALL_DIGITS,
     SETTINGS,
     SPLIT_SETTINGS,
     Setting,
@@ -298,6 +299,7 @@ def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: st
         "scores": [(column["name"], column["name"]) for column in view["columns"]] or [(board.score, board.score)],
         "asked": f"of={chosen}&score={board.score}",
         "charts": _board_charts(board),
+        "noise": challenge.settings.noise and challenge.settings.digits != ALL_DIGITS,
         "signatures": shown.signature_lines([row.origin for row in board.rows]),
     }
 
@@ -324,7 +326,7 @@ def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         )
         for row, score in ranked
     ]
-    charts = {"standing": interval_chart(board.score, rows, axis=board.score, form=".4g")}
+    charts = {"standing": interval_chart(board.score, rows, axis=board.score, form=f".{ranked[0][1].digits or 4}f")}
     points = [(point.create_time.ToDatetime(UTC), point.user, point.value) for point in board.history]
     moments = sorted({moment for moment, *_ in points})
     moments = (
