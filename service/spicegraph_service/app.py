@@ -84,7 +84,7 @@ def _certificates(config: ServerConfig) -> Certificates | None:
 
 
 @dataclass(slots=True)
-class _Lane:
+class _WayToWorkers:
     """A way to the workers: a queue with a bound, and parses under a signature. Open when the workers are ready."""
 
     scheduler: Scheduler
@@ -148,7 +148,7 @@ class Server:
         self.reserve = start_pool(1, name="reserve")
         self._deaths = 0
         self.telemetry.registry.register(ProcessCollector(self._processes))
-        self._lanes: list[_Lane] = []
+        self._ways: list[_WayToWorkers] = []
         self.services = tuple(self._build_services(data, workers=count))
         self._health = HealthMonitor(self.services, observe=self.telemetry.service)
         self._tracing: Tracing | None = None
@@ -177,8 +177,8 @@ class Server:
             pipeline=config.pipeline,
             data=data,
             workers=workers,
-            scheduler=self._open_lane(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve),
-            open_scheduler=self._open_second_lane,
+            scheduler=self._open_way(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve),
+            open_scheduler=self._open_second_way,
             authenticator=Authenticator(
                 self._tokens,
                 self._writes,
@@ -197,8 +197,8 @@ class Server:
                 yield service
         self._pages = host.pages
 
-    def _open_second_lane(self) -> Scheduler:
-        return self._open_lane(Scheduler(Budget(self.config.queue), chunks_at_once=1), suffix=_PRIVATE)
+    def _open_second_way(self) -> Scheduler:
+        return self._open_way(Scheduler(Budget(self.config.queue), chunks_at_once=1), suffix=_PRIVATE)
 
     def _build_web(self, address: str) -> WebServer:
         # What it is made of takes a tenth of a second to import.
@@ -218,8 +218,8 @@ class Server:
             origins=self.config.origins,
         )
 
-    def _open_lane(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
-        self._lanes.append(_Lane(scheduler, suffix, reserve))
+    def _open_way(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
+        self._ways.append(_WayToWorkers(scheduler, suffix, reserve))
         return scheduler
 
     async def start(self) -> None:
@@ -253,8 +253,8 @@ class Server:
         info = await self.pool.start()
         for name, reason in info.missing.items():
             _log.warning("the metric %s is not served: %s", name, reason)
-        for lane in self._lanes:
-            self._connect(lane, info)
+        for way in self._ways:
+            self._connect(way, info)
         for service in self.services:
             service.start(info)
         self._serving = True
@@ -278,27 +278,27 @@ class Server:
         except DataError as error:
             _log.error("there is no worker in reserve: %s", error)
 
-    def _connect(self, lane: _Lane, info: WorkerInfo) -> None:
+    def _connect(self, way: _WayToWorkers, info: WorkerInfo) -> None:
         """Open the way to the workers."""
         lasting = self._place != MEMORY  # what is in memory alone is bounded by --memory alone
-        lane.parses = ParseCache(
+        way.parses = ParseCache(
             self._store if lasting else None,
             self._writes if lasting else None,
-            parse_signature(info.pipeline) + lane.suffix,
-            scenes=parse_signature(info.scene_pipeline) + lane.suffix,
+            parse_signature(info.pipeline) + way.suffix,
+            scenes=parse_signature(info.scene_pipeline) + way.suffix,
             max_bytes=self.config.memory << 20,
             observe=self.telemetry.lookup,
         )
-        lane.dispatcher = Dispatcher(
+        way.dispatcher = Dispatcher(
             self.pool,
-            lane.parses,
+            way.parses,
             parsing=info.parsing,
             batch_captions=_BATCH_CAPTIONS,
             window_s=self.config.window_ms / 1000,
-            reserve=lane.reserve,
+            reserve=way.reserve,
             observe=self.telemetry.batch,
         )
-        lane.scheduler.loaded(info, lane.dispatcher)
+        way.scheduler.loaded(info, way.dispatcher)
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Refuse new calls, let those under way finish, and release everything."""
@@ -316,8 +316,8 @@ class Server:
             await service.stop()
         for task in self._background:
             task.cancel()
-        for lane in self._lanes:
-            await lane.close()
+        for way in self._ways:
+            await way.close()
         await asyncio.gather(self.pool.close(), self.reserve.close())
         if self._metrics_server is not None:
             await asyncio.to_thread(self._metrics_server.shutdown)

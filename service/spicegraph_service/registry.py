@@ -104,7 +104,7 @@ def commands() -> Mapping[str, Command]:
             if command.name in registered:
                 raise DataError(f"the command {command.name!a} is registered twice, the second time by {point}")
             registered[command.name] = command
-    known = {group: place for place, group in enumerate(HELP_GROUPS)}
+    known = {group: rank for rank, group in enumerate(HELP_GROUPS)}
     ordered = sorted(registered.values(), key=lambda command: known.get(command.group, len(known)))
     return {command.name: command for command in ordered}
 

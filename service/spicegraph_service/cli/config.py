@@ -30,18 +30,18 @@ def config(
     if command:
         root = command_line(command[0])
         values: Any = {} if settings is None else defaults_of(settings, command_line, commands(), command[:1])
-        found: object = root
+        node: object = root
         for name in command:
-            if not isinstance(found, TyperGroup) or name not in found.commands:
+            if not isinstance(node, TyperGroup) or name not in node.commands:
                 raise InputError(f"there is no command {' '.join(command)!a:.60}")
-            found, values = found.commands[name], values.get(name, {})
-        if isinstance(found, TyperGroup):
-            raise InputError(f"{' '.join(command)} is a group; name one of its commands: {', '.join(found.commands)}")
-        if not isinstance(found, TyperCommand):
+            node, values = node.commands[name], values.get(name, {})
+        if isinstance(node, TyperGroup):
+            raise InputError(f"{' '.join(command)} is a group; name one of its commands: {', '.join(node.commands)}")
+        if not isinstance(node, TyperCommand):
             raise TypeError("a command line has groups and commands")
-        context = found.make_context(command[-1], [], resilient_parsing=True, default_map=values)
+        context = node.make_context(command[-1], [], resilient_parsing=True, default_map=values)
         rows = []
-        for key, option in options_of(found).items():
+        for key, option in options_of(node).items():
             source = context.get_parameter_source(str(option.name))
             value = context.params.get(str(option.name))
             whence = _SOURCES[source.name] if source is not None else ""

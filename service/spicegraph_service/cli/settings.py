@@ -39,9 +39,9 @@ def own_words(message: str) -> str:
         >>> own_words("Input should be greater than or equal to 1")
         'must be at least 1'
     """
-    for theirs, ours in _WORDS.items():
-        if message.startswith(theirs):
-            return ours + message.removeprefix(theirs)
+    for beginning, ours in _WORDS.items():
+        if message.startswith(beginning):
+            return ours + message.removeprefix(beginning)
     return message
 
 
@@ -64,13 +64,13 @@ def find_settings(folder: Path) -> Settings | None:
         return None
     if named:
         return Settings(named, _read(Path(named)))
-    for place in (folder, *folder.parents):
-        if (place / _OWN).is_file():
-            return Settings(str(place / _OWN), _read(place / _OWN))
-        if (place / _SHARED).is_file():
-            own = _read(place / _SHARED).get("tool", {}).get("spicegraph")
-            if own is not None:
-                return Settings(f"{place / _SHARED} [tool.spicegraph]", own)
+    for parent in (folder, *folder.parents):
+        if (parent / _OWN).is_file():
+            return Settings(str(parent / _OWN), _read(parent / _OWN))
+        if (parent / _SHARED).is_file():
+            table = _read(parent / _SHARED).get("tool", {}).get("spicegraph")
+            if table is not None:
+                return Settings(f"{parent / _SHARED} [tool.spicegraph]", table)
     return None
 
 
@@ -119,27 +119,27 @@ def defaults_of(
     return values
 
 
-def _check_names(where: str, own: Mapping[str, Any], names: Collection[str]) -> None:
-    wrong = [key for key, value in own.items() if key not in names or not isinstance(value, dict)]
+def _check_names(where: str, tables: Mapping[str, Any], names: Collection[str]) -> None:
+    wrong = [key for key, value in tables.items() if key not in names or not isinstance(value, dict)]
     if wrong:
         raise InputError(f"{where}: {wrong[0]!a:.60}: there is no such command; there are {', '.join(names)}")
 
 
-def _values(where: str, command: object, common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def _values(where: str, command: object, common: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(command, TyperGroup):
-        _check_names(where, own, command.commands)
+        _check_names(where, table, command.commands)
         return {
-            name: _values(f"{where}, {name}", each, common, own.get(name, {}))
+            name: _values(f"{where}, {name}", each, common, table.get(name, {}))
             for name, each in command.commands.items()
         }
     if not isinstance(command, TyperCommand):
         raise TypeError("a command line has groups and commands")
     options = options_of(command)
-    unknown = [key for key in own if key not in options]
+    unknown = [key for key in table if key not in options]
     if unknown:
         raise InputError(f"{where}: {unknown[0]!a:.60}: the command has no such option; it has {', '.join(options)}")
     values: dict[str, Any] = {}
-    for key, value in {**common, **own}.items():
+    for key, value in {**common, **table}.items():
         if key in options:
             try:
                 options[key].process_value(typer.Context(command), value)

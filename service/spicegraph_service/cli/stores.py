@@ -53,7 +53,7 @@ def server_extra(name: str = "server") -> Iterator[None]:
 
 cache = typer.Typer(help="Show, trim or clear the parses that --cache keeps.", no_args_is_help=True)
 
-_Place = Annotated[
+_CacheArgument = Annotated[
     str,
     typer.Argument(
         metavar="PATH|URL",
@@ -66,14 +66,14 @@ _REMOTE = ("redis://", "rediss://", "unix://")
 
 @cache.command()
 def show(
-    place: _Place,
+    location: _CacheArgument,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
     """Show how many parses a cache contains, of all pipelines and versions, and the size of its file."""
-    with closing(_existing(place)) as store:
+    with closing(_existing(location)) as store:
         count = store.count_parses()
-    size = _bytes(place)
+    size = _bytes(location)
     if as_json:
         write_stdout(msgspec.json.encode({"parses": count, "bytes": size}).decode() + "\n")
     else:
@@ -82,38 +82,38 @@ def show(
 
 @cache.command()
 def trim(
-    place: _Place,
+    location: _CacheArgument,
     *,
     keep: Annotated[int, typer.Option(min=0, metavar="N", help="How many parses to keep: the newest ones.")],
 ) -> None:
     """Delete all but the newest parses and give their room back; caches are also bounded as they grow."""
-    _trim(place, keep)
+    _trim(location, keep)
 
 
 @cache.command()
-def clear(place: _Place) -> None:
+def clear(location: _CacheArgument) -> None:
     """Delete every parse; a server's reference sets and tokens stay."""
-    _trim(place, 0)
+    _trim(location, 0)
 
 
-def _trim(place: str, keep: int) -> None:
-    with closing(_existing(place)) as store:
+def _trim(location: str, keep: int) -> None:
+    with closing(_existing(location)) as store:
         gone = store.trim_parses(keep)
     write_stdout(f"deleted {counted(gone, 'parse')}\n")
 
 
-def _existing(place: str) -> Store:
+def _existing(location: str) -> Store:
     """Open a cache that is there already: a mistyped path must not make a new one."""
-    if not place.startswith(_REMOTE) and not Path(place).is_file():
-        raise InputError(f"{place}: there is no such cache")
-    return open_store(place)
+    if not location.startswith(_REMOTE) and not Path(location).is_file():
+        raise InputError(f"{location}: there is no such cache")
+    return open_store(location)
 
 
-def _bytes(place: str) -> int | None:
+def _bytes(location: str) -> int | None:
     """Return the size of a cache's file with its log, or ``None`` where it is not in a file of ours."""
-    if place.startswith(_REMOTE):
+    if location.startswith(_REMOTE):
         return None
-    parts = (Path(place), Path(f"{place}-wal"))
+    parts = (Path(location), Path(f"{location}-wal"))
     return sum(part.stat().st_size for part in parts if part.exists())
 
 
@@ -230,10 +230,10 @@ def token_end(text: str | None) -> datetime | None:
     return moment
 
 
-def _token_store(place: str | None) -> Store:
+def _token_store(location: str | None) -> Store:
     from spicegraph_service.store import open_store  # noqa: PLC0415
 
-    chosen = place or default_store()
+    chosen = location or default_store()
     if chosen == "memory":
         raise DataError("tokens need a persistent store: a file or a redis:// URL")
     return open_store(chosen, private=True)

@@ -410,8 +410,8 @@ class AsyncClient:
         async def requests() -> AsyncIterator[evaluation.ScoreStreamRequest]:
             yield settings_message(options)
             if isinstance(items, AsyncIterable):
-                async for one in items:
-                    yield item_batch([one])
+                async for item in items:
+                    yield item_batch([item])
             else:
                 for batch in batches(items, STREAM_BATCH):
                     yield item_batch(batch)

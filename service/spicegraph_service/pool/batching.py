@@ -381,10 +381,10 @@ class Dispatcher:
         queue.forget()
         while queue:
             entry = queue.first
-            own = entry.caller in callers
-            alike = entry.size <= _SMALL or own
+            passing = entry.caller in callers
+            alike = entry.size <= _SMALL or passing
             fits = size + entry.size <= most and entry.tenant == batch[0].tenant if batch else True
-            ahead = queue.behind(entry) if own else batch and entry.is_heavy and entry.start >= batch[0].end
+            ahead = queue.behind(entry) if passing else batch and entry.is_heavy and entry.start >= batch[0].end
             if batch and not (alike and fits and not ahead):
                 break
             queue.pop()
@@ -509,7 +509,7 @@ def _lasting(batch: Sequence[_Entry]) -> Collection[StyledText] | None:
     passing = [entry.group.passing if isinstance(entry.group, ItemsWork) else frozenset() for entry in batch]
     if not any(passing):
         return None
-    return {text for entry, own in zip(batch, passing, strict=True) for text in entry.texts if text not in own}
+    return {text for entry, passes in zip(batch, passing, strict=True) for text in entry.texts if text not in passes}
 
 
 def _fail(batch: Sequence[_Entry], reason: str) -> None:

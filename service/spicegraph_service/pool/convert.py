@@ -71,12 +71,12 @@ def _chair_match(metric: str, explanation: ChairExplanation) -> scores_pb2.Chair
         metric=metric,
         mentions=[
             scores_pb2.ChairMention(
-                object=found.object,
-                words=found.words,
-                span=scene_graph_pb2.TextSpan(start=found.span[0], end=found.span[1]),
-                hallucinated=found.hallucinated,
+                object=mention.object,
+                words=mention.words,
+                span=scene_graph_pb2.TextSpan(start=mention.span[0], end=mention.span[1]),
+                hallucinated=mention.hallucinated,
             )
-            for found in explanation.mentions
+            for mention in explanation.mentions
         ],
         missing=explanation.missing,
     )
@@ -111,14 +111,14 @@ def _graded_match(metric: str, explanation: GradedExplanation) -> scores_pb2.Gra
     )
 
 
-def _graded_tuple(found: GradedTuple) -> scores_pb2.GradedTuple:
+def _graded_tuple(graded: GradedTuple) -> scores_pb2.GradedTuple:
     return scores_pb2.GradedTuple(
-        tuple=scene_graph_pb2.SceneTuple(words=found.words),
-        share=found.share,
-        support=found.support,
-        partner=found.partner,
-        slots=[scores_pb2.SlotSimilarity(value=value) for value in found.slots],
-        denied_by=found.denied_by,
+        tuple=scene_graph_pb2.SceneTuple(words=graded.words),
+        share=graded.share,
+        support=graded.support,
+        partner=graded.partner,
+        slots=[scores_pb2.SlotSimilarity(value=value) for value in graded.slots],
+        denied_by=graded.denied_by,
     )
 
 
@@ -129,7 +129,7 @@ _VERDICTS: Final[Mapping[str, scores_pb2.Verdict.ValueType]] = {
 }
 
 
-def _verdicts(found: Verdicts) -> scores_pb2.Verdicts:
+def _verdicts(verdicts: Verdicts) -> scores_pb2.Verdicts:
     return scores_pb2.Verdicts(
         words=[
             scores_pb2.WordVerdict(
@@ -141,17 +141,17 @@ def _verdicts(found: Verdicts) -> scores_pb2.Verdicts:
                 partner=word.partner,
                 instead=word.instead,
             )
-            for word in found.words
+            for word in verdicts.words
         ],
         tuples=[
             scores_pb2.TupleVerdict(
-                tuple=scene_graph_pb2.SceneTuple(words=one.words),
-                verdict=_VERDICTS[one.verdict],
-                probability=one.probability,
+                tuple=scene_graph_pb2.SceneTuple(words=verdict.words),
+                verdict=_VERDICTS[verdict.verdict],
+                probability=verdict.probability,
             )
-            for one in found.tuples
+            for verdict in verdicts.tuples
         ],
-        threshold=found.threshold,
+        threshold=verdicts.threshold,
     )
 
 

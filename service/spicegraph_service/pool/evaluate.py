@@ -233,10 +233,10 @@ class Evaluator:
         data = replace(self._data, spice_text=given.spice_text)
         if given.categories:
             data = replace(data, categories=make_categories(given.categories))
-        own = self._resources(data, given.graph_style, evidence=evidence)
+        resources = self._resources(data, given.graph_style, evidence=evidence)
         using = [name for name, metric in self._metrics.items() if metric.needs.facts or metric.needs.data & _REQUESTED]
-        mixture = {REWARD: make_reward(given.reward, own)} if given.reward else {}
-        return {**self._metrics, **{name: METRICS[name].make(own) for name in using}, **mixture}
+        mixture = {REWARD: make_reward(given.reward, resources)} if given.reward else {}
+        return {**self._metrics, **{name: METRICS[name].make(resources) for name in using}, **mixture}
 
     def _totals(self, work: Totals) -> TotalsReply:
         try:
@@ -307,7 +307,7 @@ def _errors(
 ) -> list[frozenset[tuple[str, tuple[str, ...]]]]:
     """Return the errors of each item, from the first metric that matches tuples; nothing where none does."""
     name = next((name for name in statistics if metrics[name].matches), None)
-    return [] if name is None else [error_words(metrics[name].explain(found)) for found in statistics[name]]
+    return [] if name is None else [error_words(metrics[name].explain(statistic)) for statistic in statistics[name]]
 
 
 def _deferred(metric: Metric[Any], corpus: Corpus, detail: int) -> Sequence[Any]:

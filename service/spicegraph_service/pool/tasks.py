@@ -233,7 +233,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, tag="info"):
     @property
     def vectors(self) -> str:
         """The signature of SPICE-G's vectors; empty where SPICE-G is not available."""
-        return next((found for metric in self.metrics if (found := metric.signature.get("vectors"))), "")
+        return next((vectors for metric in self.metrics if (vectors := metric.signature.get("vectors"))), "")
 
 
 Task: TypeAlias = Work | Totals

@@ -240,10 +240,10 @@ class Authenticator:
 
     def _bucket(self, record: TokenRecord) -> SharedBucket | None:
         """Return a token's rate, which all servers of a store that can share it grant together."""
-        own = self._own_bucket(record.rate)
-        if own is None:
+        bucket = self._own_bucket(record.rate)
+        if bucket is None:
             return None
-        store, rate, burst = self._thread.store, own.rate, own.burst
+        store, rate, burst = self._thread.store, bucket.rate, bucket.burst
 
         async def spend(captions: int) -> float | None:
             try:
@@ -252,7 +252,7 @@ class Authenticator:
                 _log.warning("the rate of the token %s is not shared: %s", record.id, error)
                 return None
 
-        return SharedBucket(own, spend)
+        return SharedBucket(bucket, spend)
 
 
 def _hash(token: str) -> str:

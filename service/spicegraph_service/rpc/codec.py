@@ -83,13 +83,13 @@ def _located(plain: dict[str, Any], kind: Any, path: str) -> JsonError | None:
         if field is None:
             return JsonError("there is no such field", path + key)
         listed = field.is_repeated and isinstance(value, list)
-        for number, one in enumerate(value if listed else [value]):
+        for number, element in enumerate(value if listed else [value]):
             where = f"{path}{key}[{number}]" if listed else path + key
             inner = field.message_type
-            if inner is not None and isinstance(one, dict) and not _special(inner):
-                fault = _located(one, inner, where + ".")
+            if inner is not None and isinstance(element, dict) and not _special(inner):
+                fault = _located(element, inner, where + ".")
             else:
-                fault = _fault({key: [one] if listed else one}, kind, where)
+                fault = _fault({key: [element] if listed else element}, kind, where)
             if fault is not None:
                 return fault
     return None
@@ -128,11 +128,11 @@ def _value_writer(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     kind = field.message_type
     if kind is not None and kind.GetOptions().map_entry:
         inner = _value_writer(kind.fields_by_name["value"])
-        return dict if inner is None else lambda value: {str(key): inner(one) for key, one in value.items()}
-    one = _writer(kind) if kind is not None else _scalar_writer(field)
+        return dict if inner is None else lambda value: {str(key): inner(write) for key, write in value.items()}
+    write = _writer(kind) if kind is not None else _scalar_writer(field)
     if not field.is_repeated:
-        return one
-    return list if one is None else lambda value: [one(each) for each in value]
+        return write
+    return list if write is None else lambda value: [write(each) for each in value]
 
 
 def _scalar_writer(field: FieldDescriptor) -> Callable[[Any], Any] | None:
@@ -177,10 +177,10 @@ def _value_reader(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     kind = field.message_type
     if kind is not None and _special(kind):
         return _refuse
-    one = _reader(kind) if kind is not None else _scalar_reader(field)
-    if one is None or not field.is_repeated:
-        return one
-    return lambda value: [one(each) for each in value]
+    read = _reader(kind) if kind is not None else _scalar_reader(field)
+    if read is None or not field.is_repeated:
+        return read
+    return lambda value: [read(each) for each in value]
 
 
 def _special(kind: Descriptor) -> bool:

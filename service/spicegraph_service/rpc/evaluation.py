@@ -132,11 +132,11 @@ def _rewards(request: pb.RewardRequest, results: Iterable[bytes], corpus: bytes)
     if request.advantage:
         baseline, scaled = _BASELINES[request.advantage]
         groups = request.groups or [item.reference_id or item.id for item in request.items]
-        undefined = {group for group, one in zip(groups, rewards, strict=True) if not one.HasField("reward")}
-        values = advantages_of([one.reward for one in rewards], groups, baseline=baseline, scaled=scaled)
-        for one, group, value in zip(rewards, groups, values, strict=True):
+        undefined = {group for group, reward in zip(groups, rewards, strict=True) if not reward.HasField("reward")}
+        values = advantages_of([reward.reward for reward in rewards], groups, baseline=baseline, scaled=scaled)
+        for reward, group, value in zip(rewards, groups, values, strict=True):
             if group not in undefined:
-                one.advantage = value
+                reward.advantage = value
     return response
 
 

@@ -346,8 +346,8 @@ def _schema(field: FieldDescriptor, schemas: dict[str, Any]) -> dict[str, Any]:
     kind = field.message_type
     if kind is not None and kind.GetOptions().map_entry:
         return {"type": "object", "additionalProperties": _schema(kind.fields_by_name["value"], schemas)}
-    one = _single(field, kind, schemas)
-    return {"type": "array", "items": one} if field.is_repeated else one
+    element = _single(field, kind, schemas)
+    return {"type": "array", "items": element} if field.is_repeated else element
 
 
 def _single(field: FieldDescriptor, kind: Descriptor | None, schemas: dict[str, Any]) -> dict[str, Any]:

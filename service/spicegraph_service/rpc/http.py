@@ -126,8 +126,8 @@ class Framing(NamedTuple):
         buffer = bytearray()
         async for chunk in chunks:
             buffer += chunk
-            while (found := self._first(buffer, most)) is not None:
-                start, end, used = found
+            while (span := self._first(buffer, most)) is not None:
+                start, end, used = span
                 data = bytes(buffer[start:end])
                 del buffer[:used]
                 if self.enveloped or data.strip():
@@ -221,7 +221,7 @@ class CallRoutes:
             return error_response(FailedCallError.of(exhausted("BODIES_FULL", _FULL, error.retry_after_s)))
         except FailedCallError as failure:
             return error_response(failure)
-        rewards = [one.reward for one in cast("RewardResponse", answer.message).items]
+        rewards = [item.reward for item in cast("RewardResponse", answer.message).items]
         plain = {"rewards": rewards, "scores": rewards, "extra_logs": {"spicegraph": rewards}}
         return web.json_response(plain, headers=answer.headers)
 
@@ -364,10 +364,10 @@ def _framing(request: web.Request) -> Framing:
     kind = request.content_type
     if kind in {_LINES, _JSON}:
         return Framing(_LINES, _CODECS["json"], enveloped=False)
-    found = _CODECS.get(kind.removeprefix(_CONNECT)) if kind.startswith(_CONNECT) else None
-    if found is None:
+    used = _CODECS.get(kind.removeprefix(_CONNECT)) if kind.startswith(_CONNECT) else None
+    if used is None:
         raise _wrong_type(_LINES, *(_CONNECT + name for name in _CODECS))
-    return Framing(kind, found, enveloped=True)
+    return Framing(kind, used, enveloped=True)
 
 
 def _decoded(used: Codec, data: bytes, method: Method) -> Message | Malformed:
@@ -429,9 +429,9 @@ def _host(request: web.Request) -> str:
 
 def _certificate(request: web.Request) -> tuple[bytes, ...]:
     """Return the names in a client's certificate: its alternative names, otherwise its common name."""
-    found = request.get_extra_info("peercert") or {}
-    names = [name for _, name in found.get("subjectAltName", ())]
-    common = [value for part in found.get("subject", ()) for key, value in part if key == "commonName"]
+    certificate = request.get_extra_info("peercert") or {}
+    names = [name for _, name in certificate.get("subjectAltName", ())]
+    common = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
     return tuple(name.encode() for name in names or common)
 
 

@@ -189,9 +189,9 @@ class Budget:
 
     def _before(self, captions: int, caller: str) -> int:
         """Return how many captions are done before a request is: its caller's own, and no more of any other's."""
-        own = self._used(caller)
-        most = own + captions
-        return own + sum(min(used, most) for other, used in self._used_by.items() if other != caller)
+        captions_of_caller = self._used(caller)
+        most = captions_of_caller + captions
+        return captions_of_caller + sum(min(used, most) for other, used in self._used_by.items() if other != caller)
 
     def _suits_stream(self, captions: int, caller: str) -> bool:
         if not self.used:

@@ -64,14 +64,14 @@ class References:
             CallError: NOT_FOUND, also for others' sets that are not shared with the caller; PERMISSION_DENIED.
             StoreError: the store cannot be read.
         """
-        found = await self._sets.get((current_call().tenant, set_id))
-        if found is None:
+        reference_set = await self._sets.get((current_call().tenant, set_id))
+        if reference_set is None:
             raise not_found(_KIND, set_id)
         for right in (SCORE, EVIDENCE) if evidence else (SCORE,):
-            if not found.allows(right):
+            if not reference_set.allows(right):
                 raise missing_right(_KIND, set_id, right)
         tenant = current_call().tenant
-        return tenant if found.tenant == tenant else f"{tenant}\t{found.tenant}"  # no name has a tab
+        return tenant if reference_set.tenant == tenant else f"{tenant}\t{reference_set.tenant}"  # no name has a tab
 
     async def _find(self, key: tuple[str, str]) -> ReferenceSet | None:
         return await self._thread.run(lambda: self._thread.store.get_set(*key))
@@ -84,30 +84,30 @@ class References:
             StoreError: the store cannot be read.
         """
         wanted = [item.reference_id if item.HasField("reference_id") else item.id for item in items]
-        found: dict[str, bytes] = {}
+        entries: dict[str, bytes] = {}
         missing = []
         for entry_id in dict.fromkeys(wanted):
             value = self._entries.get((set_id, entry_id))
             if value is None:
                 missing.append(entry_id)
             else:
-                found[entry_id] = value
+                entries[entry_id] = value
         if missing:
             stored = await self._thread.run(lambda: self._thread.store.get_entries(set_id, missing))
             for entry_id, value in stored.items():
                 self._entries.put((set_id, entry_id), value)
-            found |= stored
+            entries |= stored
         unknown = [
             Violation(
                 f"items[{index}].{'reference_id' if item.HasField('reference_id') else 'id'}",
                 f"the reference set has no entry {entry_id!a}",
             )
             for index, (item, entry_id) in enumerate(zip(items, wanted, strict=True), start=first)
-            if entry_id not in found
+            if entry_id not in entries
         ]
         if unknown:
             raise invalid(unknown, reason="UNKNOWN_ENTRY")
-        references = {entry_id: _captions.decode(value) for entry_id, value in found.items()}
+        references = {entry_id: _captions.decode(value) for entry_id, value in entries.items()}
         return [
             ItemWork(item.id, item.candidate, references[entry_id])
             for item, entry_id in zip(items, wanted, strict=True)
@@ -216,23 +216,23 @@ class ReferencesServicer(ReferenceServiceServicer):
     async def GetReferenceSet(self, request: pb.GetReferenceSetRequest, context: Context) -> pb.GetReferenceSetResponse:
         """Return what is known of a set."""
         del context
-        found = await self._readable(request.id)
-        return pb.GetReferenceSetResponse(reference_set=_message(found, await self._shares(found)))
+        reference_set = await self._readable(request.id)
+        return pb.GetReferenceSetResponse(reference_set=_message(reference_set, await self._shares(reference_set)))
 
     async def _readable(self, set_id: str) -> ReferenceSet:
         tenant = current_call().tenant
-        found = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
-        if found is None:
+        reference_set = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
+        if reference_set is None:
             raise not_found(_KIND, set_id)
-        if not found.allows(READ):
+        if not reference_set.allows(READ):
             raise missing_right(_KIND, set_id, READ)
-        return found
+        return reference_set
 
-    async def _shares(self, found: ReferenceSet) -> Mapping[str, tuple[str, ...]]:
+    async def _shares(self, reference_set: ReferenceSet) -> Mapping[str, tuple[str, ...]]:
         """Return with whom a set is shared, for its owner."""
-        if found.tenant != current_call().tenant:
+        if reference_set.tenant != current_call().tenant:
             return {}
-        return await self._thread.run(lambda: self._thread.store.list_shares(found.id))
+        return await self._thread.run(lambda: self._thread.store.list_shares(reference_set.id))
 
     async def ListReferenceSets(
         self, request: pb.ListReferenceSetsRequest, context: Context
@@ -242,11 +242,11 @@ class ReferencesServicer(ReferenceServiceServicer):
         size = validation.check_page_size(request.page_size)
         validation.check_page_token(request.page_token, _ID)
         tenant = current_call().tenant
-        found = await self._thread.run(lambda: self._thread.store.list_sets(tenant, request.page_token, size + 1))
-        page = found[:size]
+        sets = await self._thread.run(lambda: self._thread.store.list_sets(tenant, request.page_token, size + 1))
+        page = sets[:size]
         return pb.ListReferenceSetsResponse(
             reference_sets=[_message(reference_set, await self._shares(reference_set)) for reference_set in page],
-            next_page_token=page[-1].id if len(found) > size else "",
+            next_page_token=page[-1].id if len(sets) > size else "",
         )
 
     async def DeleteReferenceSet(
@@ -254,11 +254,11 @@ class ReferencesServicer(ReferenceServiceServicer):
     ) -> pb.DeleteReferenceSetResponse:
         """Delete a set."""
         del context
-        found = await self._own(request.id)
-        shares = await self._shares(found)
-        deleted = await self._thread.run(lambda: self._thread.store.delete_set(found.tenant, found.id))
-        for tenant in (found.tenant, *shares):
-            self._references.forget(tenant, found.id)
+        reference_set = await self._own(request.id)
+        shares = await self._shares(reference_set)
+        deleted = await self._thread.run(lambda: self._thread.store.delete_set(reference_set.tenant, reference_set.id))
+        for tenant in (reference_set.tenant, *shares):
+            self._references.forget(tenant, reference_set.id)
         if not deleted:
             raise not_found(_KIND, request.id)
         return pb.DeleteReferenceSetResponse()
@@ -270,22 +270,22 @@ class ReferencesServicer(ReferenceServiceServicer):
         del context
         rights = _rights(request.rights)
         check_tenant("tenant", request.tenant)
-        found = await self._own(request.id)
-        if request.tenant == found.tenant:
+        reference_set = await self._own(request.id)
+        if request.tenant == reference_set.tenant:
             raise invalid([Violation("tenant", "owns the set, and has every right")])
-        await self._thread.run(lambda: self._thread.store.share_set(found.id, request.tenant, rights))
-        self._references.forget(request.tenant, found.id)
-        return pb.ShareReferenceSetResponse(reference_set=_message(found, await self._shares(found)))
+        await self._thread.run(lambda: self._thread.store.share_set(reference_set.id, request.tenant, rights))
+        self._references.forget(request.tenant, reference_set.id)
+        return pb.ShareReferenceSetResponse(reference_set=_message(reference_set, await self._shares(reference_set)))
 
     async def _own(self, set_id: str) -> ReferenceSet:
         """Return a set of the caller's own."""
         tenant = current_call().tenant
-        found = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
-        if found is None:
+        reference_set = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
+        if reference_set is None:
             raise not_found(_KIND, set_id)
-        if found.tenant != tenant:
+        if reference_set.tenant != tenant:
             raise missing_right(_KIND, set_id, "owner")
-        return found
+        return reference_set
 
 
 def _rights(wanted: Sequence[pb.ReferenceRight.ValueType]) -> tuple[str, ...]:

@@ -223,14 +223,14 @@ def item_chunks(items: Sequence[ItemWork]) -> Iterator[tuple[ItemWork, ...]]:
     chunk: list[ItemWork] = []
     captions = characters = 0
     for item in items:
-        own, length = count_captions([item]), len(item.candidate) + sum(map(len, item.references))
+        size, length = count_captions([item]), len(item.candidate) + sum(map(len, item.references))
         length += len(item.draft or "")
-        full = captions + own > _CHUNK_CAPTIONS or characters + length > _CHUNK_CHARACTERS
+        full = captions + size > _CHUNK_CAPTIONS or characters + length > _CHUNK_CHARACTERS
         if chunk and (len(chunk) == CHUNK_ITEMS or full):
             yield tuple(chunk)
             chunk, captions, characters = [], 0, 0
         chunk.append(item)
-        captions += own
+        captions += size
         characters += length
     if chunk:
         yield tuple(chunk)

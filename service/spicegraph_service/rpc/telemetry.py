@@ -159,8 +159,8 @@ class ProcessCollector:
         )
         for kind, pids in self._processes().items():
             usages = [usage for pid in pids if (usage := _usage(pid)) is not None]
-            memory.add_metric([kind], sum(one.memory_bytes for one in usages))
-            seconds.add_metric([kind], sum(one.cpu_seconds for one in usages))
+            memory.add_metric([kind], sum(measured.memory_bytes for measured in usages))
+            seconds.add_metric([kind], sum(measured.cpu_seconds for measured in usages))
         yield memory
         yield seconds
 

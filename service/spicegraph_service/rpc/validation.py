@@ -76,23 +76,23 @@ def check_items(
     Raises:
         CallError: INVALID_ARGUMENT, naming every wrong field.
     """
-    found = list(_count("items", len(items), limits.max_items))
-    for index, item in enumerate(items if not found else (), start=first):
+    violations = list(_count("items", len(items), limits.max_items))
+    for index, item in enumerate(items if not violations else (), start=first):
         path = f"items[{index}]"
-        found += _id(f"{path}.id", item.id, limits)
+        violations += _id(f"{path}.id", item.id, limits)
         if item.id in seen:
-            found.append(Violation(f"{path}.id", f"{item.id!a} is the id of another item"))
+            violations.append(Violation(f"{path}.id", f"{item.id!a} is the id of another item"))
         seen.add(item.id)
-        found += _caption(f"{path}.candidate", item.candidate, limits)
+        violations += _caption(f"{path}.candidate", item.candidate, limits)
         if empty == "refuse" and not item.candidate.strip():
-            found.append(Violation(f"{path}.candidate", "is empty"))
+            violations.append(Violation(f"{path}.candidate", "is empty"))
         if reference_set:
-            found += _set_item(path, item, limits)
+            violations += _set_item(path, item, limits)
         else:
             if item.HasField("reference_id"):
-                found.append(Violation(f"{path}.reference_id", "needs a reference set"))
-            found += _references(path, item.references, limits, candidate=len(item.candidate))
-    _raise(found)
+                violations.append(Violation(f"{path}.reference_id", "needs a reference set"))
+            violations += _references(path, item.references, limits, candidate=len(item.candidate))
+    _raise(violations)
 
 
 def check_captions(captions: Sequence[str], limits: Limits) -> None:
@@ -101,10 +101,10 @@ def check_captions(captions: Sequence[str], limits: Limits) -> None:
     Raises:
         CallError: INVALID_ARGUMENT, naming every wrong field.
     """
-    found = list(_count("captions", len(captions), limits.max_items))
-    for index, caption in enumerate(captions if not found else ()):
-        found += _caption(f"captions[{index}]", caption, limits)
-    _raise(found)
+    violations = list(_count("captions", len(captions), limits.max_items))
+    for index, caption in enumerate(captions if not violations else ()):
+        violations += _caption(f"captions[{index}]", caption, limits)
+    _raise(violations)
 
 
 def check_entries(
@@ -119,20 +119,20 @@ def check_entries(
     Raises:
         CallError: INVALID_ARGUMENT, naming every wrong field.
     """
-    found: list[Violation] = []
+    violations: list[Violation] = []
     if not entries:
-        found.append(Violation("entries", "is empty"))
+        violations.append(Violation("entries", "is empty"))
     elif first + len(entries) > limits.max_reference_set_entries:
-        found.append(Violation("entries", f"a set has at most {limits.max_reference_set_entries} entries"))
-    known = set(seen) if not found else set()
-    for index, entry in enumerate(entries if not found else (), start=first):
+        violations.append(Violation("entries", f"a set has at most {limits.max_reference_set_entries} entries"))
+    known = set(seen) if not violations else set()
+    for index, entry in enumerate(entries if not violations else (), start=first):
         path = f"entries[{index}]"
-        found += _id(f"{path}.id", entry.id, limits)
+        violations += _id(f"{path}.id", entry.id, limits)
         if entry.id in known:
-            found.append(Violation(f"{path}.id", f"{entry.id!a} is the id of another entry"))
+            violations.append(Violation(f"{path}.id", f"{entry.id!a} is the id of another entry"))
         known.add(entry.id)
-        found += _references(path, entry.references, limits)
-    _raise(found)
+        violations += _references(path, entry.references, limits)
+    _raise(violations)
 
 
 def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -142,14 +142,14 @@ def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
         CallError: INVALID_ARGUMENT, naming every metric that is unknown or stands twice.
     """
     first: dict[str, int] = {}
-    found = []
+    violations = []
     for index, name in enumerate(names):
         if name not in known:
             reason = f"there is no metric {name[:50]!a} here; there are {', '.join(known)}"
-            found.append(Violation(f"metrics[{index}]", reason))
+            violations.append(Violation(f"metrics[{index}]", reason))
         elif first.setdefault(name, index) != index:
-            found.append(Violation(f"metrics[{index}]", f"{name!a} stands twice, first at metrics[{first[name]}]"))
-    _raise(found)
+            violations.append(Violation(f"metrics[{index}]", f"{name!a} stands twice, first at metrics[{first[name]}]"))
+    _raise(violations)
     return tuple(names) or ("spice",)
 
 
@@ -250,7 +250,7 @@ def check_reward(request: evaluation_service_pb2.RewardRequest, info: WorkerInfo
     except InputError as error:
         raise invalid([Violation("reward", str(error).removeprefix("reward: "))]) from error
     names = dict.fromkeys(term.name for term in terms)
-    found = [
+    violations = [
         Violation(
             "reward",
             f"{metric.name} depends on the other items of a request here, so that a reward would, too; "
@@ -262,12 +262,12 @@ def check_reward(request: evaluation_service_pb2.RewardRequest, info: WorkerInfo
     compares = not set(DRAFT_TERMS).isdisjoint(names)
     for field, values, wanted in (("drafts", request.drafts, compares), ("groups", request.groups, False)):
         if (values or wanted) and len(values) != len(request.items):
-            found.append(Violation(field, f"has {len(values)} entries for {len(request.items)} items"))
+            violations.append(Violation(field, f"has {len(values)} entries for {len(request.items)} items"))
     if request.drafts and not compares:
-        found.append(Violation("drafts", "no term of the reward compares with drafts"))
+        violations.append(Violation("drafts", "no term of the reward compares with drafts"))
     for index, draft in enumerate(request.drafts):
-        found += _caption(f"drafts[{index}]", draft, limits)
-    _raise(found)
+        violations += _caption(f"drafts[{index}]", draft, limits)
+    _raise(violations)
     computed = tuple(metric.name for metric in info.metrics if metric.name in names)
     return (*computed, "spice") if compares and "spice" not in computed else computed
 
@@ -351,9 +351,9 @@ def check_page_token(token: str, form: re.Pattern[str]) -> None:
         _raise([Violation("page_token", "is not a page token of this list")])
 
 
-def _raise(found: Sequence[Violation]) -> None:
-    if found:
-        raise invalid(found)
+def _raise(violations: Sequence[Violation]) -> None:
+    if violations:
+        raise invalid(violations)
 
 
 def _count(field: str, count: int, limit: int) -> Iterator[Violation]:

@@ -200,10 +200,10 @@ def _warn(path: str) -> None:
 
 def why_not_opened(path: str) -> str:
     """Return why SQLite, which does not say it, can't open a file for writing; empty where nothing is to be seen."""
-    place = Path(path)
-    if place.is_dir():
+    file = Path(path)
+    if file.is_dir():
         return "it is a folder"
-    for what in (place, place.absolute().parent):  # SQLite makes files beside its own
+    for what in (file, file.absolute().parent):  # SQLite makes files beside its own
         if not what.exists():
             continue
         if hasattr(os, "statvfs") and os.statvfs(what).f_flag & os.ST_RDONLY:
@@ -273,7 +273,7 @@ def decode_parse(data: bytes) -> StoredParse:
     return unpack_parse(data)
 
 
-def open_store(place: str, *, private: bool = False) -> Store:
+def open_store(location: str, *, private: bool = False) -> Store:
     """Open a store: a file path (SQLite), ``memory`` (nothing outlives the server) or ``redis://...``.
 
     A private one is a file that only this user reads; one that others may read is warned of.
@@ -282,10 +282,10 @@ def open_store(place: str, *, private: bool = False) -> Store:
         StoreError: it cannot be opened.
         DataError: the Redis client is not installed.
     """
-    if place.startswith(("redis://", "rediss://", "unix://")):
+    if location.startswith(("redis://", "rediss://", "unix://")):
         from spicegraph_service.store.redis import RedisStore  # noqa: PLC0415
 
-        return RedisStore(place)
+        return RedisStore(location)
     from spicegraph_service.store.sqlite import SqliteStore  # noqa: PLC0415
 
-    return SqliteStore(":memory:" if place == MEMORY else place, private=private)
+    return SqliteStore(":memory:" if location == MEMORY else location, private=private)

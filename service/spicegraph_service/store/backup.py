@@ -205,15 +205,15 @@ def _errors(folder: Path) -> Iterator[None]:
         raise StoreError(f"{error.filename or folder}: {error.strerror or error}") from error
 
 
-def file_of(option: str, place: str, *, by: str) -> Path | None:
+def file_of(option: str, location: str, *, by: str) -> Path | None:
     """Return the file of a place as the server's options name it; ``none`` and ``memory`` are none.
 
     Raises:
         DataError: it is a database server, which has a tool of its own.
     """
-    if place in {"none", "memory"}:
+    if location in {"none", "memory"}:
         return None
-    if "://" in place:
-        kind = place.partition("://")[0]
+    if "://" in location:
+        kind = location.partition("://")[0]
         raise DataError(f"{option}: {kind} is backed up with {by}; give {option} none to leave it out")
-    return Path(place)
+    return Path(location)

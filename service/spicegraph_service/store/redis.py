@@ -87,8 +87,8 @@ class RedisStore:
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
-            found = cast("list[bytes | None]", self._client.mget([_PARSE + parse_key(signature, t) for t in texts]))
-        return {text: value for text, value in zip(texts, found, strict=True) if value is not None}
+            values = cast("list[bytes | None]", self._client.mget([_PARSE + parse_key(signature, t) for t in texts]))
+        return {text: value for text, value in zip(texts, values, strict=True) if value is not None}
 
     def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
         """See :class:`~spicegraph_service.store.Store`. They expire after 30 days."""
@@ -139,17 +139,17 @@ class RedisStore:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             rights = cast("bytes | None", self._client.hget(_RIGHTS + tenant, set_id))
-            found = cast("bytes | None", self._client.hget(_SETS, set_id)) if rights is not None else None
-        return _set(found, rights) if found is not None and rights is not None else None
+            data = cast("bytes | None", self._client.hget(_SETS, set_id)) if rights is not None else None
+        return _set(data, rights) if data is not None and rights is not None else None
 
     def list_sets(self, tenant: str, after: str, count: int) -> list[ReferenceSet]:
         """See :class:`~spicegraph_service.store.Store`."""
         start = f"({after}" if after else "-"
         with _errors():
             ids = cast("list[bytes]", self._client.zrangebylex(_SET_IDS + tenant, start, "+", 0, count))
-            found = cast("list[bytes | None]", self._client.hmget(_SETS, ids)) if ids else []
+            values = cast("list[bytes | None]", self._client.hmget(_SETS, ids)) if ids else []
             rights = cast("list[bytes | None]", self._client.hmget(_RIGHTS + tenant, ids)) if ids else []
-        pairs = zip(found, rights, strict=True)
+        pairs = zip(values, rights, strict=True)
         return [_set(data, right) for data, right in pairs if data is not None and right is not None]
 
     def count_sets(self, tenant: str) -> int:
@@ -159,8 +159,8 @@ class RedisStore:
 
     def delete_set(self, tenant: str, set_id: str) -> bool:
         """See :class:`~spicegraph_service.store.Store`."""
-        own = self.get_set(tenant, set_id)
-        if own is None or OWNER not in own.rights:
+        reference_set = self.get_set(tenant, set_id)
+        if reference_set is None or OWNER not in reference_set.rights:
             return False
         shares = self.list_shares(set_id)
         with _errors():
@@ -195,14 +195,14 @@ class RedisStore:
     def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
-            found = cast("dict[bytes, bytes]", self._client.hgetall(_SHARES + set_id))
-        return {tenant.decode(): tuple(rights.decode().split()) for tenant, rights in sorted(found.items())}
+            values = cast("dict[bytes, bytes]", self._client.hgetall(_SHARES + set_id))
+        return {tenant.decode(): tuple(rights.decode().split()) for tenant, rights in sorted(values.items())}
 
     def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
-            found = cast("list[bytes | None]", self._client.hmget(_ENTRIES + set_id, list(entry_ids)))
-        return {entry: value for entry, value in zip(entry_ids, found, strict=True) if value is not None}
+            values = cast("list[bytes | None]", self._client.hmget(_ENTRIES + set_id, list(entry_ids)))
+        return {entry: value for entry, value in zip(entry_ids, values, strict=True) if value is not None}
 
     def add_token(self, record: TokenRecord) -> None:
         """See :class:`~spicegraph_service.store.Store`."""
@@ -212,16 +212,16 @@ class RedisStore:
     def find_token(self, token_hash: str) -> TokenRecord | None:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
-            found = cast("bytes | None", self._client.hget(_TOKENS, token_hash))
+            data = cast("bytes | None", self._client.hget(_TOKENS, token_hash))
             used = cast("bytes | None", self._client.hget(_USED, token_hash))
-        return _token(found, used) if found is not None else None
+        return _token(data, used) if data is not None else None
 
     def list_tokens(self) -> list[TokenRecord]:
         """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
-            found = cast("dict[bytes, bytes]", self._client.hgetall(_TOKENS))
+            values = cast("dict[bytes, bytes]", self._client.hgetall(_TOKENS))
             used = cast("dict[bytes, bytes]", self._client.hgetall(_USED))
-        records = [_token(data, used.get(key)) for key, data in found.items()]
+        records = [_token(data, used.get(key)) for key, data in values.items()]
         return sorted(records, key=lambda record: (record.create_time, record.id))
 
     def touch_token(self, token_hash: str, moment: float) -> None:
@@ -234,8 +234,8 @@ class RedisStore:
         """See :class:`~spicegraph_service.store.Store`."""
 
         def expire(pipe: redis.client.Pipeline) -> None:
-            found = cast("dict[bytes, bytes]", pipe.hgetall(_TOKENS))
-            records = [_token(data, None) for data in found.values()]
+            values = cast("dict[bytes, bytes]", pipe.hgetall(_TOKENS))
+            records = [_token(data, None) for data in values.values()]
             pipe.multi()
             for record in records:
                 if record.id == token_id:

@@ -86,10 +86,10 @@ class SqliteStore:
     def _migrate(self) -> None:
         """Bring the schema up to date, all of it or nothing; several processes may do that at once."""
         with self._transaction(durable=True) as connection:
-            found = self._schema()
-            if found > _SCHEMA_VERSION:
-                raise StoreError(f"{self._path}: written by a newer version of spicegraph (schema {found})")
-            for schema in _SCHEMAS[found:]:
+            version = self._schema()
+            if version > _SCHEMA_VERSION:
+                raise StoreError(f"{self._path}: written by a newer version of spicegraph (schema {version})")
+            for schema in _SCHEMAS[version:]:
                 for statement in schema.split(";"):
                     connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
