@@ -124,12 +124,24 @@ def test_it_works_by_keyboard(browser: Browser) -> None:
     assert browser.js("document.activeElement.querySelector('.id').textContent") == following
 
 
+def test_closing_leads_back_to_the_card_that_was_opened(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.js("document.querySelector('.telling a.whole').focus()")
+    browser.key("Enter", code=13, text="\r")
+    browser.until("!document.getElementById('detail').hidden")
+    browser.key("Escape", code=27)
+    browser.until("document.getElementById('detail').hidden")
+    browser.until("document.activeElement.matches('.telling a.whole')")
+    assert browser.js("(r => r.top >= 0 && r.bottom <= innerHeight)(document.activeElement.getBoundingClientRect())")
+
+
 def test_systems_stand_side_by_side_and_graphs_have_views(browser: Browser, page: Path) -> None:
     browser.open(page, "#image=3")
     captions = "[...document.querySelectorAll('#detail .system')].map(s => [s.ariaLabel, s.querySelector('.said').textContent])"
     assert browser.js(captions) == [["one", "blue_car dog"], ["<i>two</i>", "red_car bench dog"]]
     left, right = browser.js("[...document.querySelectorAll('#detail .system')].map(s => s.getBoundingClientRect().x)")
     assert left < right
+    assert browser.js("document.querySelectorAll('#detail .key mark').length") == 4
     both = browser.js("document.querySelectorAll('#detail .graph text').length")
     browser.js("[...document.querySelectorAll('#detail button')].find(b => b.textContent === 'Caption').click()")
     assert browser.js("document.querySelectorAll('#detail .graph text').length") < both
