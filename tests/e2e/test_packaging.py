@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("spicegraph_api", "spicegraph_parser", "spicegraph_scorer", "spicegraph_service", "spicegraph_shim")
+PACKAGES = (
+    "spicegraph_api",
+    "spicegraph_challenge",
+    "spicegraph_parser",
+    "spicegraph_scorer",
+    "spicegraph_service",
+    "spicegraph_shim",
+    "spicegraph_studies",
+)
 LARGEST_MB = 21  # the caption pipeline has 9.7, the scene parser 5.7, WordNet and METEOR's tables the rest
 MADE_AT = "1700000000"
 
