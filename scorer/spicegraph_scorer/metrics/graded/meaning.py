@@ -23,10 +23,9 @@ import numpy.typing as npt
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer.metrics.graded.order import words_of_text
-from spicegraph_scorer.metrics.graded.vectors import UnknownWords
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.data import WordVectors
 
@@ -35,7 +34,6 @@ Floats = npt.NDArray[np.float32]
 _FORMAT: Final = "1"
 _LARGEST: Final = 127
 _DIGEST_CHARACTERS: Final = 8
-_REMEMBERED: Final = 50_000
 _SHORTEST: Final = 1e-6
 
 
@@ -120,18 +118,10 @@ class Meaning:
     signature: str
     places: Mapping[str, int] = field(repr=False)
     vectors: Floats = field(repr=False)
-    place: Callable[[str], int] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Remember what was looked up: a corpus asks for the same words."""
-        unknown = UnknownWords(self.places, self.vectors)
-        nowhere = len(self.vectors) - 1  # the row of zeros
-
-        def place(word: str) -> int:
-            known = self.places.get(word)
-            return self.places.get(unknown.canonical(word), nowhere) if known is None else known
-
-        object.__setattr__(self, "place", lru_cache(_REMEMBERED)(place))
+    def place(self, word: str) -> int:
+        """Return the row of a word; one that the table lacks says nothing: it has the last row, zeros."""
+        return self.places.get(word, len(self.vectors) - 1)
 
     @classmethod
     def of(cls, table: MeaningTable) -> Meaning:
