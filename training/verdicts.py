@@ -1,4 +1,4 @@
-"""Fit the model of verdicts and print what it finds: coefficients, average precision, localisation, false alarms.
+"""Fit the models of verdicts, for both graph styles: coefficients, average precision, localisation, false alarms.
 
     python training/verdicts.py FOLDER
 
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.facts import FactSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
@@ -67,7 +68,7 @@ def rows_of(folder: Path, name: str) -> Iterator[tuple[str, str, Sequence[str], 
 def captions_of(folder: Path, name: str, source: FactSource) -> list[Caption]:
     """Return the captions of a set."""
     rows = list(rows_of(folder, name))
-    metric = SpiceG(source, categories={}, texts=False)
+    metric = SpiceG(source, categories={}, texts=False, meaning=None)
     statistics = metric.collect(Corpus(tuple(Item(n, row[1], tuple(row[2])) for n, row in enumerate(rows))))
     images = {image: n % FOLDS for n, image in enumerate(sorted({row[0] for row in rows}))}
     found = []
@@ -107,13 +108,13 @@ def precision_of(scores: Array, labels: Array) -> float:
 
 
 def main() -> None:
-    """Print the figures, then the coefficients of all sets together and the threshold."""
+    """Print for each graph style the figures, then the coefficients of all sets together and the thresholds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="folder of the four sets")
     options = parser.parse_args()
-    pipeline = load_pipeline()
-    sets = {name: captions_of(options.folder, name, pipeline) for name in SETS}
-    report(sets)
+    for style, pipeline in (("spice", load_pipeline()), ("scene", load_pipeline(SCENE))):
+        print(f"{style}: {pipeline.signature}")
+        report({name: captions_of(options.folder, name, pipeline) for name in SETS})
 
 
 def report(sets: dict[str, list[Caption]]) -> None:
@@ -149,7 +150,7 @@ def report(sets: dict[str, list[Caption]]) -> None:
     for name, weight in zip(FEATURES, model[1:], strict=True):
         print(f"    {weight:.3f},  # {name}")
     everything = np.concatenate([p for _, p in right])
-    print("THRESHOLD", round(conformal_threshold(everything, 0.1), 4))
+    print("THRESHOLDS", {rate: round(conformal_threshold(everything, rate), 4) for rate in RATES})
 
 
 if __name__ == "__main__":

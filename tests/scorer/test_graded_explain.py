@@ -138,7 +138,14 @@ def test_an_explanation_is_json_beside_the_scores_of_its_item() -> None:
     result = score(items, ("spice-g", "spice"), pipeline=Written(), explain=True)
     rows = json.loads(json.dumps(result.to_dict()))["items"]
     assert list(rows[0]["explanation"]) == ["SPICE-G"]
-    assert set(rows[0]["explanation"]["SPICE-G"]) == {"candidate", "reference", "changes", "verdicts", "order"}
+    assert set(rows[0]["explanation"]["SPICE-G"]) == {
+        "candidate",
+        "reference",
+        "changes",
+        "verdicts",
+        "order",
+        "meaning",
+    }
     assert rows[0]["explanation"]["SPICE-G"]["changes"][0]["by"] == ["dog", "blue"]
     assert "explanation" not in score(items, ("spice-g",), pipeline=Written()).item_rows()[0]
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import wrong_statements
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.graded.verdicts import (
+    CALIBRATIONS,
     CONTRADICTED,
+    DEFAULT_RATE,
     FEATURES,
     SUPPORTED,
     UNMENTIONED,
-    WEIGHTS,
     Verdicts,
     conformal_threshold,
     object_words,
@@ -163,5 +167,17 @@ def test_a_rate_is_a_share() -> None:
         conformal_threshold([0.1], 10)
 
 
-def test_every_feature_has_a_weight() -> None:
-    assert len(WEIGHTS) == len(FEATURES)
+@pytest.mark.parametrize("style", CALIBRATIONS)
+def test_every_feature_has_a_weight_and_fewer_alarms_a_higher_threshold(style: str) -> None:
+    fitted = CALIBRATIONS[style]
+    assert len(fitted.weights) == len(FEATURES)
+    assert fitted.thresholds[0.05] > fitted.thresholds[DEFAULT_RATE] > fitted.thresholds[0.2]
+
+
+def test_scene_graphs_have_verdicts_of_their_own(metric: SpiceG) -> None:
+    scenes = replace(metric, source=load_pipeline(SCENE))
+    found = [verdicts(one, "A giraffe on a red couch") for one in (metric, scenes)]
+    assert [[word.verdict for word in one.words] for one in found] == [[CONTRADICTED, SUPPORTED, SUPPORTED]] * 2
+    assert [one.threshold for one in found] == [CALIBRATIONS[style].thresholds[DEFAULT_RATE] for style in CALIBRATIONS]
+    assert found[0].to_dict()["thresholds"] == {"0.05": 0.3087, "0.1": 0.2147, "0.2": 0.122}
+    assert found[0].probability != found[1].probability

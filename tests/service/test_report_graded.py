@@ -67,7 +67,7 @@ def test_the_json_has_it_too(graded: Report) -> None:
     data = json.loads(REPORT_FORMATS[ReportFormat.JSON](graded))
     found = data["images"][0]["candidates"][0]["graded"]
     assert set(found) == {"score", "explanation"}
-    assert set(found["explanation"]) == {"candidate", "reference", "changes", "verdicts", "order"}
+    assert set(found["explanation"]) == {"candidate", "reference", "changes", "verdicts", "order", "meaning"}
 
 
 def test_without_the_metric_there_is_none_of_it() -> None:

@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.errors import InputError
+from spicegraph_parser.loose import SCENE_RULES
 from spicegraph_parser.parse import word_set
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.credit import Words
@@ -125,11 +127,16 @@ class TupleVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The verdicts of a candidate's words, in the order of the text, and tuples; flagged above ``threshold``."""
+    """The verdicts of a candidate's words, in the order of the text, and tuples; flagged above ``threshold``.
+
+    ``thresholds`` are those of the shipped calibration for the graph style of the candidate, by the share of right
+    words that are above it.
+    """
 
     words: tuple[WordVerdict, ...]
     tuples: tuple[TupleVerdict, ...]
     threshold: float
+    thresholds: Mapping[float, float]
 
     @property
     def probability(self) -> float:
@@ -142,6 +149,7 @@ class Verdicts:
             "words": [asdict(found) for found in self.words],
             "tuples": [asdict(found) for found in self.tuples],
             "threshold": self.threshold,
+            "thresholds": {f"{rate:g}": limit for rate, limit in self.thresholds.items()},
         }
 
 
@@ -181,8 +189,9 @@ def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float |
     Raises:
         ValueError: the match has no graphs.
     """
-    limit = THRESHOLD if threshold is None else threshold
     seen = observe(match, text, vectors)
+    thresholds = CALIBRATIONS[seen[0].style if seen else "spice"].thresholds
+    limit = thresholds[DEFAULT_RATE] if threshold is None else threshold
     words = tuple([_word_verdict(one, limit) for one in seen])
     by_word = {one.word: one for one in words}
     contradicted = match.precision.contradicted.tolist()
@@ -190,7 +199,12 @@ def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float |
         _tuple_verdict(found.strings, by_word, denied=denied, limit=limit)
         for found, denied in zip(match.candidate.tuples, contradicted, strict=True)
     ]
-    return Verdicts(words, tuple(tuples), limit)
+    return Verdicts(words, tuple(tuples), limit, thresholds)
+
+
+def _style(told: Iterable[Iterable[Fact]]) -> str:
+    """Return the graph style of facts: ``scene`` where a scene parser drew the graph, else ``spice``."""
+    return "scene" if any(fact.rule in SCENE_RULES for fact in chain.from_iterable(told)) else "spice"
 
 
 def _word_verdict(seen: Observed, limit: float) -> WordVerdict:
@@ -219,19 +233,24 @@ def _tuple_verdict(
 
 
 class Observed(NamedTuple):
-    """A content word of a candidate, and how the references stand to it: ``features`` in the order of ``FEATURES``."""
+    """A content word of a candidate, and how the references stand to it: ``features`` in the order of ``FEATURES``.
+
+    ``style`` is the graph style of the candidate, ``spice`` or ``scene``.
+    """
 
     word: str
     spans: tuple[Span, ...]
     features: tuple[float, ...]
     partner: str | None
     instead: str | None
+    style: str = "spice"
 
     @property
     def probability(self) -> float:
         """The probability that the word is wrong."""
-        weighed = sum(weight * value for weight, value in zip(WEIGHTS, self.features, strict=True))
-        return 1 / (1 + math.exp(-(INTERCEPT + weighed)))
+        fitted = CALIBRATIONS[self.style]
+        weighed = sum(weight * value for weight, value in zip(fitted.weights, self.features, strict=True))
+        return 1 / (1 + math.exp(-(fitted.intercept + weighed)))
 
 
 class _Said(NamedTuple):
@@ -275,7 +294,8 @@ def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     for index, others in enumerate(_of_one_base(mine, theirs)):
         alike[index, others] = 1
     own = _Own(mine, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]])
-    return _observed(text, told, own, said, alike)
+    style = _style(told)
+    return [one._replace(style=style) for one in _observed(text, told, own, said, alike)]
 
 
 def _of_one_base(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[list[int]]:
@@ -471,26 +491,64 @@ def _nearness(one: str, other: str) -> float:
     return 0.0 if not steps else 1 / (1 + steps)
 
 
-INTERCEPT: Final = -3.201
-WEIGHTS: Final = (
-    -2.301,  # best
-    0.646,  # mean
-    -2.262,  # exact
-    0.757,  # rarity
-    -0.700,  # scene
-    0.998,  # object
-    0.389,  # relation
-    1.667,  # number
-    -2.400,  # broader
-    -1.643,  # place
-    0.889,  # first
-    -0.251,  # missed
-    9.571,  # rival
-    1.496,  # others
-    -0.026,  # denied: "best" is 0 then
-    -2.026,  # unknown
-    0.766,  # modifier
-)
-"""The coefficients of ``FEATURES``, as ``training/verdicts.py`` printed them; that of ``INTERCEPT`` goes with them."""
-THRESHOLD: Final = 0.2147
-"""What a tenth of the right words of the calibration are above."""
+class Calibration(NamedTuple):
+    """A fitted model of verdicts.
+
+    ``weights`` are the coefficients of ``FEATURES``, to which ``intercept`` belongs; ``thresholds`` have the
+    probability that a share of the right words of the calibration are above.
+    """
+
+    intercept: float
+    weights: tuple[float, ...]
+    thresholds: Mapping[float, float]
+
+
+CALIBRATIONS: Final[Mapping[str, Calibration]] = {
+    "spice": Calibration(
+        -3.201,
+        (
+            -2.301,  # best
+            0.646,  # mean
+            -2.262,  # exact
+            0.757,  # rarity
+            -0.700,  # scene
+            0.998,  # object
+            0.389,  # relation
+            1.667,  # number
+            -2.400,  # broader
+            -1.643,  # place
+            0.889,  # first
+            -0.251,  # missed
+            9.571,  # rival
+            1.496,  # others
+            -0.026,  # denied
+            -2.026,  # unknown
+            0.766,  # modifier
+        ),
+        {0.05: 0.3087, 0.1: 0.2147, 0.2: 0.122},
+    ),
+    "scene": Calibration(
+        -3.416,
+        (
+            -2.281,  # best
+            0.644,  # mean
+            -2.246,  # exact
+            0.752,  # rarity
+            -0.793,  # scene
+            1.230,  # object
+            0.594,  # relation
+            1.806,  # number
+            -2.438,  # broader
+            -1.697,  # place
+            0.896,  # first
+            -0.230,  # missed
+            9.460,  # rival
+            1.556,  # others
+            0.142,  # denied
+            -1.964,  # unknown
+            -0.238,  # modifier
+        ),
+        {0.05: 0.3134, 0.1: 0.2106, 0.2: 0.1133},
+    ),
+}
+"""For each graph style what ``training/verdicts.py`` printed."""
