@@ -41,6 +41,7 @@ from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import error_words
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.scoring import resources
+from spicegraph_service.kit import ChunkStatistics
 from spicegraph_service.output.pages import render_page
 from spicegraph_service.pool.processes import frame
 
@@ -116,8 +117,11 @@ class Target:
             if errors:
                 return self._error_counts(corpus, disclosure)
             collected = {key: made.defer(corpus) for key, made in metrics.items()}
-            statistics.write_bytes(frame(pickle.dumps(collected)))
-            rows = [RunScore(**row._asdict()) for row in finish(Finish(METRICS, str(statistics))).scores]
+            statistics.write_bytes(frame(pickle.dumps(ChunkStatistics(collected, []))))
+            rows = [
+                RunScore(**row._asdict())
+                for row in finish(Finish(METRICS, str(statistics), secret=" ".join(captions.values()))).scores
+            ]
         challenge = Challenge(settings=disclosure)
         shown = shown_scores(rows, challenge, Account(0, "attacker", Role.PARTICIPANT))
         if self.pages:
