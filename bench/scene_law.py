@@ -74,7 +74,12 @@ def changed(captions: Sequence[ParsedCaption], chance: random.Random) -> Iterato
             continue
         position, form, lemma, tag = chance.choice(own)
         other, other_lemma = chance.choice(by_tag.get(tag) or [(form, lemma)])
-        if other_lemma == lemma or other in present or are_synonyms(form.lower(), other):
+        if (
+            other_lemma == lemma
+            or other in present
+            or are_synonyms(form.lower(), other)
+            or are_synonyms(lemma, other_lemma)
+        ):
             continue
         word = words[position]
         yield caption, caption.text[: word.start] + other + caption.text[word.end :], form, other
