@@ -126,9 +126,10 @@ class Meaning:
     @classmethod
     def of(cls, table: MeaningTable) -> Meaning:
         """Make a table ready."""
-        vectors = table.vectors.astype(np.float32) * table.scales[:, None]
-        none = np.zeros((1, vectors.shape[1]), np.float32)
-        return cls(table.signature, {word: n for n, word in enumerate(table.words)}, np.concatenate([vectors, none]))
+        count, dimensions = table.vectors.shape
+        vectors = np.zeros((count + 1, dimensions), np.float32)  # filled in place: copies would stay in memory
+        np.multiply(table.vectors, table.scales[:, None], out=vectors[:count])
+        return cls(table.signature, {word: n for n, word in enumerate(table.words)}, vectors)
 
     @classmethod
     def read(cls, path: Path | str) -> Meaning:
