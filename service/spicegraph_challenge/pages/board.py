@@ -9,7 +9,7 @@ import re
 from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from aiohttp import web
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from aiohttp import BodyPartReader
     from google.protobuf.message import Message
 
+    from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.pages.visit import Sessions
-    from spicegraph_challenge.service import ChallengeService
     from spicegraph_service.kit import Gateway
 
     _Chunk = pb.GetSubmissionReportResponse | pb.GetImageInfoResponse
@@ -41,17 +41,33 @@ _REPORT_POLICY = "sandbox allow-scripts; frame-ancestors 'none'"  # it shows cap
 _LOCAL_PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 
+class SessionService(Protocol):
+    """Who calls: the part of the evaluation server that the pages ask beside its calls (``ChallengeService``)."""
+
+    async def identify(self, authorization: str | None, scope: str | None) -> Account:
+        """Return the user of a token or of a session."""
+        ...
+
+    async def begin_session(self, token: str) -> str:
+        """Return the secret of a browser's session."""
+        ...
+
+    async def end_session(self, secret: str) -> None:
+        """End a browser's session."""
+        ...
+
+
 class Board:
     """The pages.
 
     Args:
         gateway: makes their calls.
-        service: says who a token's user is.
+        service: says who a token's user is, and keeps the sessions.
         sessions: reads and makes the cookies.
         https: browsers reach the server by a proxy that ends TLS.
     """
 
-    def __init__(self, gateway: Gateway, service: ChallengeService, sessions: Sessions, *, https: bool = False) -> None:
+    def __init__(self, gateway: Gateway, service: SessionService, sessions: Sessions, *, https: bool = False) -> None:
         self._gateway = gateway
         self._service = service
         self._sessions = sessions
