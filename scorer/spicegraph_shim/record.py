@@ -122,14 +122,14 @@ def _has_copy(module: ModuleType | None, class_name: str) -> bool:
         names = vars(module)
     except TypeError:  # lazy modules and stand-ins need not have a dictionary
         return False
-    found = names.get(class_name)
+    candidate = names.get(class_name)
     method = "tokenize" if class_name == "PTBTokenizer" else "compute_score"
     return (
-        isinstance(found, type)
-        and found.__module__ == names.get("__name__")
-        and not found.__module__.startswith("spicegraph")
-        and found.__module__ != "__main__"
-        and method in vars(found)
+        isinstance(candidate, type)
+        and candidate.__module__ == names.get("__name__")
+        and not candidate.__module__.startswith("spicegraph")
+        and candidate.__module__ != "__main__"
+        and method in vars(candidate)
     )
 
 
@@ -187,16 +187,16 @@ def report(rows: list[list[str]], *, quiet: bool = False) -> list[str]:
     if spared and not quiet:
         lines.append(f"Java would have started for {', '.join(sorted(spared))}")
     lines += [f"warning: Java was started by {where}" for where in sorted(by_kind.get("java", ()))]
-    found = sorted(by_kind.get("copy", ()))
+    copies = sorted(by_kind.get("copy", ()))
     if not replaced:
-        reason = "" if found else ": no process imported pycocoevalcap, pyciderevalcap or a copy of them"
+        reason = "" if copies else ": no process imported pycocoevalcap, pyciderevalcap or a copy of them"
         lines.append(f"warning: nothing was replaced{reason}")
-    for name in found:
+    for name in copies:
         copy, _, home = name.partition("=")
         lines.append(f"warning: {copy} is a copy of {home} and ran as it is")
-    if found:
-        options = " ".join(f"--as {name}" for name in found)
-        variable = f"SPICEGRAPH_SHIM={','.join(found)}"
+    if copies:
+        options = " ".join(f"--as {name}" for name in copies)
+        variable = f"SPICEGRAPH_SHIM={','.join(copies)}"
         lines.append(f"warning: to replace it, run python -m spicegraph_shim {options} ..., or set {variable}")
     return lines
 

@@ -73,11 +73,11 @@ def looks_like_one_text(lines: Sequence[str]) -> bool:
     """
     texts = [line.strip() for line in lines]
     if (
-        any(not own for own in texts[1:-1])
+        any(not text for text in texts[1:-1])
         and sum(map(bool, texts)) > 1
-        and all(own[-1] in _ENDS for own in texts if own)
+        and all(text[-1] in _ENDS for text in texts if text)
     ):
         return True
-    pairs = [(one, other) for one, other in pairwise(texts) if one and other]
-    going_on = [one[0].isupper() and one[-1] not in _ENDS and other[0].islower() for one, other in pairs]
+    pairs = [(before, after) for before, after in pairwise(texts) if before and after]
+    going_on = [before[0].isupper() and before[-1] not in _ENDS and after[0].islower() for before, after in pairs]
     return bool(going_on) and going_on[0]

@@ -406,14 +406,14 @@ def number_in(image_id: ItemId) -> int | None:
 
 def _by_number(images: Iterable[ItemId]) -> dict[int | None, ItemId]:
     """Return ids by their numbers; two ids of one number, and none without a number, are left out."""
-    found: dict[int | None, ItemId] = {}
+    by_number: dict[int | None, ItemId] = {}
     twice: set[int | None] = {None}
     for image_id in images:
         number = number_in(image_id)
-        if number in found:
+        if number in by_number:
             twice.add(number)
-        found[number] = image_id
-    return {number: image_id for number, image_id in found.items() if number not in twice}
+        by_number[number] = image_id
+    return {number: image_id for number, image_id in by_number.items() if number not in twice}
 
 
 def _unknown(image_id: ItemId, annotations: Annotations) -> str:

@@ -112,11 +112,11 @@ def extended_table(base: VectorTable, own: VectorTable) -> VectorTable:
         own: the table of captions of another domain; its name is the result's.
     """
     words = (*base.words, *sorted(set(own.words) - set(base.words)))
-    place = {word: index for index, word in enumerate(words)}
+    row_of = {word: index for index, word in enumerate(words)}
     counts = np.zeros(len(words), np.int32)
     parts = []
     for table in (base, own):
-        rows = [place[word] for word in table.words]
+        rows = [row_of[word] for word in table.words]
         counts[rows] += table.image_counts
         part = np.zeros((len(words), table.vectors.shape[1]))
         part[rows] = table.directions()

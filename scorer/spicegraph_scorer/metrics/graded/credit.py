@@ -80,16 +80,20 @@ def shares_of(cells: Cells, sides: Sides, *, plain: bool = False) -> Iterator[Sh
     for height, width, base in zip(
         precision.counts.tolist(), recall.counts.tolist(), cells.bases.tolist(), strict=False
     ):
-        own, powers = weights[row : row + height], supported[row : row + height]
-        theirs_weights = reference[column : column + width]
+        candidate_weights, powers = weights[row : row + height], supported[row : row + height]
+        reference_weights = reference[column : column + width]
         offers = offered[base : base + height * width].reshape(height, width).astype(np.float64)
         row, column = row + height, column + width
-        total, sought = own.sum(), theirs_weights.sum()
+        total, sought = candidate_weights.sum(), reference_weights.sum()
         mean = powers.sum() / total if total else 0.0
         exponent = 1 / PRECISION_EXPONENT
-        growth = exponent * mean ** (exponent - 1) * (powers - mean * own) / total if total else np.zeros(height)
-        found = of_maximum(offers) @ theirs_weights / sought if sought else np.zeros(height)
-        yield Shares(mean**exponent if total else None, found.sum() if sought else None, growth, found)
+        growth = (
+            exponent * mean ** (exponent - 1) * (powers - mean * candidate_weights) / total
+            if total
+            else np.zeros(height)
+        )
+        recalled = of_maximum(offers) @ reference_weights / sought if sought else np.zeros(height)
+        yield Shares(mean**exponent if total else None, recalled.sum() if sought else None, growth, recalled)
 
 
 def of_maximum(offers: Matrix) -> Matrix:
@@ -147,10 +151,10 @@ def graded_credit(
     earned *= 1 - ALIGNED_SHARE if is_read else 1
     parts: list[tuple[CreditPart, Slots]] = [
         (
-            CreditPart(KINDS[len(one.concepts) - 1], one.strings, value),
-            tuple([words.find(c.strings) for c in one.concepts]),
+            CreditPart(KINDS[len(scene_tuple.concepts) - 1], scene_tuple.strings, value),
+            tuple([words.find(c.strings) for c in scene_tuple.concepts]),
         )
-        for one, value in zip(match.candidate.tuples, earned.tolist(), strict=False)
+        for scene_tuple, value in zip(match.candidate.tuples, earned.tolist(), strict=False)
     ]
     parts += [
         (CreditPart("word", (name,), value), (words.find((name,)),))
@@ -182,19 +186,21 @@ def _meant(item: Item, words: Words, meaning: Meaning, value: float) -> Iterator
 def earned_by(tuples: Shares, words: Shares) -> Vector:
     """Return what tuples, then words, have of F1 without alignment and order."""
     both = tuples, words
-    halves = [_half([one.precision for one in both]), _half([one.recall for one in both])]
+    halves = [_half([part.precision for part in both]), _half([part.recall for part in both])]
     precision, recall = (
         sum(share * (value or 0.0) for share, value in zip(shares, values, strict=True))
-        for shares, values in zip(halves, zip(*((one.precision, one.recall) for one in both), strict=True), strict=True)
+        for shares, values in zip(
+            halves, zip(*((part.precision, part.recall) for part in both), strict=True), strict=True
+        )
     )
     if not precision or not recall:
         return np.zeros(len(tuples.growth) + len(words.growth))
-    growth, found = (
+    growth, recalled = (
         np.concatenate([share * side for share, side in zip(shares, sides, strict=True)])
         for shares, sides in zip(halves, ((tuples.growth, words.growth), (tuples.found, words.found)), strict=True)
     )
     slope = 2 * (math.log1p(recall / precision) - recall / (precision + recall))
-    earned: Vector = 2 * precision / (precision + recall) * found + slope * growth
+    earned: Vector = 2 * precision / (precision + recall) * recalled + slope * growth
     return earned
 
 
@@ -212,16 +218,16 @@ def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
     the Aumann-Shapley value: m ln(1 + b/a) / b - M b_i (ln(1 + b/a) - b / (a + b)) / b^2 for a word of weight m that
     matches and length b_i.
     """
-    mine = words_of_text(item.candidate)
-    stems = list(map(weighted_stem, mine))
+    candidate_words = words_of_text(item.candidate)
+    stems = list(map(weighted_stem, candidate_words))
     said = Counter(stems)
     length = PRECISION_SHARE * sum(weight for _, weight in stems)
     best = 0.0, 0.0, Counter[tuple[str, float]]()
     for reference in item.references:
-        theirs = Counter(map(weighted_stem, words_of_text(reference)))
-        matched = said & theirs
+        reference_stems = Counter(map(weighted_stem, words_of_text(reference)))
+        matched = said & reference_stems
         weight = sum(stem[1] * count for stem, count in matched.items())
-        other = (1 - PRECISION_SHARE) * sum(stem[1] * count for stem, count in theirs.items())
+        other = (1 - PRECISION_SHARE) * sum(stem[1] * count for stem, count in reference_stems.items())
         if weight and (not best[1] or weight / (length + other) > best[0] / (length + best[1])):
             best = weight, other, matched
     total, other, matched = best
@@ -229,19 +235,19 @@ def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
         return
     grown = math.log1p(length / other)
     cost = total * (grown - length / (length + other)) / length**2
-    placed = len(mine) == len(words.spans)
-    for number, (word, stem) in enumerate(zip(mine, stems, strict=True)):
+    placed = len(candidate_words) == len(words.spans)
+    for number, (word, stem) in enumerate(zip(candidate_words, stems, strict=True)):
         earned = stem[1] * matched[stem] / said[stem] * grown / length - cost * PRECISION_SHARE * stem[1]
         yield CreditPart("alignment", (word,), earned), ((number,) if placed else words.find((word,)),)
 
 
 def _disorder(words: Words, order: WordOrder) -> Iterator[tuple[CreditPart, Slots]]:
     """Yield each pair of neighbours that follow each other less than by chance, with its share of all such."""
-    mine = words_of_text(words.text)
-    costs = [max(0.0, -information) for information in order.junctions(mine)]
-    placed = len(mine) == len(words.spans)
+    text_words = words_of_text(words.text)
+    costs = [max(0.0, -information) for information in order.junctions(text_words)]
+    placed = len(text_words) == len(words.spans)
     for second, cost in enumerate(costs):
         if cost:
-            pair = range(max(second - 1, 0), min(second + 1, len(mine)))
-            slots = tuple([(number,) if placed else words.find((mine[number],)) for number in pair])
-            yield CreditPart("order", tuple([mine[number] for number in pair]), cost / sum(costs)), slots
+            pair = range(max(second - 1, 0), min(second + 1, len(text_words)))
+            slots = tuple([(number,) if placed else words.find((text_words[number],)) for number in pair])
+            yield CreditPart("order", tuple([text_words[number] for number in pair]), cost / sum(costs)), slots

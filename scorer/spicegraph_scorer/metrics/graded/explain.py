@@ -91,8 +91,8 @@ class GradedExplanation:
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
         return {
-            "candidate": [asdict(found) for found in self.candidate],
-            "reference": [asdict(found) for found in self.reference],
+            "candidate": [asdict(graded) for graded in self.candidate],
+            "reference": [asdict(graded) for graded in self.reference],
             "changes": [asdict(change) for change in self.changes],
             "verdicts": self.verdicts.to_dict(),
             "order": self.order,
@@ -119,17 +119,19 @@ def explain_match(
         changes: how many changes to name at most; none are looked for with 0, which is ten times as fast.
     """
     sides = graded_tuples(match, vectors)
-    denials = [found.denied_by for found in sides[0]]
-    found = changes_of(match, denials, rescore)[:changes] if changes else ()
+    denials = [graded.denied_by for graded in sides[0]]
+    best_changes = changes_of(match, denials, rescore)[:changes] if changes else ()
     texts = match.texts
     whole = None if meaning is None or texts.meaning is None else likeness(meaning, texts.candidate, texts.references)
-    return GradedExplanation(sides, found, match, vectors, whole)
+    return GradedExplanation(sides, best_changes, match, vectors, whole)
 
 
 def graded_tuples(match: GradedMatch, vectors: Vectors) -> tuple[tuple[GradedTuple, ...], tuple[GradedTuple, ...]]:
     """Return the tuples of both sides with what supports them; indices are places in these."""
     sides = match.candidate, match.reference
-    rows = vectors.rows(concept.strings for side in sides for found in side.tuples for concept in found.concepts)
+    rows = vectors.rows(
+        concept.strings for side in sides for scene_tuple in side.tuples for concept in scene_tuple.concepts
+    )
     denials = list(_denials(match, rows))
     nobody = [None] * len(match.reference.tuples)
     return (
@@ -142,56 +144,57 @@ def _tuples(
     side: Side, support: Support, others: Sequence[SceneTuple], rows: Rows, denials: Sequence[int | None]
 ) -> Iterator[GradedTuple]:
     total = float(side.weights.sum())
-    for index, mine in enumerate(side.tuples):
+    for index, scene_tuple in enumerate(side.tuples):
         partner = int(support.partner[index])
         paired = partner != NO_PARTNER
         yield GradedTuple(
-            mine.strings,
+            scene_tuple.strings,
             float(side.weights[index]) / total if total else 0.0,
             float(support.support[index]),
             partner if paired else None,
-            _slots(mine, others[partner], rows) if paired else (None,) * len(mine.concepts),
+            _slots(scene_tuple, others[partner], rows) if paired else (None,) * len(scene_tuple.concepts),
             denials[index],
         )
 
 
-def _slots(mine: SceneTuple, theirs: SceneTuple, rows: Rows) -> tuple[float | None, ...]:
+def _slots(scene_tuple: SceneTuple, partner: SceneTuple, rows: Rows) -> tuple[float | None, ...]:
     """Return the similarities by slot; an attribute has both of its slots held against a plain object."""
-    length, other = len(mine.concepts), len(theirs.concepts)
+    length, other = len(scene_tuple.concepts), len(partner.concepts)
     if length == other:
-        return tuple(_alike(a, b, rows) for a, b in zip(mine.concepts, theirs.concepts, strict=True))
+        return tuple(_alike(a, b, rows) for a, b in zip(scene_tuple.concepts, partner.concepts, strict=True))
     if (length, other) == (2, 1):
-        return tuple(_alike(a, theirs.concepts[0], rows) for a in mine.concepts)
-    head = theirs.concepts[_HEAD[other]]
+        return tuple(_alike(a, partner.concepts[0], rows) for a in scene_tuple.concepts)
+    head = partner.concepts[_HEAD[other]]
     return tuple(
-        _alike(concept, head, rows) if slot == _HEAD[length] else None for slot, concept in enumerate(mine.concepts)
+        _alike(concept, head, rows) if slot == _HEAD[length] else None
+        for slot, concept in enumerate(scene_tuple.concepts)
     )
 
 
-def _alike(mine: Concept, theirs: Concept, rows: Rows) -> float:
-    if mine.strings == theirs.strings:
+def _alike(first: Concept, second: Concept, rows: Rows) -> float:
+    if first.strings == second.strings:
         return 1.0
-    values, others = values_of(mine.strings), values_of(theirs.strings)
+    values, others = values_of(first.strings), values_of(second.strings)
     if deny(values, others):
         return 0.0
     if not values.isdisjoint(others):
         return 1.0
-    one, other = (rows.vectors[rows.places[concept.strings]] for concept in (mine, theirs))
-    return min(max(float(one @ other), 0.0), 1.0)
+    first_vector, second_vector = (rows.vectors[rows.places[concept.strings]] for concept in (first, second))
+    return min(max(float(first_vector @ second_vector), 0.0), 1.0)
 
 
 def _denials(match: GradedMatch, rows: Rows) -> Iterator[int | None]:
     """Yield for each candidate tuple the reference attribute of the most similar object that excludes it."""
     attributes = [
-        (index, found.concepts[0], values)
-        for index, found in enumerate(match.reference.tuples)
-        if len(found.concepts) == 2 and (values := values_of(found.concepts[1].strings))
+        (index, scene_tuple.concepts[0], values)
+        for index, scene_tuple in enumerate(match.reference.tuples)
+        if len(scene_tuple.concepts) == 2 and (values := values_of(scene_tuple.concepts[1].strings))
     ]
-    for mine, denied in zip(match.candidate.tuples, match.precision.contradicted, strict=True):
+    for candidate, denied in zip(match.candidate.tuples, match.precision.contradicted, strict=True):
         against = [
-            (_alike(mine.concepts[0], owner, rows), -index)
+            (_alike(candidate.concepts[0], owner, rows), -index)
             for index, owner, values in attributes
-            if denied and deny(values_of(mine.concepts[1].strings), values)
+            if denied and deny(values_of(candidate.concepts[1].strings), values)
         ]
         yield -max(against)[1] if against else None
 
@@ -247,8 +250,10 @@ def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Resco
     facts = facts_of(match.candidate.tuples)
     edits = list({(edit.action, edit.words, edit.by): edit for edit in _edits(match, denials, facts)}.values())
     now, *scores = rescore([facts, *[edit.facts for edit in edits]])
-    found = [Change(e.action, e.words, e.by, score, score - now) for e, score in zip(edits, scores, strict=True)]
-    return tuple(sorted((change for change in found if change.gain > _LEAST), key=_order))
+    tried_changes = [
+        Change(e.action, e.words, e.by, score, score - now) for e, score in zip(edits, scores, strict=True)
+    ]
+    return tuple(sorted((change for change in tried_changes if change.gain > _LEAST), key=_order))
 
 
 def _order(change: Change) -> tuple[float, str, tuple[str, ...]]:
@@ -257,24 +262,24 @@ def _order(change: Change) -> tuple[float, str, tuple[str, ...]]:
 
 def facts_of(tuples: Iterable[SceneTuple]) -> list[Fact]:
     """Return the facts that a graph's tuples come from, each once."""
-    return list(dict.fromkeys(fact for found in tuples for _, fact in found.evidence))
+    return list(dict.fromkeys(fact for scene_tuple in tuples for _, fact in scene_tuple.evidence))
 
 
 def _edits(match: GradedMatch, denials: Sequence[int | None], facts: Sequence[Fact]) -> Iterator[_Edit]:
-    mine, theirs = match.candidate, match.reference
+    candidate, reference = match.candidate, match.reference
     named = _named(match)
-    tried = max(1, min(_TRIED, _PAIRS // max(1, len(mine.tuples) * len(theirs.tuples))))
-    for index in (theirs.weights * (1 - match.recall.support)).argsort(kind="stable")[::-1][:tried]:
-        added = _fact(theirs.tuples[index], named)
+    tried = max(1, min(_TRIED, _PAIRS // max(1, len(candidate.tuples) * len(reference.tuples))))
+    for index in (reference.weights * (1 - match.recall.support)).argsort(kind="stable")[::-1][:tried]:
+        added = _fact(reference.tuples[index], named)
         yield _Edit("add", _shown(added), None, [*facts, added])
-    for index in (mine.weights * (1 - match.precision.support)).argsort(kind="stable")[::-1][:tried]:
-        dropped = mine.tuples[index]
+    for index in (candidate.weights * (1 - match.precision.support)).argsort(kind="stable")[::-1][:tried]:
+        dropped = candidate.tuples[index]
         rest = list(_without(dropped, facts))
         yield _Edit("drop", dropped.strings, None, rest)
         instead = denials[index] if denials[index] is not None else int(match.precision.partner[index])
         if instead in (None, NO_PARTNER):
             continue
-        other = theirs.tuples[instead]
+        other = reference.tuples[instead]
         if len(other.concepts) == len(dropped.concepts) and other.strings != dropped.strings:
             replaced = list(_replaced(dropped, _fact(other, {}), facts))
             yield _Edit("replace", dropped.strings, other.strings, replaced)
@@ -286,8 +291,8 @@ def _named(match: GradedMatch) -> dict[tuple[str, ...], str]:
     for index in range(match.reference.nodes.sizes[0]):
         partner = int(match.recall.partner[index])
         if match.recall.support[index] >= _SAME_OBJECT and 0 <= partner < match.candidate.nodes.sizes[0]:
-            theirs, mine = match.reference.tuples[index], match.candidate.tuples[partner]
-            named[theirs.concepts[0].strings] = mine.concepts[0].strings[0]
+            reference_tuple, candidate_tuple = match.reference.tuples[index], match.candidate.tuples[partner]
+            named[reference_tuple.concepts[0].strings] = candidate_tuple.concepts[0].strings[0]
     return named
 
 

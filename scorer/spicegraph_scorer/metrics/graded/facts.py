@@ -109,8 +109,8 @@ def content_words(facts: Iterable[Fact]) -> frozenset[str]:
         >>> sorted(content_words([Fact(("man", "polar bear", "sit on"), "clause", ())]))
         ['bear', 'man', 'polar', 'sit']
     """
-    found = list(facts)
-    return _content_of(found, _stated(found))
+    given_facts = list(facts)
+    return _content_of(given_facts, _stated(given_facts))
 
 
 def _content_of(facts: Sequence[Fact], strings: set[str]) -> frozenset[str]:
@@ -154,20 +154,20 @@ def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
     if not quantities and not denied:  # as in most captions with notes
         return [fact for fact in facts[:end] if len(fact[2]) > 1 or fact[2][0] not in no_objects]
     noted = {*quantities, *no_objects, *denied}
-    found = []
+    noted_facts = []
     sizes: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)  # "large", "two": of the quantity itself
     for fact in facts[:end]:
         words, rule, tokens = fact
-        if noted.isdisjoint([place[:1] for place in tokens]):
-            found.append(fact)
+        if noted.isdisjoint([slot_tokens[:1] for slot_tokens in tokens]):
+            noted_facts.append(fact)
         elif rule in _OF_THE_QUANTITY and tokens[0] in quantities:
             sizes[tokens[0]].append(words[1])
         elif rule == QUANTITY and tokens[1] in sizes:
             said = " ".join([*dict.fromkeys(sizes[tokens[1]]), words[1]])
-            found += _read(Fact((words[0], said), rule, tokens), quantities, denied)
+            noted_facts += _read(Fact((words[0], said), rule, tokens), quantities, denied)
         elif len(tokens) > 1 or tokens[0] not in no_objects:
-            found += _read(fact, quantities, denied)
-    return found
+            noted_facts += _read(fact, quantities, denied)
+    return noted_facts
 
 
 def _of_scene(facts: Sequence[Fact]) -> Sequence[Fact]:
@@ -176,15 +176,15 @@ def _of_scene(facts: Sequence[Fact]) -> Sequence[Fact]:
     implied = {(words, tokens) for words, rule, tokens in facts if rule == IMPLIED}
     if not lemmas and not implied:
         return facts
-    found = []
+    scene_facts = []
     for words, rule, tokens in facts:
         if rule not in {LEMMA, IMPLIED} and (words, tokens) not in implied:
             said = [
-                lemmas[place[-1]][1] if place and lemmas.get(place[-1], ("",))[0] == word else word
-                for word, place in zip(words, tokens, strict=True)
+                lemmas[slot_tokens[-1]][1] if slot_tokens and lemmas.get(slot_tokens[-1], ("",))[0] == word else word
+                for word, slot_tokens in zip(words, tokens, strict=True)
             ]
-            found.append(Fact(tuple(said), rule, tokens))
-    return found
+            scene_facts.append(Fact(tuple(said), rule, tokens))
+    return scene_facts
 
 
 def _read(fact: Fact, quantities: Mapping[tuple[int, ...], _Slot], denied: Container[tuple[int, ...]]) -> list[Fact]:
@@ -195,8 +195,8 @@ def _read(fact: Fact, quantities: Mapping[tuple[int, ...], _Slot], denied: Conta
             slots[slot] = quantities.get(slots[slot][1], slots[slot])
     if len(slots) > 1 and slots[0][1] == slots[1][1] != fact.tokens[0]:
         return []
-    words = [NO + word if place[:1] in denied else word for word, place in slots]
-    return [Fact(tuple(words), fact.rule, tuple([place for _, place in slots]))]
+    words = [NO + word if slot_tokens[:1] in denied else word for word, slot_tokens in slots]
+    return [Fact(tuple(words), fact.rule, tuple([slot_tokens for _, slot_tokens in slots]))]
 
 
 Values = frozenset[tuple[str, int]]
@@ -231,14 +231,14 @@ def values_of(strings: Iterable[str]) -> Values:
 
 
 @lru_cache(maxsize=4096)
-def deny(mine: Values, theirs: Values) -> bool:
+def deny(values: Values, others: Values) -> bool:
     """Say whether concepts exclude each other by their values: both have some of a family, and none in common.
 
     >>> deny(values_of(("red",)), values_of(("blue",))), deny(values_of(("two",)), values_of(("pair",)))
     (True, False)
     """
-    families = {family for family, _ in mine} & {family for family, _ in theirs}
-    return any(all(family != common for family, _ in mine & theirs) for common in families)
+    families = {family for family, _ in values} & {family for family, _ in others}
+    return any(all(family != common for family, _ in values & others) for common in families)
 
 
 def verdicts(
@@ -251,10 +251,10 @@ def verdicts(
         reference: the same of the other list.
     """
     excluded, agreed = [], []
-    for row, mine in candidate:
-        for column, theirs in reference:
-            if deny(mine, theirs):
+    for row, candidate_values in candidate:
+        for column, reference_values in reference:
+            if deny(candidate_values, reference_values):
                 excluded.append((row, column))
-            elif not mine.isdisjoint(theirs):
+            elif not candidate_values.isdisjoint(reference_values):
                 agreed.append((row, column))
     return excluded, agreed

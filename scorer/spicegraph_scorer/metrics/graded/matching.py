@@ -93,10 +93,12 @@ def nodes_of(graph: SceneGraph) -> Nodes:
 def counted_nodes(counted: CountedGraph) -> Nodes:
     """Return the parts of a graph that has no evidence but its counts."""
     (objects, labels, attributes, relations), objects_said, labels_said = counted
-    numbers = [number for part in (attributes, relations) for own in part.values() for number in own]
-    owners = [owner for owner, own in attributes.items() for _ in own]
+    numbers = [
+        number for part in (attributes, relations) for label_numbers in part.values() for number in label_numbers
+    ]
+    owners = [owner for owner, label_numbers in attributes.items() for _ in label_numbers]
     sizes = len(objects), len(owners), len(numbers) - len(owners)
-    owners += [subject for (subject, _), own in relations.items() for _ in own]
+    owners += [subject for (subject, _), label_numbers in relations.items() for _ in label_numbers]
     concepts = [*objects, *[labels[number] for number in numbers]]
     return Nodes(
         sizes,
@@ -104,7 +106,7 @@ def counted_nodes(counted: CountedGraph) -> Nodes:
         list(map(_strings_of, concepts)),
         [*objects_said, *[labels_said[number] for number in numbers]],
         owners,
-        [target for (_, target), own in relations.items() for _ in own],
+        [target for (_, target), label_numbers in relations.items() for _ in label_numbers],
     )
 
 
@@ -159,24 +161,26 @@ def word_sides(readings: Sequence[Sequence[frozenset[str]]], words: Sequence[str
         words: all of these.
         rows: where ``words`` stand, each a concept of its own.
     """
-    place = {word: number for number, word in enumerate(words)}
+    number_of = {word: number for number, word in enumerate(words)}
     captions = list(chain.from_iterable(readings))
-    said = _integers(map(place.__getitem__, chain.from_iterable(captions)))
+    said = _integers(map(number_of.__getitem__, chain.from_iterable(captions)))
     lengths = np.repeat(np.arange(len(readings)), list(map(len, readings)))
     reading = np.repeat(lengths, list(map(len, captions)))
-    found, times = np.unique(reading * len(words) + said, return_counts=True)
+    keys, times = np.unique(reading * len(words) + said, return_counts=True)
     heads = np.array([rows.places[word,] for word in words], np.intp)
     sizes = np.zeros((len(readings), 3), np.intp)
-    sizes[:, OBJECT] = np.bincount(found // max(len(words), 1), minlength=len(readings))
-    return _objects(sizes, heads[found % max(len(words), 1)], times, rows)
+    sizes[:, OBJECT] = np.bincount(keys // max(len(words), 1), minlength=len(readings))
+    return _objects(sizes, heads[keys % max(len(words), 1)], times, rows)
 
 
 def _objects(sizes: Integers, heads: Integers, captions: Integers, rows: Rows) -> Sides:
     """Return tuples as if all of them were objects."""
     counts = sizes.sum(axis=1)
     starts = np.concatenate([[0], counts.cumsum()])
-    own = np.arange(len(heads)) - np.repeat(starts[:-1], counts)
-    return Sides((), sizes, starts, np.zeros_like(heads), heads, own, own, rows.weights.take(heads) * captions)
+    positions = np.arange(len(heads)) - np.repeat(starts[:-1], counts)
+    return Sides(
+        (), sizes, starts, np.zeros_like(heads), heads, positions, positions, rows.weights.take(heads) * captions
+    )
 
 
 def _integers(values: Iterable[int]) -> Integers:
@@ -319,16 +323,16 @@ class Cells(NamedTuple):
         return _best(self.plain, self.across, partners=False), _best(self.plain, self.upright, partners=False)
 
 
-def cells_of(sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Rows) -> Cells:
+def cells_of(sides: Sides, candidates: Sequence[int], references: Sequence[int], rows: Rows) -> Cells:
     """Return how alike the tuples of candidates and of their references are.
 
     Args:
         sides: the tuples of all graphs.
-        mine: for each comparison the graph of the candidate.
-        theirs: for each comparison the graph of the references.
+        candidates: for each comparison the graph of the candidate.
+        references: for each comparison the graph of the references.
         rows: where the heads of the sides stand.
     """
-    first, second = np.array(mine, np.intp), np.array(theirs, np.intp)
+    first, second = np.array(candidates, np.intp), np.array(references, np.intp)
     counts = np.diff(sides.starts)
     heights, widths = counts[first], counts[second]
     bases = np.concatenate([[0], (heights * widths).cumsum()])
@@ -340,11 +344,11 @@ def cells_of(sides: Sides, mine: Sequence[int], theirs: Sequence[int], rows: Row
     upright = _Lines(ranges(sides.starts[second], widths), widths, down, by_column)
     columns = ranges(np.repeat(sides.starts[second], heights), along)  # the reference tuple of each cell
 
-    words = _words(sides, zip(mine, theirs, bases.tolist(), strict=False), int(bases[-1]), rows)
+    words = _words(sides, zip(candidates, references, bases.tolist(), strict=False), int(bases[-1]), rows)
     words[np.repeat(sides.heads[across.tuples], along) == sides.heads.take(columns)] = 1
     plain = words.copy()
-    _read_denials(sides, zip(mine, theirs, bases.tolist(), strict=False), plain, rows)
-    excess = _judge_values(sides, zip(mine, theirs, bases.tolist(), strict=False), words, plain, rows)
+    _read_denials(sides, zip(candidates, references, bases.tolist(), strict=False), plain, rows)
+    excess = _judge_values(sides, zip(candidates, references, bases.tolist(), strict=False), words, plain, rows)
     forward = backward = words
     if sides.kinds.any():  # objects alone stand nowhere
         apart = _places(sides, first, second, bases, words) - words
@@ -357,11 +361,11 @@ def _words(sides: Sides, pairs: Iterable[tuple[int, int, int]], count: int, rows
     """Return the likeness of the words that tuples add, in every cell: positive cosines."""
     words = np.empty(count, np.float32)
     starts, heads, vectors = sides.starts.tolist(), sides.heads, rows.vectors
-    for mine, theirs, base in pairs:
-        own = vectors.take(heads[starts[mine] : starts[mine + 1]], axis=0)
-        other = vectors.take(heads[starts[theirs] : starts[theirs + 1]], axis=0)
-        shape = len(own), len(other)
-        np.matmul(own, other.T, out=words[base : base + shape[0] * shape[1]].reshape(shape))
+    for candidate, reference, base in pairs:
+        candidate_vectors = vectors.take(heads[starts[candidate] : starts[candidate + 1]], axis=0)
+        reference_vectors = vectors.take(heads[starts[reference] : starts[reference + 1]], axis=0)
+        shape = len(candidate_vectors), len(reference_vectors)
+        np.matmul(candidate_vectors, reference_vectors.T, out=words[base : base + shape[0] * shape[1]].reshape(shape))
     np.minimum(np.maximum(words, 0, out=words), 1, out=words)
     return words
 
@@ -373,11 +377,13 @@ def _read_denials(sides: Sides, pairs: Iterable[tuple[int, int, int]], plain: Ma
     graphs = np.searchsorted(sides.starts, np.flatnonzero(np.isin(sides.heads, rows.denied)), side="right") - 1
     denying = set(graphs.tolist())
     starts, heads, vectors = sides.starts.tolist(), sides.heads, rows.vectors
-    for mine, theirs, base in pairs:
-        if mine in denying or theirs in denying:
-            own, other = (heads[starts[graph] : starts[graph + 1]] for graph in (mine, theirs))
-            opposed = (vectors[own] @ vectors[other].T) * (
-                np.isin(own, rows.denied)[:, None] ^ np.isin(other, rows.denied)
+    for candidate, reference, base in pairs:
+        if candidate in denying or reference in denying:
+            candidate_heads, reference_heads = (
+                heads[starts[graph] : starts[graph + 1]] for graph in (candidate, reference)
+            )
+            opposed = (vectors[candidate_heads] @ vectors[reference_heads].T) * (
+                np.isin(candidate_heads, rows.denied)[:, None] ^ np.isin(reference_heads, rows.denied)
             )
             part = plain[base : base + opposed.size].reshape(opposed.shape)
             np.clip(np.maximum(part, -opposed), 0, 1, out=part)
@@ -400,27 +406,30 @@ def _judge_values(
         valued[graph].append((index - int(sides.starts[graph]), rows.values[head]))
     counts = np.diff(sides.starts).tolist()
     first, parts = 0, []
-    for mine, theirs, base in pairs:
-        if mine in valued and theirs in valued:
-            shape = counts[mine], counts[theirs]
+    for candidate, reference, base in pairs:
+        if candidate in valued and reference in valued:
+            shape = counts[candidate], counts[reference]
             matrix = words[base : base + shape[0] * shape[1]].reshape(shape)
-            excluded, agreed = verdicts(valued[mine], valued[theirs])
+            excluded, agreed = verdicts(valued[candidate], valued[reference])
             if excluded or agreed:
                 plain[base : base + matrix.size].reshape(shape)[tuple(zip(*excluded, *agreed, strict=True))] = 1
             if agreed:
                 matrix[tuple(zip(*agreed, strict=True))] = 1
             if excluded:
                 matrix[tuple(zip(*excluded, strict=True))] = 0
-                graphs_of = _Valued(sides, mine, valued[mine]), _Valued(sides, theirs, valued[theirs])
+                graphs_of = (
+                    _ValuedGraph(sides, candidate, valued[candidate]),
+                    _ValuedGraph(sides, reference, valued[reference]),
+                )
                 parts.append((first, _excess(*graphs_of, matrix, excluded)))
-        first += counts[mine]
+        first += counts[candidate]
     excess = np.zeros(first, np.float32)
     for start, part in parts:
         excess[start : start + len(part)] = part
     return excess
 
 
-class _Valued(NamedTuple):
+class _ValuedGraph(NamedTuple):
     """A graph of :class:`Sides`, and which of its tuples have values that exclude others."""
 
     sides: Sides
@@ -436,20 +445,22 @@ class _Valued(NamedTuple):
     @property
     def owners(self) -> Integers:
         """The objects of its attributes."""
-        start, own = self.sides.starts[self.graph], self.attributes
-        return self.sides.owners[start + own.start : start + own.stop]
+        start, attributes = self.sides.starts[self.graph], self.attributes
+        return self.sides.owners[start + attributes.start : start + attributes.stop]
 
     def of_owners(self) -> list[Values]:
         """Return, for each attribute, the values of all attributes of its object."""
-        own, owners = self.attributes, self.owners.tolist()
+        attributes, owners = self.attributes, self.owners.tolist()
         of_owner: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
         for index, values in self.values:
-            if own.start <= index < own.stop:
-                of_owner[owners[index - own.start]] |= values
+            if attributes.start <= index < attributes.stop:
+                of_owner[owners[index - attributes.start]] |= values
         return [frozenset(of_owner[owner]) for owner in owners]
 
 
-def _excess(candidate: _Valued, reference: _Valued, words: Matrix, excluded: Iterable[tuple[int, int]]) -> Floats:
+def _excess(
+    candidate: _ValuedGraph, reference: _ValuedGraph, words: Matrix, excluded: Iterable[tuple[int, int]]
+) -> Floats:
     """Return how much more the references deny each tuple of a candidate than they say it.
 
     They deny an attribute by another colour or count of an object that is as similar. Colours are compared as sets: a
@@ -458,52 +469,58 @@ def _excess(candidate: _Valued, reference: _Valued, words: Matrix, excluded: Ite
     if not candidate.sides.sizes[[candidate.graph, reference.graph], ATTRIBUTE:].any():
         return _denied_words(candidate.values, reference.values, len(words))
     excess = np.zeros(len(words), np.float32)
-    mine, theirs = candidate.attributes, reference.attributes
+    candidate_attributes, reference_attributes = candidate.attributes, reference.attributes
     values, others = candidate.of_owners(), reference.of_owners()
     denied = np.zeros((len(values), len(others)), np.float32)
     for row, column in excluded:
-        own, other = row - mine.start, column - theirs.start
-        if 0 <= own < len(values) and 0 <= other < len(others):
-            denied[own, other] = deny(values[own], others[other])
+        attribute, reference_attribute = row - candidate_attributes.start, column - reference_attributes.start
+        if 0 <= attribute < len(values) and 0 <= reference_attribute < len(others):
+            denied[attribute, reference_attribute] = deny(values[attribute], others[reference_attribute])
     if denied.any():
         owners = words[candidate.owners][:, reference.owners]
-        agreed = np.minimum(owners, words[mine, theirs]).max(axis=1)
-        excess[mine] = np.maximum(0, (owners * denied).max(axis=1) - agreed)
+        agreed = np.minimum(owners, words[candidate_attributes, reference_attributes]).max(axis=1)
+        excess[candidate_attributes] = np.maximum(0, (owners * denied).max(axis=1) - agreed)
     return excess
 
 
-def _denied_words(mine: Sequence[tuple[int, Values]], theirs: Sequence[tuple[int, Values]], count: int) -> Floats:
+def _denied_words(
+    candidate: Sequence[tuple[int, Values]], reference: Sequence[tuple[int, Values]], count: int
+) -> Floats:
     """Return 1 for each word of a candidate whose references have others of its family, and none of the candidate's."""
-    said, found = (frozenset(chain.from_iterable(values for _, values in side)) for side in (mine, theirs))
+    candidate_values, reference_values = (
+        frozenset(chain.from_iterable(values for _, values in side)) for side in (candidate, reference)
+    )
     excess = np.zeros(count, np.float32)
-    for index, values in mine:
+    for index, values in candidate:
         families = {family for family, _ in values}
-        own, other = (frozenset(value for value in side if value[0] in families) for side in (said, found))
-        if deny(own, other):
+        candidate_family, reference_family = (
+            frozenset(value for value in side if value[0] in families) for side in (candidate_values, reference_values)
+        )
+        if deny(candidate_family, reference_family):
             excess[index] = 1
     return excess
 
 
-def _places(sides: Sides, mine: Integers, theirs: Integers, bases: Integers, words: Matrix) -> Matrix:
+def _places(sides: Sides, candidates: Integers, references: Integers, bases: Integers, words: Matrix) -> Matrix:
     """Return how far tuples are alike in every slot: the least of the slots' similarities; 0 across types.
 
     An object is alike as far as its word. An attribute has a place at a plain object too, as far as the object's own
     word suggests it ("tall" at "tower").
     """
     counts = np.diff(sides.starts)
-    heights, widths = counts[mine], counts[theirs]
-    tuples = ranges(sides.starts[mine], heights)
+    heights, widths = counts[candidates], counts[references]
+    tuples = ranges(sides.starts[candidates], heights)
     kinds = sides.kinds[tuples]
     along = np.repeat(widths, heights)
     first = along.cumsum() - along
     places: Matrix = words * np.repeat(kinds == OBJECT, along)
-    placed = sides.sizes[theirs, :RELATION].sum(axis=1)  # objects and attributes of the references
+    placed = sides.sizes[references, :RELATION].sum(axis=1)  # objects and attributes of the references
     for kind, begins, lengths in ((ATTRIBUTE, np.zeros_like(placed), placed), (RELATION, placed, widths - placed)):
         of = np.flatnonzero(kinds == kind)
-        comparison = np.repeat(np.arange(len(mine)), heights)[of]
+        comparison = np.repeat(np.arange(len(candidates)), heights)[of]
         begin, length = begins[comparison], lengths[comparison]
         cells = ranges(first[of] + begin, length)
-        columns = ranges(sides.starts[theirs][comparison] + begin, length)
+        columns = ranges(sides.starts[references][comparison] + begin, length)
         here = words.take(cells)
         for slot in (sides.owners,) if kind == ATTRIBUTE else (sides.owners, sides.targets):
             row = bases[comparison] + slot[tuples[of]] * widths[comparison]
@@ -538,29 +555,29 @@ def _without(side: Supports, excess: Floats) -> Supports:
     return side._replace(found=Support(support, partner, excess > 0))
 
 
-def precision_weights(sides: Sides, found: Supports) -> Weights:
+def precision_weights(sides: Sides, precision: Supports) -> Weights:
     """Return what candidates' tuples weigh in precision: what the references contradict counts twice."""
-    weights: Weights = np.where(found.found.contradicted, _CONTRADICTED, 1) * sides.weights[found.tuples]
+    weights: Weights = np.where(precision.found.contradicted, _CONTRADICTED, 1) * sides.weights[precision.tuples]
     return weights
 
 
 def matches_of(
     sides: Sides,
-    mine: Sequence[int],
-    theirs: Sequence[int],
-    found: tuple[Supports, Supports],
+    candidates: Sequence[int],
+    references: Sequence[int],
+    supports: tuple[Supports, Supports],
     texts: Sequence[TextMatch],
 ) -> list[GradedMatch]:
     """Return each comparison by itself, from the arrays of all: what :meth:`Cells.supports` found with partners."""
-    precision, recall = found
+    precision, recall = supports
     halves = [
         [
             (Side(sides.nodes[graph], weights[end - count : end]), side.found.part(slice(end - count, end)))
             for graph, count, end in zip(graphs, side.counts.tolist(), side.counts.cumsum().tolist(), strict=True)
         ]
         for side, graphs, weights in (
-            (precision, mine, precision_weights(sides, precision)),
-            (recall, theirs, sides.weights[recall.tuples]),
+            (precision, candidates, precision_weights(sides, precision)),
+            (recall, references, sides.weights[recall.tuples]),
         )
     ]
     return [

@@ -191,8 +191,8 @@ def cosines(candidates: Floats, references: Floats) -> Floats:
     """Return the cosine of each unit vector (rows) and the vector of its references, in [0, 1]; 0 of a zero vector."""
     dots = np.einsum("ij,ij->i", candidates, references)
     sizes = np.sqrt(np.einsum("ij,ij->i", references, references))
-    found: Floats = np.divide(dots, sizes, out=np.zeros_like(dots), where=sizes > _SHORTEST).clip(0, 1)
-    return found
+    values: Floats = np.divide(dots, sizes, out=np.zeros_like(dots), where=sizes > _SHORTEST).clip(0, 1)
+    return values
 
 
 class Likeness(NamedTuple):
@@ -220,17 +220,17 @@ def likeness(meaning: Meaning, candidate: str, references: Sequence[str]) -> Lik
     """
     words, *others = (words_of_text(text) for text in (candidate, *references))
     rows, *other_rows = (meaning.vectors[[meaning.place(word) for word in text]] for text in (words, *others))
-    units = [own / max(float(np.linalg.norm(own.sum(axis=0))), _SHORTEST) for own in other_rows]
-    total = np.sum([own.sum(axis=0) for own in units], axis=0)
+    units = [text_rows / max(float(np.linalg.norm(text_rows.sum(axis=0))), _SHORTEST) for text_rows in other_rows]
+    total = np.sum([text_rows.sum(axis=0) for text_rows in units], axis=0)
     size = float(np.linalg.norm(rows.sum(axis=0))) * float(np.linalg.norm(total))
     if size <= _SHORTEST or float(rows.sum(axis=0) @ total) <= 0:
         return Likeness(0.0, tuple([(word, 0.0) for word in words]), ())
     shares = (rows.astype(np.float64) @ total.astype(np.float64) / size).tolist()
     of_word: defaultdict[str, float] = defaultdict(float)
-    for text, own in zip(others, units, strict=True):
-        for word, share in zip(text, (own @ rows.sum(axis=0) / size).tolist(), strict=True):
+    for text, text_rows in zip(others, units, strict=True):
+        for word, share in zip(text, (text_rows @ rows.sum(axis=0) / size).tolist(), strict=True):
             of_word[word] += share
-    ranked = sorted(of_word.items(), key=lambda found: (-found[1], found[0]))
+    ranked = sorted(of_word.items(), key=lambda word_share: (-word_share[1], word_share[0]))
     return Likeness(math.fsum(shares), tuple(zip(words, shares, strict=True)), tuple(ranked))
 
 

@@ -82,13 +82,13 @@ def _reading_of(graph: SceneGraph) -> _Reading:
     return _Reading(nodes_of(graph), list(map(content_words, told.values())))
 
 
-class _LaidOut(NamedTuple):
+class _PairArrays(NamedTuple):
     """The graphs and the words of readings as arrays, and for each pair the numbers of its two readings."""
 
     graphs: Sides
     words: Sides
-    mine: list[int]
-    theirs: list[int]
+    candidates: list[int]
+    references: list[int]
     rows: Rows
 
 
@@ -184,7 +184,7 @@ class SpiceG(Metric[GradedStatistic]):
 
     def signature(self) -> dict[str, str]:
         """Return metric, formula and its share, pipeline, lexicon tables, and categories of the user, if any."""
-        own = categories_digest(self.categories)
+        digest = categories_digest(self.categories)
         formula = (
             {"formula": "4"}
             if self.meaning is None
@@ -200,7 +200,7 @@ class SpiceG(Metric[GradedStatistic]):
             "pipeline": self.source.signature,
             "lexicon": self.lexicon.signature,
             "vectors": self.vectors.signature,
-            **({} if own is None else {"categories": own}),
+            **({} if digest is None else {"categories": digest}),
             **({} if self.texts else {"texts": "unread"}),
         }
 
@@ -210,15 +210,15 @@ class SpiceG(Metric[GradedStatistic]):
 
     def collect(self, corpus: Corpus) -> list[GradedStatistic]:
         """Parse every distinct caption once, and return the weights of every item."""
-        found = FactsInOrder(self.source, corpus.items)
+        facts = FactsInOrder(self.source, corpus.items)
         items = iter(corpus.items)
         statistics: list[GradedStatistic] = []
         while batch := list(islice(items, _AT_A_TIME)):
-            statistics += self._compared(batch, found)
+            statistics += self._compared(batch, facts)
         return statistics
 
-    def _compared(self, items: Sequence[Item], found: FactsInOrder) -> list[GradedStatistic]:
-        facts = {text: found.take(text) for item in items for text in (item.candidate, *item.references)}
+    def _compared(self, items: Sequence[Item], facts_in_order: FactsInOrder) -> list[GradedStatistic]:
+        facts = {text: facts_in_order.take(text) for item in items for text in (item.candidate, *item.references)}
         cache = self.references or ReferenceCache(len(items))
         told: dict[str, Told] = {}
 
@@ -236,7 +236,7 @@ class SpiceG(Metric[GradedStatistic]):
         if not self.texts:
             return [TextMatch(candidate=item.candidate) for item in items]
         order = self.vectors.order
-        texts = _LaidTexts.of([(item.candidate, item.references) for item in items])
+        texts = _TextArrays.of([(item.candidate, item.references) for item in items])
         aligned = texts.alignments()
         nobody: list[float | None] = [None] * len(items)
         meant: Sequence[float | None] = nobody if self.meaning is None else texts.meanings(self.meaning)
@@ -272,17 +272,17 @@ class SpiceG(Metric[GradedStatistic]):
             texts: what each pair's texts say beside the graphs; ``None``: nothing.
         """
         readings = {id(graph): _reading_of(graph) for pair in pairs for graph in pair}
-        of_pairs = [(readings[id(mine)], readings[id(theirs)]) for mine, theirs in pairs]
+        of_pairs = [(readings[id(candidate)], readings[id(reference)]) for candidate, reference in pairs]
         return self._statistics(of_pairs, [_NO_TEXTS] * len(pairs) if texts is None else texts)
 
     def _statistics(
         self, pairs: Sequence[tuple[_Reading, _Reading]], texts: Sequence[TextMatch]
     ) -> list[GradedStatistic]:
-        graphs, words, mine, theirs, rows = self._laid_out(pairs)
+        graphs, words, candidates, references, rows = self._laid_out(pairs)
         order = [text.order for text in texts]
-        cells, word_cells = (cells_of(sides, mine, theirs, rows) for sides in (graphs, words))
-        found = cells.supports(partners=self.evidence)
-        weights = weigh(graphs, *found, self.categories, order)
+        cells, word_cells = (cells_of(sides, candidates, references, rows) for sides in (graphs, words))
+        supports = cells.supports(partners=self.evidence)
+        weights = weigh(graphs, *supports, self.categories, order)
         of_words = weigh(words, *word_cells.supports(partners=False), {}, order)
         for sums, other, text in zip(weights, of_words, texts, strict=True):
             sums[ALL] = sums[ALL].mixed(other[ALL], None if text.aligned is None else text.aligned * text.order)
@@ -293,7 +293,7 @@ class SpiceG(Metric[GradedStatistic]):
                     aligned = said if text.aligned is None else text.aligned
                     plain_score = said + ALIGNED_SHARE * (aligned - said)
                     sums[ALL] = sums[ALL]._replace(meant=MEANING_SHARE * text.order * (text.meaning - plain_score))
-        matches = matches_of(graphs, mine, theirs, found, texts) if self.evidence else [None] * len(pairs)
+        matches = matches_of(graphs, candidates, references, supports, texts) if self.evidence else [None] * len(pairs)
         return list(map(GradedStatistic, weights, matches))
 
     def workings(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[tuple[Working, ...]]:
@@ -301,21 +301,27 @@ class SpiceG(Metric[GradedStatistic]):
         del corpus
         text = "supported are {} of what the caption says (P), covered {} of what the references say (R): F {}"
         return [
-            (Working("SPICE-G", text, (found.weights[ALL].precision, found.weights[ALL].recall, found.f1(ALL))),)
-            for found in statistics
+            (
+                Working(
+                    "SPICE-G",
+                    text,
+                    (statistic.weights[ALL].precision, statistic.weights[ALL].recall, statistic.f1(ALL)),
+                ),
+            )
+            for statistic in statistics
         ]
 
-    def _laid_out(self, pairs: Sequence[tuple[_Reading, _Reading]]) -> _LaidOut:
+    def _laid_out(self, pairs: Sequence[tuple[_Reading, _Reading]]) -> _PairArrays:
         """Return the graphs and the words of pairs as arrays, equal readings once."""
         of_pairs = {id(reading): reading for pair in pairs for reading in pair}
-        readings, places = list(of_pairs.values()), {known: place for place, known in enumerate(of_pairs)}
+        readings, places = list(of_pairs.values()), {known: number for number, known in enumerate(of_pairs)}
         vocabulary = sorted(set().union(*chain.from_iterable(reading.words for reading in readings)))
         strings = chain.from_iterable(reading.graph.strings for reading in readings)
         rows = self.vectors.rows(chain(strings, [(word,) for word in vocabulary]))
-        mine, theirs = ([places[id(pair[side])] for pair in pairs] for side in (0, 1))
+        candidates, references = ([places[id(pair[side])] for pair in pairs] for side in (0, 1))
         graphs = sides_of([reading.graph for reading in readings], rows)
-        return _LaidOut(
-            graphs, word_sides([reading.words for reading in readings], vocabulary, rows), mine, theirs, rows
+        return _PairArrays(
+            graphs, word_sides([reading.words for reading in readings], vocabulary, rows), candidates, references, rows
         )
 
     def credit(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[Credit]:
@@ -327,26 +333,28 @@ class SpiceG(Metric[GradedStatistic]):
         matches = [statistic.match for statistic in statistics]
         if None in matches:
             raise ValueError("the statistic has no match to divide")
-        found: list[Credit] = []
+        divided: list[Credit] = []
         for start in range(0, len(matches), _AT_A_TIME):
             some = [match for match in matches[start : start + _AT_A_TIME] if match is not None]
             graphs = {id(side.graph): side.graph for match in some for side in (match.candidate, match.reference)}
             known = {number: _reading_of(graph) for number, graph in graphs.items()}
             pairs = [(known[id(match.candidate.graph)], known[id(match.reference.graph)]) for match in some]
-            *both, mine, theirs, rows = self._laid_out(pairs)
-            cells = [cells_of(sides, mine, theirs, rows) for sides in both]
-            tuples, words = (shares_of(*one) for one in zip(cells, both, strict=True))
+            *both, candidates, references, rows = self._laid_out(pairs)
+            cells = [cells_of(sides, candidates, references, rows) for sides in both]
+            tuples, words = (shares_of(*compared) for compared in zip(cells, both, strict=True))
             plain: Iterable[tuple[Shares, Shares] | None] = repeat(None, len(some))
             if self.meaning is not None and self.texts:
-                plain = zip(*(shares_of(*one, plain=True) for one in zip(cells, both, strict=True)), strict=True)
+                plain = zip(
+                    *(shares_of(*compared, plain=True) for compared in zip(cells, both, strict=True)), strict=True
+                )
             order = self.vectors.order if self.texts else None
             for number, (match, *shares, of_plain) in enumerate(zip(some, tuples, words, plain, strict=True), start):
                 names = sorted(frozenset[str]().union(*pairs[number - start][0].words))
                 players = Players(shares[0], names, shares[1], of_plain)
                 score = statistics[number].weights[ALL].f1
                 item = corpus.items[number]
-                found.append(graded_credit(item, match, players, score=score, order=order, meaning=self.meaning))
-        return found
+                divided.append(graded_credit(item, match, players, score=score, order=order, meaning=self.meaning))
+        return divided
 
     def explain(self, statistic: GradedStatistic, *, changes: int = 3) -> GradedExplanation:
         """Explain an item's score: every tuple's best partner, and the changes that would raise it most.
@@ -364,7 +372,8 @@ class SpiceG(Metric[GradedStatistic]):
         def rescore(changed: Sequence[Sequence[Fact]]) -> list[float]:
             pairs = [(bare._reading([read_caption(facts)]), reference) for facts in changed]
             return [
-                found.weights[ALL]._replace(meant=meant).f1 for found in bare._statistics(pairs, [texts] * len(pairs))
+                rescored.weights[ALL]._replace(meant=meant).f1
+                for rescored in bare._statistics(pairs, [texts] * len(pairs))
             ]
 
         return explain_match(match, self.vectors, rescore, meaning=self.meaning, changes=changes)
@@ -434,19 +443,19 @@ class Weighed(NamedTuple):
     def f1(self) -> float:
         """Harmonic mean of precision and recall, 0 where both are 0; four fifths of it and a fifth of ``aligned``."""
         precision, recall = self.precision, self.recall
-        found = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        score = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         if self.aligned is not None:
-            found += ALIGNED_SHARE * (self.aligned - found)
-        return min(max(found + self.meant, 0.0), 1.0) if self.meant else found
+            score += ALIGNED_SHARE * (self.aligned - score)
+        return min(max(score + self.meant, 0.0), 1.0) if self.meant else score
 
     def mixed(self, words: Weighed, aligned: float | None) -> Weighed:
         """Return the total: half of the support is that of the words alone, if there are any, on either side."""
-        supported, found = self.supported, self.found
+        supported, recalled = self.supported, self.found
         if words.candidate:
             supported += WORDS_SHARE * (words.precision * self.candidate - supported)
         if words.reference:
-            found += WORDS_SHARE * (words.recall * self.reference - found)
-        return Weighed(supported, self.candidate, found, self.reference, aligned)
+            recalled += WORDS_SHARE * (words.recall * self.reference - recalled)
+        return Weighed(supported, self.candidate, recalled, self.reference, aligned)
 
 
 def weigh(
@@ -466,15 +475,18 @@ def weigh(
     of every support that the order of the candidate's words leaves.
     """
     left = np.array(order, np.float64)
-    mine = precision_weights(sides, precision)
-    theirs = sides.weights[recall.tuples]
-    powers = (precision.found.support * np.repeat(left, precision.counts)) ** PRECISION_EXPONENT * mine
-    found = recall.found.support * np.repeat(left, recall.counts) * theirs
-    columns = [_weighed(_sums(precision, powers, mine), _sums(recall, found, theirs))]
+    candidate_weights = precision_weights(sides, precision)
+    reference_weights = sides.weights[recall.tuples]
+    powers = (precision.found.support * np.repeat(left, precision.counts)) ** PRECISION_EXPONENT * candidate_weights
+    recalled = recall.found.support * np.repeat(left, recall.counts) * reference_weights
+    columns = [_weighed(_sums(precision, powers, candidate_weights), _sums(recall, recalled, reference_weights))]
     for takes in _members(sides, categories):
-        own, other = takes[precision.tuples], takes[recall.tuples]
+        in_candidate, in_reference = takes[precision.tuples], takes[recall.tuples]
         columns.append(
-            _weighed(_sums(precision, powers * own, mine * own), _sums(recall, found * other, theirs * other))
+            _weighed(
+                _sums(precision, powers * in_candidate, candidate_weights * in_candidate),
+                _sums(recall, recalled * in_reference, reference_weights * in_reference),
+            )
         )
     names = ALL, *categories
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -494,29 +506,29 @@ def plain_f1(graphs: tuple[Sides, Cells], words: tuple[Sides, Cells]) -> Weights
         for (of_tuples, said), (of_words, spoken) in zip(means[:2], means[2:], strict=True)
     ]
     both = halves[0] + halves[1]
-    found: Weights = np.divide(2 * halves[0] * halves[1], both, out=np.zeros_like(both), where=both > 0)
-    return found
+    scores: Weights = np.divide(2 * halves[0] * halves[1], both, out=np.zeros_like(both), where=both > 0)
+    return scores
 
 
 def _sums(side: Supports, *values: Weights) -> list[Weights]:
     """Return the sum of values of each comparison, added up in order."""
     comparison: Integers = np.repeat(np.arange(len(side.counts)), side.counts)
     # of nothing, bincount returns integers
-    return [np.bincount(comparison, one, len(side.counts)).astype(np.float64, copy=False) for one in values]
+    return [np.bincount(comparison, column, len(side.counts)).astype(np.float64, copy=False) for column in values]
 
 
-def _weighed(mine: Sequence[Weights], theirs: Sequence[Weights]) -> list[Weighed]:
-    powers, weights = mine
+def _weighed(precision_sums: Sequence[Weights], recall_sums: Sequence[Weights]) -> list[Weighed]:
+    powers, weights = precision_sums
     shares = np.divide(powers, weights, out=np.zeros_like(powers), where=weights > 0)
     supported = weights * shares ** (1 / PRECISION_EXPONENT)
-    return list(starmap(Weighed, np.stack([supported, weights, *theirs], axis=1).tolist()))
+    return list(starmap(Weighed, np.stack([supported, weights, *recall_sums], axis=1).tolist()))
 
 
 def _members(sides: Sides, categories: Mapping[str, Category]) -> Iterator[Weights]:
     """Yield for each category 1 for each tuple of the graphs that belongs to it, and 0 for others."""
     concepts = list(chain.from_iterable(graph.concepts for graph in sides.nodes)) if categories else []
     places = [np.flatnonzero(sides.kinds == kind) for kind in range(3)]
-    of_kind = [[concepts[place] for place in of] for of in places] if concepts else [[], [], []]
+    of_kind = [[concepts[index] for index in of] for of in places] if concepts else [[], [], []]
     for category in categories.values():
         takes = np.zeros(len(sides.kinds))
         kind = category.length - 1
@@ -524,7 +536,7 @@ def _members(sides: Sides, categories: Mapping[str, Category]) -> Iterator[Weigh
         yield takes
 
 
-class _LaidTexts(NamedTuple):
+class _TextArrays(NamedTuple):
     """The texts of items as arrays, equal ones once.
 
     ``words`` are all words, ``of_words`` the place among them of each word of each text, text by text, and ``lengths``
@@ -540,7 +552,7 @@ class _LaidTexts(NamedTuple):
     counts: Integers
 
     @classmethod
-    def of(cls, items: Sequence[tuple[str, Sequence[str]]]) -> _LaidTexts:
+    def of(cls, items: Sequence[tuple[str, Sequence[str]]]) -> _TextArrays:
         """Lay out each candidate with its references."""
         numbers = {text: number for number, text in enumerate(dict.fromkeys(_texts(items)))}
         words = list(map(words_of_text, numbers))
@@ -551,7 +563,7 @@ class _LaidTexts(NamedTuple):
             np.fromiter(map(known.__getitem__, chain.from_iterable(words)), np.intp),
             np.array(list(map(len, words)), np.intp),
             np.repeat(np.array([numbers[candidate] for candidate, _ in items], np.intp), counts),
-            np.fromiter(map(numbers.__getitem__, chain.from_iterable(own for _, own in items)), np.intp),
+            np.fromiter(map(numbers.__getitem__, chain.from_iterable(references for _, references in items)), np.intp),
             counts,
         )
 
@@ -565,16 +577,20 @@ class _LaidTexts(NamedTuple):
         of_words = np.array([stems[form] for form, _ in forms], np.intp)[self.of_words]
         texts = np.repeat(np.arange(count), self.lengths)
         totals = np.bincount(texts, weights, count)
-        said, place = np.unique(texts * size + of_words, return_inverse=True)  # each text's stems, text by text
-        said_weights = np.bincount(place, weights, len(said))
+        said, positions = np.unique(texts * size + of_words, return_inverse=True)  # each text's stems, text by text
+        said_weights = np.bincount(positions, weights, len(said))
         ends = np.searchsorted(said, np.arange(count + 1) * size)
 
         candidates, references = self.candidates, self.references
         lengths = ends[references + 1] - ends[references]
-        theirs = ranges(ends[references], lengths)
-        wanted = np.repeat(candidates, lengths) * size + said[theirs] % size
-        mine = np.searchsorted(said, wanted).clip(max=max(len(said) - 1, 0))
-        common = np.where(said[mine] == wanted, np.minimum(said_weights[mine], said_weights[theirs]), 0)
+        reference_places = ranges(ends[references], lengths)
+        wanted = np.repeat(candidates, lengths) * size + said[reference_places] % size
+        candidate_places = np.searchsorted(said, wanted).clip(max=max(len(said) - 1, 0))
+        common = np.where(
+            said[candidate_places] == wanted,
+            np.minimum(said_weights[candidate_places], said_weights[reference_places]),
+            0,
+        )
         matched = np.bincount(np.repeat(np.arange(len(references)), lengths), common, len(references))
         # P = matched / said, R = matched / length, so that matched cancels out once
         both = (1 - PRECISION_SHARE) * totals[references] + PRECISION_SHARE * totals[candidates]
@@ -589,13 +605,13 @@ class _LaidTexts(NamedTuple):
         """Return the cosine of each candidate and the sum of its references, each at length 1, in [0, 1]."""
         places = np.array(list(map(meaning.place, self.words)), np.intp)[self.of_words]
         vectors = meaning.sums(places, self.lengths)
-        found = np.zeros(len(self.counts))
+        likenesses = np.zeros(len(self.counts))
         said = np.flatnonzero(self.counts)
         starts = (self.counts.cumsum() - self.counts)[said]
         if said.size:
             sums = np.add.reduceat(vectors[self.references], starts)
-            found[said] = cosines(vectors[self.candidates[starts]], sums)
-        values: list[float] = found.tolist()
+            likenesses[said] = cosines(vectors[self.candidates[starts]], sums)
+        values: list[float] = likenesses.tolist()
         return values
 
 
@@ -608,7 +624,7 @@ def alignments(items: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
     Args:
         items: each candidate with its references.
     """
-    return _LaidTexts.of(items).alignments()
+    return _TextArrays.of(items).alignments()
 
 
 def _texts(items: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:

@@ -130,13 +130,13 @@ def learn_order(texts: Iterable[str], *, frequent: int = 200, endings: int = 30)
     known |= _most_frequent(ends, endings)
     of_word = dict(zip(counts, _kinds(counts, known), strict=True))
     kinds = sorted(known | {_EDGE, _ENDING})
-    place = {kind: index for index, kind in enumerate(kinds)}
+    number_of = {kind: index for index, kind in enumerate(kinds)}
     pairs = Counter(
         chain.from_iterable(pairwise([_EDGE, *map(of_word.__getitem__, words), _EDGE]) for words in captions)
     )
     together = np.zeros((len(kinds), len(kinds)))
     for (before, after), count in pairs.items():
-        together[place[before], place[after]] = count
+        together[number_of[before], number_of[after]] = count
     return WordOrder(tuple(kinds), _information(together))
 
 

@@ -94,7 +94,7 @@ class UnknownWords:
             if len(below) <= _MOST_BELOW:
                 for other, down in below:
                     steps[other] = min(up + down, steps.get(other, up + down))
-        return sorted(steps.items(), key=lambda found: (found[1], self.places[found[0]]))[:_NEAREST]
+        return sorted(steps.items(), key=lambda word_steps: (word_steps[1], self.places[word_steps[0]]))[:_NEAREST]
 
     @cached_property
     def _by_stem(self) -> Mapping[str, str]:
@@ -270,7 +270,7 @@ class Rows:
 class _ConceptRow(NamedTuple):
     """A concept: where the table has it if that is one word, its vector otherwise (``None``: 0), idf and values."""
 
-    place: int | None
+    table_row: int | None
     vector: Floats | None
     idf: float
     values: Values
@@ -297,7 +297,7 @@ class Vectors:
     @classmethod
     def of(cls, table: VectorTable) -> Vectors:
         """Make a table ready."""
-        places = {word: place for place, word in enumerate(table.words)}
+        places = {word: row for row, word in enumerate(table.words)}
         return cls(table.signature, places, table.directions(), table.idf().tolist(), table.order)
 
     @classmethod
@@ -330,29 +330,33 @@ class Vectors:
         for strings in dict.fromkeys(concepts):
             known = strings if len(strings) == 1 and strings[0] in self.places else self._canonical(strings)
             places[strings] = rows.setdefault(known, len(rows))
-        found = list(map(self.row, rows))
+        concept_rows = list(map(self.row, rows))
         vectors = np.zeros((len(rows), self.directions.shape[1]), np.float32)
-        plain = {row: one.place for row, one in enumerate(found) if one.place is not None}  # as most concepts are
+        plain = {
+            row: concept_row.table_row
+            for row, concept_row in enumerate(concept_rows)
+            if concept_row.table_row is not None
+        }  # as most concepts are
         vectors[list(plain)] = self.directions[list(plain.values())]
-        for row, one in enumerate(found):
-            if one.vector is not None:
-                vectors[row] = one.vector
-        idf = [one.idf for one in found]
-        values = {row: one.values for row, one in enumerate(found) if one.values}
-        denied = [row for row, one in enumerate(found) if one.denied]
+        for row, concept_row in enumerate(concept_rows):
+            if concept_row.vector is not None:
+                vectors[row] = concept_row.vector
+        idf = [concept_row.idf for concept_row in concept_rows]
+        values = {row: concept_row.values for row, concept_row in enumerate(concept_rows) if concept_row.values}
+        denied = [row for row, concept_row in enumerate(concept_rows) if concept_row.denied]
         return Rows(places, vectors, idf, np.array(idf, np.float64) ** _IDF_EXPONENT, values, denied)
 
     def _row(self, strings: Strings) -> _ConceptRow:
         """Return the row of a concept, by its strings as the table knows them."""
         values = values_of(strings)
-        place = self.places.get(strings[0]) if len(strings) == 1 else None
-        if place is not None:
-            return _ConceptRow(place, None, self.idf[place], values)
-        if strings == _MARK or not (found := [vector for string in strings if (vector := self._string(string))]):
+        table_row = self.places.get(strings[0]) if len(strings) == 1 else None
+        if table_row is not None:
+            return _ConceptRow(table_row, None, self.idf[table_row], values)
+        if strings == _MARK or not (parts := [vector for string in strings if (vector := self._string(string))]):
             return _ConceptRow(None, None, _UNKNOWN_IDF, values)
-        idf = min([weight for _, weight in found if weight is not None], default=_UNKNOWN_IDF)
+        idf = min([weight for _, weight in parts if weight is not None], default=_UNKNOWN_IDF)
         denied = any(string.startswith(NO) for string in strings)
-        return _ConceptRow(None, _sum([vector for vector, _ in found]), idf, values, denied)
+        return _ConceptRow(None, _sum([vector for vector, _ in parts]), idf, values, denied)
 
     def _canonical(self, strings: Strings) -> Strings:
         return strings if strings == _MARK else tuple(map(self._form, strings))
@@ -365,8 +369,8 @@ class Vectors:
     def _string(self, string: str) -> tuple[Floats, float | None] | None:
         """Return the vector and the idf of a string, ``None`` as the idf of unknown words; nothing: no vector."""
         if string.startswith(NO):
-            found = self._string(string.removeprefix(NO))
-            return found and (-found[0], found[1])
+            affirmed = self._string(string.removeprefix(NO))
+            return affirmed and (-affirmed[0], affirmed[1])
         words = [self.places[form] for word in string.split() if (form := self.unknown.canonical(word)) in self.places]
         if not words:
             near = self.unknown.direction(string)

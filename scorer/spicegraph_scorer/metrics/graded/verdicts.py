@@ -141,13 +141,13 @@ class Verdicts:
     @property
     def probability(self) -> float:
         """Probability of the word that is most likely wrong: a score for whole captions; 0 without any word."""
-        return max((found.probability for found in self.words), default=0.0)
+        return max((verdict.probability for verdict in self.words), default=0.0)
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
         return {
-            "words": [asdict(found) for found in self.words],
-            "tuples": [asdict(found) for found in self.tuples],
+            "words": [asdict(verdict) for verdict in self.words],
+            "tuples": [asdict(verdict) for verdict in self.tuples],
             "threshold": self.threshold,
             "thresholds": {f"{rate:g}": limit for rate, limit in self.thresholds.items()},
         }
@@ -172,8 +172,8 @@ def conformal_threshold(probabilities: Sequence[float], rate: float = DEFAULT_RA
     """
     if not 0 < rate < 1:
         raise InputError(f"the rate of false alarms is {rate}; expected a number between 0 and 1")
-    place = math.ceil((len(probabilities) + 1) * (1 - rate))
-    return 1.0 if place > len(probabilities) else float(np.sort(np.asarray(probabilities, np.float64))[place - 1])
+    rank = math.ceil((len(probabilities) + 1) * (1 - rate))
+    return 1.0 if rank > len(probabilities) else float(np.sort(np.asarray(probabilities, np.float64))[rank - 1])
 
 
 def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float | None = None) -> Verdicts:
@@ -192,12 +192,12 @@ def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float |
     seen = observe(match, text, vectors)
     thresholds = CALIBRATIONS[seen[0].style if seen else "spice"].thresholds
     limit = thresholds[DEFAULT_RATE] if threshold is None else threshold
-    words = tuple([_word_verdict(one, limit) for one in seen])
-    by_word = {one.word: one for one in words}
+    words = tuple([_word_verdict(observed, limit) for observed in seen])
+    by_word = {verdict.word: verdict for verdict in words}
     contradicted = match.precision.contradicted.tolist()
     tuples = [
-        _tuple_verdict(found.strings, by_word, denied=denied, limit=limit)
-        for found, denied in zip(match.candidate.tuples, contradicted, strict=True)
+        _tuple_verdict(scene_tuple.strings, by_word, denied=denied, limit=limit)
+        for scene_tuple, denied in zip(match.candidate.tuples, contradicted, strict=True)
     ]
     return Verdicts(words, tuple(tuples), limit, thresholds)
 
@@ -218,14 +218,14 @@ def _word_verdict(seen: Observed, limit: float) -> WordVerdict:
 def _tuple_verdict(
     strings: tuple[str, ...], words: Mapping[str, WordVerdict], *, denied: bool, limit: float
 ) -> TupleVerdict:
-    own = [
+    word_verdicts = [
         words[word]
         for label in strings
         for string in label.split("/")
         for word in (string, *string.split())
         if word in words
     ]
-    worst = max(own, key=lambda one: one.probability, default=None)
+    worst = max(word_verdicts, key=lambda verdict: verdict.probability, default=None)
     probability = 0.0 if worst is None else worst.probability
     if denied:
         return TupleVerdict(strings, CONTRADICTED, max(probability, limit))
@@ -253,7 +253,7 @@ class Observed(NamedTuple):
         return 1 / (1 + math.exp(-(fitted.intercept + weighed)))
 
 
-class _Said(NamedTuple):
+class _ReferenceWords(NamedTuple):
     """The words of the references, which are of objects, in how many each stands (rows: words), and their vectors."""
 
     words: list[str]
@@ -263,7 +263,7 @@ class _Said(NamedTuple):
     idf: Vector
 
 
-class _Own(NamedTuple):
+class _CandidateWords(NamedTuple):
     """The words of a candidate, their vectors and idf."""
 
     words: list[str]
@@ -274,38 +274,40 @@ class _Own(NamedTuple):
 def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     """Return the content words of a candidate, in the order of the text, and how the references stand to them."""
     told, referred = _told(match.candidate.graph), _told(match.reference.graph)
-    mine = sorted(content_words([fact for facts in told for fact in facts]) - _PRONOUNS)
-    if not mine:
+    candidate_words = sorted(content_words([fact for facts in told for fact in facts]) - _PRONOUNS)
+    if not candidate_words:
         return []
     references = [content_words(facts) - _PRONOUNS for facts in referred]
-    theirs = sorted(frozenset[str]().union(*references))
-    rows = vectors.rows([(word,) for word in (*mine, *theirs)])
-    at = [[rows.places[word,] for word in words] for words in (mine, theirs)]
-    standing = np.array([[word in words for words in references] for word in theirs], np.bool_)
-    said = _Said(
-        theirs,
+    reference_words = sorted(frozenset[str]().union(*references))
+    rows = vectors.rows([(word,) for word in (*candidate_words, *reference_words)])
+    at = [[rows.places[word,] for word in words] for words in (candidate_words, reference_words)]
+    standing = np.array([[word in words for words in references] for word in reference_words], np.bool_)
+    said = _ReferenceWords(
+        reference_words,
         _objects(referred),
-        standing.reshape(len(theirs), len(references)),
+        standing.reshape(len(reference_words), len(references)),
         rows.vectors[at[1]].astype(np.float64),
         np.array(rows.idf)[at[1]],
     )
     alike = np.clip(rows.vectors[at[0]].astype(np.float64) @ said.vectors.T, 0, 1)
     alike[np.array(at[0])[:, None] == np.array(at[1], np.intp)[None, :]] = 1
-    for index, others in enumerate(_of_one_base(mine, theirs)):
+    for index, others in enumerate(_of_one_base(candidate_words, reference_words)):
         alike[index, others] = 1
-    own = _Own(mine, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]])
+    candidate = _CandidateWords(
+        candidate_words, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]]
+    )
     style = _style(told)
-    return [one._replace(style=style) for one in _observed(text, told, own, said, alike)]
+    return [observed._replace(style=style) for observed in _observed(text, told, candidate, said, alike)]
 
 
-def _of_one_base(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[list[int]]:
+def _of_one_base(candidate_words: Sequence[str], reference_words: Sequence[str]) -> Iterator[list[int]]:
     """Yield for each word the places of those of the other side that share a base form: "standing" and "stand"."""
     places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, word in enumerate(theirs):
+    for index, word in enumerate(reference_words):
         for base in _bases(word):
-            places[base].append(place)
-    for word in mine:
-        yield [place for base in _bases(word) for place in places.get(base, ())]
+            places[base].append(index)
+    for word in candidate_words:
+        yield [index for base in _bases(word) for index in places.get(base, ())]
 
 
 @lru_cache(maxsize=50_000)
@@ -314,25 +316,28 @@ def _bases(word: str) -> frozenset[str]:
     return frozenset({word} if word.startswith(NO) else {word, plural_lemma(word), verb_lemma(word)})
 
 
-def _observed(text: str, told: list[list[Fact]], own: _Own, said: _Said, alike: Vector) -> list[Observed]:
-    text_words, mine = Words(text), own.words
+def _observed(
+    text: str, told: list[list[Fact]], candidate: _CandidateWords, said: _ReferenceWords, alike: Vector
+) -> list[Observed]:
+    text_words, words = Words(text), candidate.words
     places = {
-        word: tuple([text_words.spans[number] for number in text_words.of_form(word.removeprefix(NO))]) for word in mine
+        word: tuple([text_words.spans[number] for number in text_words.of_form(word.removeprefix(NO))])
+        for word in words
     }
-    order = sorted(range(len(mine)), key=lambda index: (places[mine[index]][:1] or ((len(text), 0),), mine[index]))
+    order = sorted(range(len(words)), key=lambda index: (places[words[index]][:1] or ((len(text), 0),), words[index]))
     kinds, modifiers = _kinds(told), _modifiers(told)
     objects = [
-        mine[index] for index in order if kinds[mine[index]] == "object" and mine[index] not in _PLACES_AND_PARTS
+        words[index] for index in order if kinds[words[index]] == "object" and words[index] not in _PLACES_AND_PARTS
     ]
-    denied = [_judge_values(word, mine, said.words, alike[index]) for index, word in enumerate(mine)]
+    denied = [_judge_values(word, words, said.words, alike[index]) for index, word in enumerate(words)]
     best = alike.max(axis=1, initial=0)
-    uncovered = _uncovered(said, alike, [word for word in mine if kinds[word] == "object"])
+    uncovered = _uncovered(said, alike, [word for word in words if kinds[word] == "object"])
     scene = (said.idf * said.standing.sum(axis=1)) @ said.vectors
     scene /= max(float(np.linalg.norm(scene)), 1e-9)
-    found = []
+    observed = []
     for index in order:
-        word, likeness = mine[index], alike[index]
-        known = bool(own.vectors[index].any())
+        word, likeness = words[index], alike[index]
+        known = bool(candidate.vectors[index].any())
         rival, instead = _rival(word, uncovered)
         partner = int(likeness.argmax()) if best[index] > 0 else None
         other = denied[index] or instead
@@ -340,8 +345,8 @@ def _observed(text: str, told: list[list[Fact]], own: _Own, said: _Said, alike: 
             float(best[index]),
             float((likeness[:, None] * said.standing).max(axis=0, initial=0).mean()) if said.words else 0.0,
             float(said.standing[likeness >= 1].any(axis=0).mean()) if said.words else 0.0,
-            (own.idf[index] if known else _UNKNOWN_IDF) / _LARGEST_IDF,
-            float(own.vectors[index] @ scene),
+            (candidate.idf[index] if known else _UNKNOWN_IDF) / _LARGEST_IDF,
+            float(candidate.vectors[index] @ scene),
             float(kinds[word] == "object"),
             float(kinds[word] == "relation"),
             float(any(family == "count" for family, _ in values_of((word,)))),
@@ -350,14 +355,14 @@ def _observed(text: str, told: list[list[Fact]], own: _Own, said: _Said, alike: 
             float(word in objects[:1]),
             max((share for _, share in uncovered), default=0.0),
             rival,
-            float((best.sum() - best[index]) / (len(mine) - 1)) if len(mine) > 1 else 0.0,
+            float((best.sum() - best[index]) / (len(words) - 1)) if len(words) > 1 else 0.0,
             float(denied[index] is not None),
             float(not known),
             float(word in modifiers),
         )
         name = None if partner is None else said.words[partner]
-        found.append(Observed(word, places[word], features, name, None if best[index] >= 1 else other))
-    return found
+        observed.append(Observed(word, places[word], features, name, None if best[index] >= 1 else other))
+    return observed
 
 
 def object_words(match: GradedMatch) -> frozenset[str]:
@@ -405,49 +410,55 @@ def _kinds(told: Iterable[Iterable[Fact]]) -> dict[str, str]:
 
 def _modifiers(told: Iterable[Iterable[Fact]]) -> set[str]:
     """Return the words that stand in front of the last word of an object."""
-    found = set()
+    modifiers = set()
     for facts in told:
         for words, rule, _ in facts:
             if rule == "compound" and len(words) == 2:
-                found.add(words[1])
+                modifiers.add(words[1])
             for string in words[: _OBJECT_SLOTS[len(words)]]:
                 if not string.startswith(NO):
-                    found.update(string.split()[:-1])
-    return found
+                    modifiers.update(string.split()[:-1])
+    return modifiers
 
 
-def _judge_values(word: str, mine: Sequence[str], theirs: Sequence[str], likeness: Vector) -> str | None:
+def _judge_values(
+    word: str, candidate_words: Sequence[str], reference_words: Sequence[str], likeness: Vector
+) -> str | None:
     """Make the likeness of excluding values 0; return what denies a word of which the references share no value."""
     values = values_of((word,))
     if not values:
         return None
     families = {family for family, _ in values}
-    said = frozenset(value for other in mine for value in values_of((other,)) if value[0] in families)
-    found = frozenset(value for other in theirs for value in values_of((other,)) if value[0] in families)
+    candidate_values = frozenset(
+        value for other in candidate_words for value in values_of((other,)) if value[0] in families
+    )
+    reference_values = frozenset(
+        value for other in reference_words for value in values_of((other,)) if value[0] in families
+    )
     denying = None
-    for index, other in enumerate(theirs):
+    for index, other in enumerate(reference_words):
         others = values_of((other,))
         if deny(values, others):
             likeness[index] = 0
             denying = denying or other
         elif not values.isdisjoint(others):
             likeness[index] = 1
-    return denying if deny(said, found) else None
+    return denying if deny(candidate_values, reference_values) else None
 
 
-def _uncovered(said: _Said, alike: Vector, objects: Sequence[str]) -> list[tuple[str, float]]:
+def _uncovered(said: _ReferenceWords, alike: Vector, objects: Sequence[str]) -> list[tuple[str, float]]:
     """Return the objects of several references of which the caption says nothing, with the share that is missed.
 
     An object of the caption covers broader words (who says "cake" says "food"), but "person" is not "people".
     """
-    persons = [_PERSONS.get(own, own) for own in objects]
+    persons = [_PERSONS.get(person, person) for person in objects]
     counts = said.standing.sum(axis=1)
     covered = alike.max(axis=0, initial=0)
     return [
         (word, float(counts[index] / said.standing.shape[1] * (1 - covered[index])))
         for index, word in enumerate(said.words)
         if counts[index] > 1 and covered[index] < _COVERED and word in said.objects and _is_noun(word)
-        if not any(own != _PERSONS.get(word, word) and _is_kind(own, word) for own in persons)
+        if not any(person != _PERSONS.get(word, word) and _is_kind(person, word) for person in persons)
     ]
 
 
@@ -456,7 +467,7 @@ def _rival(word: str, uncovered: Iterable[tuple[str, float]]) -> tuple[float, st
     return max(((share * _nearness(word, other), other) for other, share in uncovered), default=(0.0, None))
 
 
-def _broader(word: str, said: _Said, likeness: Vector) -> float:
+def _broader(word: str, said: _ReferenceWords, likeness: Vector) -> float:
     kinds = [index for index, other in enumerate(said.words) if likeness[index] < 1 and _is_kind(other, word)]
     return float(said.standing[kinds].any(axis=0).mean()) if kinds else 0.0
 
@@ -484,10 +495,12 @@ def _is_kind(word: str, broader: str) -> bool:
 
 
 @lru_cache(maxsize=200_000)
-def _nearness(one: str, other: str) -> float:
+def _nearness(word: str, other: str) -> float:
     """Return 1 / (1 + steps) of the shortest path between two nouns, 0 without one."""
-    mine, theirs = _above(one), _above(other)
-    steps = min((mine[above] + theirs[above] for above in mine.keys() & theirs.keys()), default=None)
+    word_steps, other_steps = _above(word), _above(other)
+    steps = min(
+        (word_steps[above] + other_steps[above] for above in word_steps.keys() & other_steps.keys()), default=None
+    )
     return 0.0 if not steps else 1 / (1 + steps)
 
 
