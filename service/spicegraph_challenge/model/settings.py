@@ -278,7 +278,7 @@ def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
     """Yield what an organiser should know of settings that are looser than the defaults."""
     complete = with_defaults(settings)
     exact = complete.digits == ALL_DIGITS
-    defence = "exact" if exact else "defended" if complete.noise else "rounded"
+    defence = "exact" if exact else "defended" if is_noisy(complete) else "rounded"
     limits = [limit for limit in (complete.total_limit, complete.challenge_limit) if limit]
     submissions = min([*limits, _SUBMISSIONS[-1]])
     if defence == "defended" and submissions <= _SUBMISSIONS[0]:
@@ -291,6 +291,11 @@ def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
         f"with {words[defence]} and {submissions}{more} submissions an attacker reads about {bits} bits of one word in "
         f"private references of 200 images, where there are 156; with the defaults, less than one"
     )
+
+
+def is_noisy(settings: pb.ChallengeSettings) -> bool:
+    """Say whether the last place of shown scores is drawn: exact scores have none."""
+    return settings.noise and settings.digits != ALL_DIGITS
 
 
 def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:

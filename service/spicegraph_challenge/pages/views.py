@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.settings import (
-    ALL_DIGITS,
     SETTINGS,
     SPLIT_SETTINGS,
     Setting,
@@ -16,6 +15,7 @@ from spicegraph_challenge.model.settings import (
     comment,
     expected,
     is_moment,
+    is_noisy,
     moment,
     rules,
     setting_text,
@@ -299,7 +299,7 @@ def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: st
         "scores": [(column["name"], column["name"]) for column in view["columns"]] or [(board.score, board.score)],
         "asked": f"of={chosen}&score={board.score}",
         "charts": _board_charts(board),
-        "noise": challenge.settings.noise and challenge.settings.digits != ALL_DIGITS,
+        "noise": is_noisy(challenge.settings),
         "signatures": shown.signature_lines([row.origin for row in board.rows]),
     }
 
