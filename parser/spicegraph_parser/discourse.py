@@ -81,7 +81,7 @@ def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
         before = map(_Noun, lemmas[:position], tags[:position])
         if any(_fits(word, noun) for noun in before):
             continue
-        noun = next((found for nouns in earlier if (found := _antecedent(word, nouns))), None)
+        noun = next((antecedent for nouns in earlier if (antecedent := _antecedent(word, nouns))), None)
         if noun is not None:
             tags[position], lemmas[position] = noun.tag, noun.lemma
     if tags == list(parse.tags):

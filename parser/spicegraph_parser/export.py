@@ -77,7 +77,7 @@ def caption_dict(caption: ParsedCaption) -> CaptionDict:
         result["entities"] = [
             {
                 "name": entity.name,
-                "spans": [[spans[token] for token in own if spans[token][0] >= 0] for own in entity.mentions],
+                "spans": [[spans[token] for token in mention if spans[token][0] >= 0] for mention in entity.mentions],
                 "attributes": list(entity.attributes),
                 "relations": list(entity.relations),
                 "member_of": entity.member_of,
@@ -213,14 +213,14 @@ def _object_slots(fact: Fact) -> range:
 
 def _modifiers(sentences: Iterable[Parse]) -> dict[int, list[tuple[str, int]]]:
     """Return for every word what modifies it from the front: (relation, position), in the order of the words."""
-    found: dict[int, list[tuple[str, int]]] = {}
+    by_head: dict[int, list[tuple[str, int]]] = {}
     offset = 0
     for parse in sentences:
         for edge in parse.edges:
             if edge.label in _MODIFIERS and edge.dependent < edge.head:
-                found.setdefault(offset + edge.head - 1, []).append((edge.label, offset + edge.dependent - 1))
+                by_head.setdefault(offset + edge.head - 1, []).append((edge.label, offset + edge.dependent - 1))
         offset += len(parse.words)
-    return {head: sorted(modifiers, key=itemgetter(1)) for head, modifiers in found.items()}
+    return {head: sorted(modifiers, key=itemgetter(1)) for head, modifiers in by_head.items()}
 
 
 def _entity(head: int, words: Sequence[Word], modifiers: Sequence[tuple[str, int]]) -> SngEntity:
@@ -309,7 +309,9 @@ def visual_genome_dict(caption: ParsedCaption, image_id: int) -> GenomeGraph:
             "relationships": [
                 {"relationship_id": number, "predicate": name, "subject_id": subject, "object_id": target}
                 for number, (subject, name, target) in enumerate(
-                    (at, name, target) for at, one in enumerate(caption.entities) for name, target in one.relations
+                    (at, name, target)
+                    for at, entity in enumerate(caption.entities)
+                    for name, target in entity.relations
                 )
             ],
         }
@@ -327,8 +329,8 @@ def visual_genome_dict(caption: ParsedCaption, image_id: int) -> GenomeGraph:
 
 def _object_names(tuples: Iterable[Sequence[str]]) -> dict[str, int]:
     """Return the numbers of all objects by name, in the order in which they are named."""
-    found = dict.fromkeys(name for words in tuples for name in (words[:2] if len(words) == 3 else words[:1]))
-    return {name: number for number, name in enumerate(found)}
+    names = dict.fromkeys(name for words in tuples for name in (words[:2] if len(words) == 3 else words[:1]))
+    return {name: number for number, name in enumerate(names)}
 
 
 class DsgDict(TypedDict):
@@ -383,8 +385,8 @@ def to_graphml(graphs: Iterable[tuple[str, SceneGraph]]) -> str:
     whole: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     for number, (text, graph) in enumerate(graphs):
         for index, node in enumerate(graph.objects):
-            own = [attribute.concept.label for attribute in graph.attributes if attribute.object == index]
-            labels = {"label": _printable(node.concept.label), "attributes": _printable("; ".join(own))}
+            attributes = [attribute.concept.label for attribute in graph.attributes if attribute.object == index]
+            labels = {"label": _printable(node.concept.label), "attributes": _printable("; ".join(attributes))}
             whole.add_node(f"{number}.{index}", **labels, caption=number, text=_printable(text))
         for relation in graph.relations:
             ends = f"{number}.{relation.subject}", f"{number}.{relation.object}"

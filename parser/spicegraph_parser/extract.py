@@ -126,8 +126,8 @@ def extract(caption: Caption) -> ParsedCaption:
     facts: list[Fact] = []
     offset = 0
     for number, parse in enumerate(caption.sentences):
-        found = apply_rules(clean_up(collapse(parse, sentence=number), offset=offset, sentence=number))
-        facts += islice(found, MAX_FACTS + 1 - len(facts))
+        sentence_facts = apply_rules(clean_up(collapse(parse, sentence=number), offset=offset, sentence=number))
+        facts += islice(sentence_facts, MAX_FACTS + 1 - len(facts))
         if len(facts) > MAX_FACTS:
             raise LimitError(f"the caption {caption.text[:_SHOWN]!r}... has more than {MAX_FACTS:,} facts")
         offset += len(parse.forms)

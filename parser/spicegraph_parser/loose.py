@@ -89,16 +89,16 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
     for label, head, dependent in parse.arcs:
         word, negation = parse.lemmas[dependent - 1], dependent
         if label == "case" and word == _WITHOUT:
-            found = [head]
+            positions = [head]
         elif label == "xcomp" and parse.lemmas[head - 1] in NEGATIONS:
-            found, negation = _objects(parse, dependent) or [dependent], head
+            positions, negation = _objects(parse, dependent) or [dependent], head
         elif label == "neg" and word in NEGATIONS and not (word == "no" and _has_article(parse, head)):
-            found = _objects(parse, head) or [head] if parse.tags[head - 1].startswith("V") else [head]
+            positions = _objects(parse, head) or [head] if parse.tags[head - 1].startswith("V") else [head]
         else:
             continue
-        for position in found:
-            for one in (position, *_alternatives(parse, position)):
-                yield one, negation
+        for position in positions:
+            for denied_word in (position, *_alternatives(parse, position)):
+                yield denied_word, negation
 
 
 def _has_article(parse: Parse, noun: int) -> bool:
@@ -206,8 +206,8 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
             if is_plural(parse.tags[position - 1]) and offset + position - 1 not in absent
         }
         for noun, position in plural.items():
-            place = (offset + position - 1,)
-            yield Fact((noun, PLURAL), PLURAL, (place, place))
+            tokens = (offset + position - 1,)
+            yield Fact((noun, PLURAL), PLURAL, (tokens, tokens))
         for quantity, noun_at in quantified(parse, here):
             words, places = (here[quantity], here[noun_at]), ((offset + quantity - 1,), (offset + noun_at - 1,))
             yield Fact(words[::-1], QUANTITY, places[::-1])

@@ -94,7 +94,7 @@ class _AcrossSentences:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bundled:
+class _BundledParser:
     """The bundled pipeline; its network is read when the first caption comes."""
 
     analyser: Callable[[], CaptionAnalyser]
@@ -142,7 +142,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
             meta = json.loads((folder / "meta.json").read_bytes())
         except OSError as error:
             raise DataError(f"the bundled pipeline can't be read ({error}); install the package again") from error
-        return CaptionPipeline(_Bundled(_analyser), _signature(meta, folder))
+        return CaptionPipeline(_BundledParser(_analyser), _signature(meta, folder))
     front_end = load_spacy(name)
     return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
 

@@ -84,7 +84,7 @@ def load_spacy(name: str) -> SpacyFrontEnd:
     return SpacyFrontEnd(nlp, _CLEARNLP_LABEL in labels)
 
 
-class _Strings(dict[int, str]):
+class _StringCache(dict[int, str]):
     """The strings behind spaCy's hashes, each decoded once."""
 
     def __init__(self, store: StringStore, convert: Callable[[str], str] = str) -> None:
@@ -102,8 +102,8 @@ class _DocumentReader:
 
     def __init__(self, nlp: Language, *, clearnlp: bool) -> None:
         self._clearnlp = clearnlp
-        self._strings = _Strings(nlp.vocab.strings)
-        self._lemmas = _Strings(nlp.vocab.strings, str.lower)
+        self._strings = _StringCache(nlp.vocab.strings)
+        self._lemmas = _StringCache(nlp.vocab.strings, str.lower)
 
     def caption(self, text: str, normal: str, doc: Doc) -> Caption:
         """Return the caption of its normalised text's document; spans refer to the original text."""

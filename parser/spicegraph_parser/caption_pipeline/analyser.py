@@ -32,7 +32,7 @@ class CaptionAnalyser:
 
     def __init__(self, network: Network, lemmas: Lemmas) -> None:
         self._network = network
-        self._lemmas = _Remembered(lemmas)
+        self._lemmas = _LemmaCache(lemmas)
         # Arrays of strings: one index operation names all words of a batch.
         self._tags = np.array(network.vocabulary.tags, dtype=object)
         self._labels = np.array(network.vocabulary.labels, dtype=object)
@@ -82,7 +82,7 @@ class CaptionAnalyser:
         return captions
 
 
-class _Remembered(dict[tuple[str, str], str]):
+class _LemmaCache(dict[tuple[str, str], str]):
     """The lemmas of forms and tags that were asked for."""
 
     def __init__(self, lemmas: Lemmas) -> None:

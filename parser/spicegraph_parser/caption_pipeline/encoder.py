@@ -230,7 +230,7 @@ class Encoder:
             before = part_states[way.before], second.cells[direction][second.rows[direction][part.source[way.before]]]
             for values in before:
                 values[way.is_first] = 0.0
-            start = _Start(*before, change[way.order] @ self._of_odds[direction])
+            start = _DirectionStart(*before, change[way.order] @ self._of_odds[direction])
             rows = part.source[way.words]
             part_states[way.words], _ = self._second.read(direction, first.inputs[direction], rows, way.steps, start)
         return states, self._late_tags(first.tags[part.source], states)
@@ -273,7 +273,7 @@ class SecondStates(NamedTuple):
     rows: tuple[Integers, Integers]
 
 
-class _Start(NamedTuple):
+class _DirectionStart(NamedTuple):
     """Where a direction begins within sentences: states and cells so far, and what the first step's gates get more."""
 
     states: Floats
@@ -315,7 +315,7 @@ class _Lstm:
         return np.concatenate([forward, backward[layout.back]], axis=1), (forward_cells, backward_cells)
 
     def read(
-        self, direction: int, inputs: Floats, rows: Integers, steps: Sequence[int], start: _Start | None = None
+        self, direction: int, inputs: Floats, rows: Integers, steps: Sequence[int], start: _DirectionStart | None = None
     ) -> tuple[Floats, Floats]:
         """Return states and cells (words, hidden), step after step.
 

@@ -132,9 +132,9 @@ class SceneNetwork:
         with single_threaded():
             for part, where in in_parts(lengths):
                 sizes = np.array(lengths, dtype=np.intp)[part]
-                own = [forms[position] for position in where.tolist()]
+                part_forms = [forms[position] for position in where.tolist()]
                 strict = np.array(strictness, dtype=np.float32)[part]
-                self._label(own, sizes, strict, [out[at] for at in part.tolist()])
+                self._label(part_forms, sizes, strict, [out[at] for at in part.tolist()])
         return out
 
     def _label(self, forms: Sequence[str], lengths: Integers, strict: Floats, out: Sequence[Labels]) -> None:
@@ -152,8 +152,13 @@ class SceneNetwork:
             start += length
         faints = [labels.faint or labels for labels in out]
         is_object = objects[:, 0] > OBJECT_MARGIN * strict[layout.sentence]
-        found = np.nonzero(objects[:, 0] > 0)[0]
-        rows = zip(layout.sentence[found].tolist(), layout.step[found].tolist(), is_object[found].tolist(), strict=True)
+        object_words = np.nonzero(objects[:, 0] > 0)[0]
+        rows = zip(
+            layout.sentence[object_words].tolist(),
+            layout.step[object_words].tolist(),
+            is_object[object_words].tolist(),
+            strict=True,
+        )
         for sentence, word, is_clear in rows:
             (out if is_clear else faints)[sentence].objects.append(word)
         best, every = self._pair_labels(first, second, RELATION_MARGIN * strict, layout)
@@ -161,16 +166,16 @@ class SceneNetwork:
             is_left_out = ((strict > 0)[layout.sentence] & ~is_object)[layout.padded]
             best[is_left_out[:, :, None] & (best != PART)] = 0
             best[is_left_out[:, None, :] & (best == RELATION)] = 0
-        sentences, ones, others = np.nonzero(every)
-        kinds = best[sentences, ones, others]
+        sentences, heads, others = np.nonzero(every)
+        kinds = best[sentences, heads, others]
         is_clear = kinds > 0
-        kinds = np.where(is_clear, kinds, every[sentences, ones, others])
-        pairs = np.stack([sentences, ones, others, kinds, is_clear], axis=1)
-        for sentence, one, other, kind, clear in pairs[kinds != RELATION].tolist():
-            own = (out if clear else faints)[sentence]
-            (own.parts if kind == PART else own.attributes).append((one, other))
+        kinds = np.where(is_clear, kinds, every[sentences, heads, others])
+        pairs = np.stack([sentences, heads, others, kinds, is_clear], axis=1)
+        for sentence, head, other, kind, clear in pairs[kinds != RELATION].tolist():
+            sentence_labels = (out if clear else faints)[sentence]
+            (sentence_labels.parts if kind == PART else sentence_labels.attributes).append((head, other))
         related = kinds == RELATION
-        where = sentences[related], ones[related], others[related]
+        where = sentences[related], heads[related], others[related]
         if len(where[0]):
             starts = (np.cumsum(lengths) - lengths).tolist()
             sentences_of = [
@@ -180,10 +185,10 @@ class SceneNetwork:
             named_rows = zip(
                 *(part.tolist() for part in (*where, self._relations[numbers], is_sure, is_clear[related])), strict=True
             )
-            for sentence, one, other, name, sure, clear in named_rows:
-                name_of = self._name(name, sentences_of[sentence], out[sentence], (one, other), is_sure=sure)
+            for sentence, head, other, name, sure, clear in named_rows:
+                name_of = self._name(name, sentences_of[sentence], out[sentence], (head, other), is_sure=sure)
                 if name_of is not None:
-                    (out if clear else faints)[sentence].relations.append((one, other, name_of))
+                    (out if clear else faints)[sentence].relations.append((head, other, name_of))
 
     def _pair_labels(self, first: Floats, second: Floats, margins: Floats, layout: Layout) -> tuple[Integers, Integers]:
         """Best labels (sentences, n, n) of pairs from vectors (words, width) of both words.
@@ -217,11 +222,11 @@ class SceneNetwork:
         fewer than words: so what a pair looks for is turned into a state, and not every state into a key and a value
         (the keys' bias adds the same to all words of a sentence, so that it does not count).
         """
-        sentence, one, other = pairs
+        sentence, head, other = pairs
         lengths = np.array(list(map(len, sentences)))
         subject, target = (
             states[layout.padded[sentence, word]] @ self._weights[name] + self._weights[f"{name}.bias"]
-            for word, name in ((one, "relation_first"), (other, "relation_second"))
+            for word, name in ((head, "relation_first"), (other, "relation_second"))
         )
         query = relu(subject + target)
         read = states[layout.padded[sentence]]
@@ -233,13 +238,15 @@ class SceneNetwork:
         hidden = np.concatenate([query, subject * target, relu(context)], axis=1)
         scores = hidden @ self._weights["relations"]
         scores += self._weights["relations.bias"]
-        ends_of = zip(sentence.tolist(), np.minimum(one, other).tolist(), np.maximum(one, other).tolist(), strict=True)
+        ends_of = zip(
+            sentence.tolist(), np.minimum(head, other).tolist(), np.maximum(head, other).tolist(), strict=True
+        )
         between = [sentences[at][low + 1 : high] for at, low, high in ends_of]
         inside, near, partly = self._weights["stated"]
         shares = self._stated(between)
-        whole, own = np.unique(sentence, return_inverse=True)
+        whole, whole_of_pair = np.unique(sentence, return_inverse=True)
         stated = self._stated([sentences[at] for at in whole.tolist()]) > WHOLE
-        scores += stated[own] * inside + (shares > WHOLE) * near + shares * partly
+        scores += stated[whole_of_pair] * inside + (shares > WHOLE) * near + shares * partly
         best: Integers = scores.argmax(axis=1)
         scores -= scores.max(axis=1, keepdims=True)
         return best, np.exp(scores).sum(axis=1) < 1 / SURE
@@ -258,10 +265,10 @@ class SceneNetwork:
             return name if is_sure else None
         words_of_later = [word for head, word in (*labels.parts, *labels.attributes) if head == later]
         end = min([later, *(word for word in words_of_later if word > first)])
-        own = own_name(words, labels.tags, first + 1, end, turned=ends[1] < ends[0])
-        if own is None or (is_sure and own.partition(" ")[0] != name.partition(" ")[0]):
+        caption_name = own_name(words, labels.tags, first + 1, end, turned=ends[1] < ends[0])
+        if caption_name is None or (is_sure and caption_name.partition(" ")[0] != name.partition(" ")[0]):
             return name
-        return own
+        return caption_name
 
 
 def _best_labels(scores: Floats, layout: Layout) -> Integers:

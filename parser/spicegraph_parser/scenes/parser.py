@@ -44,7 +44,7 @@ class Facts(NamedTuple):
     entities: tuple[Entity, ...] = ()
 
 
-class _Row(NamedTuple):
+class _Statement(NamedTuple):
     words: tuple[str, ...]
     tokens: tuple[Tokens, ...]
     standing: Standing | None
@@ -66,22 +66,22 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     """
     things: list[Thing] = []
     entities = Entities()
-    said: list[_Row] = []
-    rows: tuple[dict[tuple[str, ...], _Row], ...] = ({}, {}, {})
+    said: list[_Statement] = []
+    rows: tuple[dict[tuple[str, ...], _Statement], ...] = ({}, {}, {})
     offset = 0
     is_long = len(sentences) > 1
     abstract = known.abstract if is_long else known.undrawn
     for sentence in sentences:
         resolved = resolve(sentence, things, abstract, entities)
-        for row in _rows(resolved, abstract, offset, is_long=is_long):
+        for row in _statements(resolved, abstract, offset, is_long=is_long):
             if row.standing is None:
                 said.append(row)
-            own = rows[3 - len(row.words)]
-            before = own.get(row.words)
+            by_words = rows[3 - len(row.words)]
+            before = by_words.get(row.words)
             if before is None or (before.standing and not row.standing):
-                own[row.words] = row
+                by_words[row.words] = row
         offset += len(sentence.words)
-    relations, attributes, objects = (list(own.values()) for own in rows)
+    relations, attributes, objects = (list(by_words.values()) for by_words in rows)
     if is_long:
         objects = _with_unrelated(objects, [*relations, *attributes], known.drawn)
     every = _never_empty([*relations, *attributes, *objects])
@@ -92,31 +92,37 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     )
 
 
-def _entities(rows: Iterable[_Row], groups: Sequence[int | None]) -> tuple[Entity, ...]:
+def _entities(rows: Iterable[_Statement], groups: Sequence[int | None]) -> tuple[Entity, ...]:
     """Return the things that rows are about, in the order in which they are named."""
-    own: dict[int, tuple[str, dict[Tokens, None], dict[str, None], dict[tuple[str, int], None]]] = {}
+    by_entity: dict[int, tuple[str, dict[Tokens, None], dict[str, None], dict[tuple[str, int], None]]] = {}
     ordered = list(rows)
     for row in ordered:
         if len(row.words) == 1:
-            own.setdefault(row.ends[0], (row.words[0], {}, {}, {}))[1][row.tokens[0]] = None
-    place = {entity: index for index, entity in enumerate(own)}
+            by_entity.setdefault(row.ends[0], (row.words[0], {}, {}, {}))[1][row.tokens[0]] = None
+    indices = {entity: index for index, entity in enumerate(by_entity)}
     for row in ordered:
-        if len(row.words) == 2 and row.ends[0] in own:
-            own[row.ends[0]][2][row.words[1]] = None
-        elif len(row.words) == 3 and row.ends[0] in own and row.ends[1] in own:
-            own[row.ends[0]][3][row.words[2], place[row.ends[1]]] = None
+        if len(row.words) == 2 and row.ends[0] in by_entity:
+            by_entity[row.ends[0]][2][row.words[1]] = None
+        elif len(row.words) == 3 and row.ends[0] in by_entity and row.ends[1] in by_entity:
+            by_entity[row.ends[0]][3][row.words[2], indices[row.ends[1]]] = None
     return tuple(
         [
             Entity(
-                name, tuple(mentions), tuple(attributes), tuple(relations), None if group is None else place.get(group)
+                name,
+                tuple(mentions),
+                tuple(attributes),
+                tuple(relations),
+                None if group is None else indices.get(group),
             )
-            for entity, (name, mentions, attributes, relations) in own.items()
+            for entity, (name, mentions, attributes, relations) in by_entity.items()
             for group in [groups[entity]]
         ]
     )
 
 
-def _with_unrelated(objects: Iterable[_Row], others: Iterable[_Row], drawn: frozenset[str]) -> list[_Row]:
+def _with_unrelated(
+    objects: Iterable[_Statement], others: Iterable[_Statement], drawn: frozenset[str]
+) -> list[_Statement]:
     """Mark the objects that stand in no visible relation or attribute, unless people draw them as a rule."""
     said = [row for row in others if row.standing in {None, Standing.PLACE}]
     related = {word for row in said for word in row.words[: max(1, len(row.words) - 1)]}
@@ -128,7 +134,9 @@ def _with_unrelated(objects: Iterable[_Row], others: Iterable[_Row], drawn: froz
     ]
 
 
-def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_long: bool) -> Iterator[_Row]:
+def _statements(
+    sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_long: bool
+) -> Iterator[_Statement]:
     """Yield what a sentence says, and whether it can be seen.
 
     In descriptions of several sentences people write "have" where they write "with" in captions, and leave out where in
@@ -137,7 +145,7 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
     nodes = sentence.nodes
     why = sentence.why
     otherwise = Standing.SUMMARY if is_long and offset and is_summary(sentence.words) else None
-    own = [
+    node_standings = [
         Standing.ABSTRACT
         if (is_long and sentence.tags[node.head] in _FINITE)
         or name_noun(node.name) in abstract
@@ -145,27 +153,33 @@ def _rows(sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_
         else why[node.head]
         for node in nodes
     ]
-    is_marked = any(why) or any(own)
-    places = [_moved(node.tokens, offset) for node in nodes]
-    for one, other, relation, tokens, is_faint, rule in sentence.links:
-        subject, target = nodes[one], nodes[other]
+    is_marked = any(why) or any(node_standings)
+    mentions = [_moved(node.tokens, offset) for node in nodes]
+    for subject_at, target_at, relation, tokens, is_faint, rule in sentence.links:
+        subject, target = nodes[subject_at], nodes[target_at]
         if subject.name == target.name and PRONOUNS & {sentence.words[subject.head], sentence.words[target.head]}:
             continue
         name = HAVE if is_long and relation == WITH else relation
-        marks = (own[one], own[other], *[why[token] for token in tokens]) if is_marked else ()
+        marks = (
+            (node_standings[subject_at], node_standings[target_at], *[why[token] for token in tokens])
+            if is_marked
+            else ()
+        )
         standing = _worst(marks) or otherwise or (Standing.FAINT if is_faint else None)
         words, ends = (subject.name, target.name, name), (subject.entity, target.entity)
-        yield _Row(words, (places[one], places[other], _moved(tokens, offset)), standing, ends, rule)
+        yield _Statement(
+            words, (mentions[subject_at], mentions[target_at], _moved(tokens, offset)), standing, ends, rule
+        )
     for index, name, tokens, is_faint, rule in sentence.properties:
         is_placed = is_long and is_place([sentence.tags[token] for token in tokens])
-        marks = (own[index], *[why[token] for token in tokens]) if is_marked else ()
+        marks = (node_standings[index], *[why[token] for token in tokens]) if is_marked else ()
         faintly = Standing.PLACE if is_placed else Standing.FAINT if is_faint else None
         standing = _worst(marks) or otherwise or faintly
         node = nodes[index]
-        yield _Row((node.name, name), (places[index], _moved(tokens, offset)), standing, (node.entity,), rule)
-    for node, place, own_standing in zip(nodes, places, own, strict=True):
-        standing = own_standing or otherwise or (Standing.FAINT if node.is_faint else None)
-        yield _Row((node.name,), (place,), standing, (node.entity,), node.rule)
+        yield _Statement((node.name, name), (mentions[index], _moved(tokens, offset)), standing, (node.entity,), rule)
+    for node, mention, node_standing in zip(nodes, mentions, node_standings, strict=True):
+        standing = node_standing or otherwise or (Standing.FAINT if node.is_faint else None)
+        yield _Statement((node.name,), (mention,), standing, (node.entity,), node.rule)
 
 
 _LAST_TO_DRAW: Final = (
@@ -178,7 +192,7 @@ _LAST_TO_DRAW: Final = (
 )
 
 
-def _never_empty(rows: list[_Row]) -> list[_Row]:
+def _never_empty(rows: list[_Statement]) -> list[_Statement]:
     """Draw what would be drawn last where nothing else is: what a text is about stays."""
     if any(row.standing is None for row in rows):
         return rows
@@ -198,8 +212,8 @@ _WORST_FIRST: Final = (Standing.DENIED, Standing.ABSTRACT, Standing.HEDGED)
 
 def _worst(marks: Iterable[Standing | None]) -> Standing | None:
     """Return the first of denied, abstract, hedged that is among marks."""
-    found = {mark for mark in marks if mark} if marks else None
-    return next((mark for mark in _WORST_FIRST if mark in found), None) if found else None
+    present = {mark for mark in marks if mark} if marks else None
+    return next((mark for mark in _WORST_FIRST if mark in present), None) if present else None
 
 
 _LONG: Final = 100  # words of a description of which people draw no more than the margins leave
@@ -218,7 +232,7 @@ class SceneParser:
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """Return the words and tags of captions; there are no edges."""
-        return (Caption(found.text, found.sentences) for found in self.captions(texts, batch_size=batch_size))
+        return (Caption(caption.text, caption.sentences) for caption in self.captions(texts, batch_size=batch_size))
 
     def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
         """Parse captions or descriptions, in order and in batches.
@@ -241,8 +255,8 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
     for start in itertools.accumulate(lengths[:-1], initial=0) if lengths else ():
         behind = forms[start + 1].lower() if start + 1 < len(forms) else ""
         forms[start] = plain_start(forms[start], behind)
-    shares = [min(1.0, len(own.forms) / _LONG) if len(own.lengths) > 1 else 0.0 for own in read]
-    strictness = [share for own, share in zip(read, shares, strict=True) for _ in own.lengths]
+    shares = [min(1.0, len(text_tokens.forms) / _LONG) if len(text_tokens.lengths) > 1 else 0.0 for text_tokens in read]
+    strictness = [share for text_tokens, share in zip(read, shares, strict=True) for _ in text_tokens.lengths]
     read_forms, read_lengths, unread = _without_values(forms, lengths)
     labels = network.label(read_forms, read_lengths, strictness)
     rows = iter(zip(labels, unread, strict=True))
@@ -259,14 +273,16 @@ def _without_values(
     sizes: list[int] = []
     start = 0
     for number, length in enumerate(lengths):
-        own = forms[start : start + length]
+        sentence_forms = forms[start : start + length]
         start += length
-        if may_have_values(own):
-            every[number] = values(own)
+        if may_have_values(sentence_forms):
+            every[number] = values(sentence_forms)
             cut = set(unread(every[number]))
-            own = [form for place, form in enumerate(own) if place not in cut] if cut else own
-        kept += own
-        sizes.append(len(own))
+            sentence_forms = (
+                [form for position, form in enumerate(sentence_forms) if position not in cut] if cut else sentence_forms
+            )
+        kept += sentence_forms
+        sizes.append(len(sentence_forms))
     return kept, sizes, every
 
 
@@ -276,15 +292,15 @@ def _caption(
     graphs = []
     parses = []
     start = 0
-    for (read, found), length in zip(labels, tokens.lengths, strict=True):
+    for (read, sentence_values), length in zip(labels, tokens.lengths, strict=True):
         inner = slice(start, start + length)
         start += length
         forms = tokens.forms[inner]
-        own = placed(read, found, length) if found else read
-        graphs.append(sentence_graph(own, forms, network.names, found, is_alone=len(labels) == 1))
+        sentence_labels = placed(read, sentence_values, length) if sentence_values else read
+        graphs.append(sentence_graph(sentence_labels, forms, network.names, sentence_values, is_alone=len(labels) == 1))
         spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
-        lemmas = list(map(_lemma, forms, own.tags))
-        parses.append(Parse.from_columns(forms, own.tags, lemmas, (), spans))
+        lemmas = list(map(_lemma, forms, sentence_labels.tags))
+        parses.append(Parse.from_columns(forms, sentence_labels.tags, lemmas, (), spans))
     facts = facts_of(graphs, network.names)
     return ParsedCaption(text, tuple(parses), facts.seen, facts.apart, facts.entities, is_scene=True)
 

@@ -47,11 +47,11 @@ def read_text(text: str, index: int) -> ReadTokens:
     read = [read_tokens(passage, passage) for passage in passages if passage]
     if not read:
         return read_tokens(text, normal)
-    forms = [form for own in read for form in own.forms]
+    forms = [form for tokens in read for form in tokens.forms]
     return ReadTokens(
-        [form for own in read for form in own.ptb],
+        [form for tokens in read for form in tokens.ptb],
         forms,
-        [length for own in read for length in own.lengths],
+        [length for tokens in read for length in tokens.lengths],
         list(find_spans(forms, text)),
     )
 

@@ -104,30 +104,30 @@ def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Seque
         every: the noun phrases of the sentence.
     """
     said = said_of(labels)
-    silent = [own for own in every if own.head not in said and is_word(words[own.head])]
-    foreign = [own for own in every if words[own.head] not in names.known and _is_noun(words[own.head])]
+    silent = [phrase for phrase in every if phrase.head not in said and is_word(words[phrase.head])]
+    foreign = [phrase for phrase in every if words[phrase.head] not in names.known and _is_noun(words[phrase.head])]
     is_foreign = bool(foreign) and (foreign[0] == every[0] or len(foreign) > 1)
     if labels.objects and not is_foreign:
         return labels
     left = names.undrawn | PICTURES if is_foreign else names.known
     drawable = [
-        own
-        for own in silent
-        if words[own.head] not in left
-        and not _is_quantity(words, own)
-        and not (own.head - 1 in said and _may_be_verb(words[own.head], names.known))
+        phrase
+        for phrase in silent
+        if words[phrase.head] not in left
+        and not _is_quantity(words, phrase)
+        and not (phrase.head - 1 in said and _may_be_verb(words[phrase.head], names.known))
     ]
     if not labels.objects and not drawable:
-        drawable = [own for own in silent if not _is_quantity(words, own)][:1] or silent[:1]
-    for own in drawable:
-        if not labels.objects or _is_noun(words[own.head]):
-            labels = _with_phrase(labels, words, names.drawn, own, said)
+        drawable = [phrase for phrase in silent if not _is_quantity(words, phrase)][:1] or silent[:1]
+    for phrase in drawable:
+        if not labels.objects or _is_noun(words[phrase.head]):
+            labels = _with_phrase(labels, words, names.drawn, phrase, said)
     objects = set(labels.objects)
     adjectives = [
-        (own.head, at)
-        for own in every
-        if own.head in objects and own.head in said and words[own.head] not in names.known
-        for at in range(own.start, own.head)
+        (phrase.head, at)
+        for phrase in every
+        if phrase.head in objects and phrase.head in said and words[phrase.head] not in names.known
+        for at in range(phrase.start, phrase.head)
         if labels.tags[at] in _SAID_BEFORE and at not in said
     ]
     if adjectives:
@@ -143,13 +143,13 @@ def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: S
     """
     objects, said, known = set(labels.objects), said_of(labels), names.known
     parts, attributes = list(labels.parts), list(labels.attributes)
-    for own in every:
-        pair = own.head, own.head - 1
-        if own.head not in objects or own.head == own.start or labels.tags[pair[1]] not in _NOUNS:
+    for phrase in every:
+        pair = phrase.head, phrase.head - 1
+        if phrase.head not in objects or phrase.head == phrase.start or labels.tags[pair[1]] not in _NOUNS:
             continue
         if words[pair[1]] in known or pair in parts:
             continue
-        if pair in attributes and words[own.head] not in known:
+        if pair in attributes and words[phrase.head] not in known:
             attributes.remove(pair)
             parts.append(pair)
         elif pair[1] not in said and words[pair[1]] in names.vocabulary.rows[0]:  # a typing error is no name
@@ -201,7 +201,9 @@ def _with_phrase(
             attributes=[*labels.attributes, *adjectives],
         )
     moved = dict.fromkeys(taken, head)
-    pairs = [(moved.get(one, one), moved.get(other, other), name) for one, other, name in labels.relations]
+    pairs = [
+        (moved.get(subject, subject), moved.get(target, target), name) for subject, target, name in labels.relations
+    ]
     return labels._replace(
         objects=list(dict.fromkeys([moved.get(at, at) for at in labels.objects])),
         parts=list(dict.fromkeys([*((moved.get(a, a), b) for a, b in labels.parts if moved.get(a, a) != b), *parts])),
@@ -227,15 +229,15 @@ def between_phrases(
         left_out: positions that the network does not read.
     """
     objects = set(labels.objects)
-    related = {max(one, other) for one, other, _ in labels.relations}
-    for before, own in pairwise(every):
-        if own.head in related or not {before.head, own.head} <= objects:
+    related = {max(subject, target) for subject, target, _ in labels.relations}
+    for before, phrase in pairwise(every):
+        if phrase.head in related or not {before.head, phrase.head} <= objects:
             continue
-        if labels.tags[own.head + 1 : own.head + 2] == ["POS"]:
+        if labels.tags[phrase.head + 1 : phrase.head + 2] == ["POS"]:
             continue
-        if words[before.head] in known and words[own.head] in known:
+        if words[before.head] in known and words[phrase.head] in known:
             continue
-        relation = stated_between(words, labels.tags, before.head, own, left_out)
+        relation = stated_between(words, labels.tags, before.head, phrase, left_out)
         if relation is not None:
             yield relation
 
@@ -249,21 +251,25 @@ def without_inner(labels: Labels, words: Sequence[str], within: Collection[int],
         within: positions of nouns inside of prepositions.
         every: its noun phrases.
     """
-    inner = set(within).intersection([*labels.objects, *(end for own in labels.relations for end in own[:2])])
+    inner = set(within).intersection([*labels.objects, *(end for relation in labels.relations for end in relation[:2])])
     if not inner:
         return labels
-    relations = [own for own in labels.relations if inner.isdisjoint(own[:2])]
+    relations = [relation for relation in labels.relations if inner.isdisjoint(relation[:2])]
     for noun in sorted(inner):
-        target = next((own for own in every if own.start > noun), None)
-        ends = [one for one, other, _ in labels.relations if other == noun and one < noun]
+        target = next((phrase for phrase in every if phrase.start > noun), None)
+        ends = [subject for subject, other, _ in labels.relations if other == noun and subject < noun]
         before = [at for at in labels.objects if at < noun and at not in inner]
-        one = next((at for at in (*ends, *reversed(before)) if at not in inner), None)
-        if target is None or one is None or any({one, target.head} == {*own[:2]} for own in relations):
+        subject = next((at for at in (*ends, *reversed(before)) if at not in inner), None)
+        if (
+            target is None
+            or subject is None
+            or any({subject, target.head} == {*relation[:2]} for relation in relations)
+        ):
             continue
-        texts = range(one + 1, target.start)
+        texts = range(subject + 1, target.start)
         name = _preposition_between(words, labels.tags, texts)
         if name is not None:
-            relations.append((one, target.head, name))
+            relations.append((subject, target.head, name))
     objects = [at for at in labels.objects if at not in inner]
     return labels._replace(
         objects=objects,
@@ -276,17 +282,17 @@ def in_own_prepositions(
     labels: Labels, words: Sequence[str], every: Sequence[Phrase], left_out: Collection[int]
 ) -> Labels:
     """Return labels whose relations are named by the preposition between both ends where they mean something else."""
-    starts = {own.head: own.start for own in every}
+    starts = {phrase.head: phrase.start for phrase in every}
     objects = sorted(labels.objects)
     relations = []
-    for one, other, name in labels.relations:
-        start = starts.get(other, other)
-        if one < start and not any(one < at < start for at in objects):
-            inner = [at for at in range(one + 1, start) if at not in left_out]
+    for subject, target, name in labels.relations:
+        start = starts.get(target, target)
+        if subject < start and not any(subject < at < start for at in objects):
+            inner = [at for at in range(subject + 1, start) if at not in left_out]
             stated = _preposition_between(words, labels.tags, inner, name)
-            relations.append((one, other, stated or name))
+            relations.append((subject, target, stated or name))
         else:
-            relations.append((one, other, name))
+            relations.append((subject, target, name))
     return labels._replace(relations=relations)
 
 
@@ -299,20 +305,20 @@ def _preposition_between(
     """
     texts = [words[at] for at in inner]
     start = next((at for at in range(len(texts)) if preposition(texts, at, len(texts))), len(texts))
-    found = preposition(texts, start, len(texts)) if texts else None
+    stated_preposition = preposition(texts, start, len(texts)) if texts else None
     before = [at for at in inner[:start] if tags[at] != "RB" and words[at] not in _BE]
-    if found is None or (
+    if stated_preposition is None or (
         name is not None
-        and means_same(name, found.name)
-        and (found.name in GENERAL or not _is_other_verb(name, words, before))
+        and means_same(name, stated_preposition.name)
+        and (stated_preposition.name in GENERAL or not _is_other_verb(name, words, before))
     ):
         return None
     if not before:
-        return found.name
+        return stated_preposition.name
     verb = before[-1]
     if not tags[verb].startswith("VB") and not words[verb].endswith(_ING):
         return None
-    return f"{verb_base(words[verb], tags[verb] if tags[verb].startswith('VB') else 'VBG')} {found.name}"
+    return f"{verb_base(words[verb], tags[verb] if tags[verb].startswith('VB') else 'VBG')} {stated_preposition.name}"
 
 
 _ING: Final = "ing"
@@ -322,8 +328,12 @@ def _is_other_verb(name: str, words: Sequence[str], before: Sequence[int]) -> bo
     """Say whether the name of a relation begins with another verb than the caption's."""
     first = name.partition(" ")[0]
     is_verb = not is_preposition_word(first) and " " in name
-    own = [words[at] for at in before]
-    return is_verb and bool(own) and not any(first in stems(word) or first in _bases(word) for word in own)
+    caption_words = [words[at] for at in before]
+    return (
+        is_verb
+        and bool(caption_words)
+        and not any(first in stems(word) or first in _bases(word) for word in caption_words)
+    )
 
 
 def _bases(word: str) -> set[str]:
@@ -332,28 +342,28 @@ def _bases(word: str) -> set[str]:
 
 
 def stated_between(
-    words: Sequence[str], tags: Sequence[str], before: int, own: Phrase, left_out: Collection[int]
+    words: Sequence[str], tags: Sequence[str], before: int, phrase: Phrase, left_out: Collection[int]
 ) -> tuple[int, int, str] | None:
     """Return the relation that the words between a noun and the next phrase state, if they state one."""
-    inner = [at for at in range(before + 1, own.start) if at not in left_out]
+    inner = [at for at in range(before + 1, phrase.start) if at not in left_out]
     texts = [words[at] for at in inner]
     if texts == ["of"]:
         is_picture = words[before] in _PICTURES
-        return (before, own.head, "of") if is_picture else (own.head, before, _HAVE)
+        return (before, phrase.head, "of") if is_picture else (phrase.head, before, _HAVE)
     is_copula = bool(texts) and texts[0] in _BE
-    found = preposition(texts, int(is_copula), len(texts))
-    if found is not None:
-        return None if found.name == _WITHOUT else (before, own.head, found.name)
+    stated_preposition = preposition(texts, int(is_copula), len(texts))
+    if stated_preposition is not None:
+        return None if stated_preposition.name == _WITHOUT else (before, phrase.head, stated_preposition.name)
     verb = next((at for at in inner if tags[at].startswith("VB") and words[at] not in _BE), None)
     if verb is None or not (tags[inner[0]].startswith("VB") or tags[inner[0]] in _BEFORE_VERBS):
         return None
     if words[verb] in _COVERED and texts[-1] in _BY_WITH_IN:
-        return own.head, before, _COVERED[words[verb]]
+        return phrase.head, before, _COVERED[words[verb]]
     is_passive = tags[verb] == "VBN" and texts[-1] == "by" and inner[-1] == verb + 1
-    name = own_name(words, tags, inner[0], own.start, turned=is_passive)
+    name = own_name(words, tags, inner[0], phrase.start, turned=is_passive)
     if not name:
         return None
-    return (own.head, before, name) if is_passive else (before, own.head, name)
+    return (phrase.head, before, name) if is_passive else (before, phrase.head, name)
 
 
 _BE: Final = word_set("is are was were be being been 's")

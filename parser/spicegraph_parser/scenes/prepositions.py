@@ -63,10 +63,10 @@ _SAME_TEXT: Final = """
 """Each line: prepositions, and words of which a relation's name has one if it means the same."""
 
 SAME: Final = {
-    own.replace("-", " "): frozenset(words.split())
+    name.replace("-", " "): frozenset(words.split())
     for line in _SAME_TEXT.strip().splitlines()
     for names, _, words in [line.strip().partition(":")]
-    for own in names.split()
+    for name in names.split()
 }
 """What means the same as a preposition; those that are not here are named by themselves alone."""
 
@@ -171,15 +171,15 @@ def preposition(words: Sequence[str], start: int, end: int) -> Preposition | Non
 
 def _tokens(words: Sequence[str], start: int, end: int) -> list[int]:
     """Return the words of a preposition without its articles; nothing where they are none."""
-    own = [at for at in range(start, end) if words[at] not in _ARTICLES]
-    if not own or own[0] != start:
+    kept = [at for at in range(start, end) if words[at] not in _ARTICLES]
+    if not kept or kept[0] != start:
         return []
-    if len(own) < end - start or len(own) > _PLAIN:
-        return own if _has_noun([words[at] for at in own]) else []
-    pairs = pairwise(own)
+    if len(kept) < end - start or len(kept) > _PLAIN:
+        return kept if _has_noun([words[at] for at in kept]) else []
+    pairs = pairwise(kept)
     is_plain = all(words[behind] in _SECOND.get(words[at], ()) for at, behind in pairs)
-    is_one = len(own) == 1 and words[start] in _SIMPLE
-    return own if is_one or (len(own) > 1 and is_plain) or _has_noun([words[at] for at in own]) else []
+    is_one = len(kept) == 1 and words[start] in _SIMPLE
+    return kept if is_one or (len(kept) > 1 and is_plain) or _has_noun([words[at] for at in kept]) else []
 
 
 _PLAIN: Final = 3  # words of the longest preposition without a noun
@@ -216,9 +216,9 @@ def inner_nouns(words: Sequence[str]) -> set[int]:
         if word not in _NOUNS:
             continue
         for start in range(max(0, at - _LONGEST + 2), at):
-            found = preposition(words, start, min(at + 2, len(words))) or preposition(words, start, at + 1)
-            if found is not None and at in found.tokens:
-                out.update(token for token in found.tokens if words[token] in _NOUNS | _BEFORE_NOUNS)
+            stated_preposition = preposition(words, start, min(at + 2, len(words))) or preposition(words, start, at + 1)
+            if stated_preposition is not None and at in stated_preposition.tokens:
+                out.update(token for token in stated_preposition.tokens if words[token] in _NOUNS | _BEFORE_NOUNS)
                 break
     return out
 
@@ -226,7 +226,7 @@ def inner_nouns(words: Sequence[str]) -> set[int]:
 _PARTICLES: Final = word_set("up down over back around")
 
 
-def means_same(name: str, own: str) -> bool:
+def means_same(name: str, caption_name: str) -> bool:
     """Say whether a relation's name says what a preposition of the caption does.
 
     Those of many meanings ("in a hat": wear) leave the name to the network, also behind a particle ("down on").
@@ -234,13 +234,13 @@ def means_same(name: str, own: str) -> bool:
     >>> means_same("sit under", "beneath"), means_same("in end of", "at foot of"), means_same("wear", "in")
     (True, False, True)
     """
-    first, *others = own.split()
-    if name == own or name.endswith(f" {own}") or own in GENERAL:
+    first, *others = caption_name.split()
+    if name == caption_name or name.endswith(f" {caption_name}") or caption_name in GENERAL:
         return True
     if first in _PARTICLES and others and others[-1] in GENERAL:
         return True
     words = frozenset(name.split())
-    same = SAME.get(own)
+    same = SAME.get(caption_name)
     return words.issuperset((first, *others)) if same is None else not same.isdisjoint(words)
 
 

@@ -135,8 +135,8 @@ def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: i
     between = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
     behind = itertools.takewhile(lambda tag: tag not in _RELATIVES, tags[end:])
     joints = _JOINTS if _FINITE.isdisjoint(behind) else _JOINTS | _PREPOSITIONS_OR_JOINTS
-    found = [(words[at].lower(), tags[at]) for at in between]
-    return any(word in joints or (word, tag) == _THAT for word, tag in found)
+    tagged_words = [(words[at].lower(), tags[at]) for at in between]
+    return any(word in joints or (word, tag) == _THAT for word, tag in tagged_words)
 
 
 class Stated:
@@ -144,7 +144,7 @@ class Stated:
 
     def __init__(self, relations: Sequence[str]) -> None:
         words = sorted({word for name in relations for word in name.split()})
-        self._places = {word: place for place, word in enumerate(words)}
+        self._places = {word: row for row, word in enumerate(words)}
         self._parts = np.zeros((len(words), len(relations)), dtype=np.float32)
         for number, name in enumerate(relations):
             for word in name.split():
@@ -179,12 +179,12 @@ def relation_tokens(
     """
     forms = list(map(_forms, words, tags))
     others = {*subject, *target}
-    found = set()
+    nearest = set()
     for word in name.split():
-        own = [token for token, of in enumerate(forms) if word in of and token not in others]
-        if own:
-            found.add(min(own, key=lambda token: abs(token - target[0])))
-    return tuple(sorted(found))
+        stating = [token for token, of in enumerate(forms) if word in of and token not in others]
+        if stating:
+            nearest.add(min(stating, key=lambda token: abs(token - target[0])))
+    return tuple(sorted(nearest))
 
 
 @lru_cache(maxsize=_MOST_STEMS)

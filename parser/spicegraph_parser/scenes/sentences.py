@@ -105,7 +105,7 @@ def sentence_graph(
     why = standings(words, labels.tags)
     given = labels
     labels = _completed(labels, words, names, values, is_alone=is_alone)
-    denied = {at for at, own in enumerate(why) if own is Standing.DENIED and labels.tags[at].startswith("NN")}
+    denied = {at for at, standing in enumerate(why) if standing is Standing.DENIED and labels.tags[at].startswith("NN")}
     parts: dict[int, list[int]] = {}
     attributes = [pair for pair in labels.attributes if pair[1] not in denied]
     for head, part in labels.parts:
@@ -114,15 +114,15 @@ def sentence_graph(
         elif head not in denied or part in denied:
             parts.setdefault(head, []).append(part)
     sounds = _sounds(labels, words, names) if is_alone else {}
-    attributes += [(one, other) for one, adjectives in sounds.items() for other in adjectives]
+    attributes += [(sound, adjective) for sound, adjectives in sounds.items() for adjective in adjectives]
     relations = [*labels.relations, *((*pair, WITH) for pair in labels.attributes if pair[1] in denied)]
     if not is_alone:
         attributes = colours_apart(words, labels.tags, labels.objects, attributes)
         relations += stated(words, labels.tags, labels.objects, labels.relations)
-    heads = {*labels.objects, *sounds, *(one for one, _ in attributes)}
-    for one, other, _ in relations:
-        heads |= {one, other}
-    within = {part for own in parts.values() for part in own}
+    heads = {*labels.objects, *sounds, *(head for head, _ in attributes)}
+    for subject, target, _ in relations:
+        heads |= {subject, target}
+    within = {part for joined in parts.values() for part in joined}
     _within_names(denied, words, heads, parts)
 
     def named(head: int, rewrites: Mapping[str, str]) -> tuple[str, Tokens]:
@@ -132,8 +132,8 @@ def sentence_graph(
         text = " ".join([words[token] for token in tokens])
         return rewrites.get(text, text), tokens
 
-    rules = _Rules.of(given, labels)
-    place: dict[int, int] = {}
+    rules = _FactRules.of(given, labels)
+    node_at: dict[int, int] = {}
     nodes: list[Node] = []
     properties: list[Property] = []
     links: list[Link] = []
@@ -142,45 +142,54 @@ def sentence_graph(
         for head in sorted(heads):
             name, tokens = named(head, names.objects)
             if is_word(name):
-                place[head] = len(nodes)
+                node_at[head] = len(nodes)
                 nodes.append(Node(name, head, tokens, is_faint=is_faint, rule=rules.of_object(head)))
         properties.extend(
-            Property(place[one], *named(other, names.attributes), is_faint, rules.of_attribute((one, other)))
-            for one, other in attributes
-            if one in place and is_word(words[other])
+            Property(node_at[head], *named(word, names.attributes), is_faint, rules.of_attribute((head, word)))
+            for head, word in attributes
+            if head in node_at and is_word(words[word])
         )
-        for one, other, name in relations:
-            if one in place and other in place and is_word(name):
-                ends = nodes[place[one]].tokens, nodes[place[other]].tokens
+        for subject, target, name in relations:
+            if subject in node_at and target in node_at and is_word(name):
+                ends = nodes[node_at[subject]].tokens, nodes[node_at[target]].tokens
                 tokens = relation_tokens(name, *ends, words, labels.tags)
                 links.append(
-                    Link(place[one], place[other], name, tokens, is_faint, rules.of_relation((one, other, name)))
+                    Link(
+                        node_at[subject],
+                        node_at[target],
+                        name,
+                        tokens,
+                        is_faint,
+                        rules.of_relation((subject, target, name)),
+                    )
                 )
 
     add(heads, attributes, relations)
-    _add_values(values, place, nodes, properties)
+    _add_values(values, node_at, nodes, properties)
     if labels.faint is not None:
         faint = labels.faint
         known = {relation[:2] for relation in relations}
         others = [relation for relation in faint.relations if relation[:2] not in known]
-        ends = {*faint.objects, *(one for one, _ in faint.attributes)}
+        ends = {*faint.objects, *(head for head, _ in faint.attributes)}
         ends |= {end for relation in others for end in relation[:2]}
-        add(ends - place.keys() - within - denied, faint.attributes, others, is_faint=True)
+        add(ends - node_at.keys() - within - denied, faint.attributes, others, is_faint=True)
     return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
 
 
-class _Rules(NamedTuple):
+class _FactRules(NamedTuple):
     """What the network says of a sentence, and what is said of it with its noun phrases: which rule a fact is of."""
 
     given: frozenset[object]
     completed: frozenset[object]
 
     @classmethod
-    def of(cls, given: Labels, completed: Labels) -> _Rules:
+    def of(cls, given: Labels, completed: Labels) -> _FactRules:
         """Return the rules of labels before and after they are completed."""
         every = [given, *([given.faint] if given.faint else [])]
-        known = {row for own in every for rows in (said_of(own), own.attributes, own.relations) for row in rows}
-        known |= {pair[:2] for own in every for pair in own.relations}
+        known = {
+            row for labels in every for rows in (said_of(labels), labels.attributes, labels.relations) for row in rows
+        }
+        known |= {pair[:2] for labels in every for pair in labels.relations}
         later = {*said_of(completed), *completed.attributes, *completed.relations}
         return cls(frozenset(known), frozenset(later))
 
@@ -199,16 +208,16 @@ class _Rules(NamedTuple):
 
 
 def _add_values(
-    values: Sequence[Value], place: Mapping[int, int], nodes: list[Node], properties: list[Property]
+    values: Sequence[Value], node_at: Mapping[int, int], nodes: list[Node], properties: list[Property]
 ) -> None:
-    """Add the values of a sentence to the objects that have them; ``place``: the indices of nodes by position."""
-    heads = sorted(place)
+    """Add the values of a sentence to the objects that have them; ``node_at``: the indices of nodes by position."""
+    heads = sorted(node_at)
     for value in values:
         head = owner(value, heads)
         if head is None:
             nodes.append(Node(value.name, value.tokens[0], value.tokens, rule=VALUE_RULE))
         else:
-            properties.append(Property(place[head], value.name, value.tokens, rule=VALUE_RULE))
+            properties.append(Property(node_at[head], value.name, value.tokens, rule=VALUE_RULE))
 
 
 def _within_names(denied: set[int], words: Sequence[str], heads: set[int], parts: dict[int, list[int]]) -> None:
@@ -245,12 +254,12 @@ def _sounds(labels: Labels, words: Sequence[str], names: Names) -> dict[int, lis
     if names.sounds.isdisjoint(words):
         return {}
     said = {*labels.objects, *(end for pair in (*labels.parts, *labels.attributes) for end in pair)}
-    said |= {end for one, other, _ in labels.relations for end in (one, other)} | inner_nouns(words)
-    found: dict[int, list[int]] = {}
+    said |= {end for subject, target, _ in labels.relations for end in (subject, target)} | inner_nouns(words)
+    sounds: dict[int, list[int]] = {}
     for at, (word, tag) in enumerate(zip(words, labels.tags, strict=True)):
         if word in names.sounds and tag in _NOUNS and at not in said:
             start = at
             while start and labels.tags[start - 1].startswith("JJ") and start - 1 not in said:
                 start -= 1
-            found[at] = list(range(start, at))
-    return found
+            sounds[at] = list(range(start, at))
+    return sounds

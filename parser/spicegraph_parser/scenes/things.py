@@ -106,9 +106,9 @@ def resolve(
     others: list[Node] = []
     links = list(sentence.links)
     said: list[set[str]] = [set() for _ in sentence.nodes]
-    for own in sentence.properties:
-        if not own.is_faint:
-            said[own.node].add(own.name)
+    for attribute in sentence.properties:
+        if not attribute.is_faint:
+            said[attribute.node].add(attribute.name)
     has_first = False
     subject = _behind_place(sentence)
     has_owners = not _OWNERS.isdisjoint(sentence.words)
@@ -197,8 +197,10 @@ def _listed_in(sentence: SentenceGraph, node: Node, before: Sequence[Node]) -> i
     for at in range(node.tokens[0] - 1, 0, -1):
         two = sentence.words[at - 1], sentence.words[at]
         if two[1] == _INCLUDING or two == (_SUCH, "as"):
-            several = (one for one in reversed(before) if one.head < at and sentence.tags[one.head] in _PLURAL)
-            return next((one.entity for one in several), None)
+            several = (
+                earlier for earlier in reversed(before) if earlier.head < at and sentence.tags[earlier.head] in _PLURAL
+            )
+            return next((earlier.entity for earlier in several), None)
         if sentence.tags[at] not in _IN_LISTS:
             return None
     return None

@@ -62,22 +62,26 @@ def may_have_values(forms: Sequence[str]) -> bool:
 def values(forms: Sequence[str]) -> tuple[Value, ...]:
     """Return the values in a sentence, in order; none where the sentence would have no words without them.
 
-    >>> [(own.name, list(own.cut)) for own in values("a button labeled OK".split())]
+    >>> [(value.name, list(value.cut)) for value in values("a button labeled OK".split())]
     [('"ok"', [2, 3])]
-    >>> [own.name for own in values("a 1.7 L kettle , size 10 shoes".split())]
+    >>> [value.name for value in values("a 1.7 L kettle , size 10 shoes".split())]
     ['1.7 l', 'size 10']
     """
-    found: list[Value] = []
+    sentence_values: list[Value] = []
     at = 0
     while at < len(forms):
         value = _text(forms, at) or _measure(forms, at)
         if value is None:
             at += 1
         else:
-            found.append(value)
+            sentence_values.append(value)
             at = value.cut.stop
-    cut = set(unread(found))
-    return tuple(found) if any(is_word(form) for place, form in enumerate(forms) if place not in cut) else ()
+    cut = set(unread(sentence_values))
+    return (
+        tuple(sentence_values)
+        if any(is_word(form) for position, form in enumerate(forms) if position not in cut)
+        else ()
+    )
 
 
 def _text(forms: Sequence[str], at: int) -> Value | None:
@@ -89,11 +93,11 @@ def _text(forms: Sequence[str], at: int) -> Value | None:
         lower = forms[at].lower()
         if lower not in _LABELS and lower not in _SAYS:
             return None
-        run = list(takewhile(lambda place: forms[place][:1].isupper(), range(at + 1, len(forms))))
+        run = list(takewhile(lambda position: forms[position][:1].isupper(), range(at + 1, len(forms))))
         if not run:
             return None
         start, inner, stop = at + 1, range(at + 1, run[-1] + 1), run[-1] + 1
-    words = [forms[place] for place in inner]
+    words = [forms[position] for position in inner]
     if not any(map(str.isalnum, words)):
         return None
     before = forms[start - 1].lower() if start else ""
@@ -123,7 +127,7 @@ def _measure(forms: Sequence[str], at: int) -> Value | None:
     else:
         return None
     start = at - 1 if at and forms[at - 1].lower() in _BY_OR_OF else at
-    name = " ".join(forms[place] for place in words).lower().replace(" %", "%")
+    name = " ".join(forms[position] for position in words).lower().replace(" %", "%")
     next_word = forms[words.stop] if words.stop < len(forms) else ""
     is_before = start == at and next_word.isalpha() and next_word not in _NO_NOUNS
     return Value(name, tuple(words), range(start, words.stop), is_before)
@@ -140,32 +144,32 @@ def _is_unit(word: str, behind: Sequence[str]) -> bool:
     return word.lower() in _UNITS and (len(word) > 1 or word == word.lower())
 
 
-def unread(found: Sequence[Value]) -> Iterator[int]:
+def unread(sentence_values: Sequence[Value]) -> Iterator[int]:
     """Yield the positions of the words that the network does not read."""
-    for value in found:
+    for value in sentence_values:
         yield from value.cut
 
 
-def placed(labels: Labels, found: Sequence[Value], length: int) -> Labels:
+def placed(labels: Labels, sentence_values: Sequence[Value], length: int) -> Labels:
     """Return the labels of a sentence that was read without its values, with positions in all of it.
 
     Args:
         labels: of the words that were read.
-        found: the values.
+        sentence_values: the values.
         length: the number of words of the sentence.
     """
-    cut = set(unread(found))
-    at = [place for place in range(length) if place not in cut]
+    cut = set(unread(sentence_values))
+    at = [position for position in range(length) if position not in cut]
     tags = [_UNREAD] * length
-    for place, tag in zip(at, labels.tags, strict=True):
-        tags[place] = tag
+    for position, tag in zip(at, labels.tags, strict=True):
+        tags[position] = tag
     return Labels(
         tags,
         [at[word] for word in labels.objects],
-        [(at[one], at[other]) for one, other in labels.parts],
-        [(at[one], at[other]) for one, other in labels.attributes],
-        [(at[one], at[other], name) for one, other, name in labels.relations],
-        placed(labels.faint._replace(tags=labels.tags), found, length) if labels.faint else None,
+        [(at[head], at[part]) for head, part in labels.parts],
+        [(at[head], at[word]) for head, word in labels.attributes],
+        [(at[subject], at[target], name) for subject, target, name in labels.relations],
+        placed(labels.faint._replace(tags=labels.tags), sentence_values, length) if labels.faint else None,
     )
 
 

@@ -57,7 +57,7 @@ def colours_apart(
             at += 1
             continue
         colours, end = _run(words, tags, at)
-        start = next((own for own in range(at - 1, -1, -1) if tags[own] not in _BEFORE_COLOURS), -1)
+        start = next((position for position in range(at - 1, -1, -1) if tags[position] not in _BEFORE_COLOURS), -1)
         is_apart = end < len(words) and words[end] in _APART
         of_noun = {(end, colour) for colour in colours} & set(out) if is_apart else set()
         owner = _coloured(words, tags, objects, (start, end))
@@ -71,10 +71,10 @@ def colours_apart(
 def _run(words: Sequence[str], tags: Sequence[str], at: int) -> tuple[list[int], int]:
     """Return the positions of the colours that a list of them starts with, and where what follows the list starts."""
     colours = [at]
-    for own in range(at + 1, len(words)):
-        if words[own] in _COLOURS:
-            colours.append(own)
-        elif words[own] not in _JOINTS and tags[own] != "JJ":
+    for position in range(at + 1, len(words)):
+        if words[position] in _COLOURS:
+            colours.append(position)
+        elif words[position] not in _JOINTS and tags[position] != "JJ":
             break
     end = colours[-1] + 1
     return colours, end + sum(1 for _ in takewhile(lambda tag: tag == "JJ", tags[end:]))
@@ -133,30 +133,30 @@ def stated(
     """
     related = {end for relation in relations for end in relation[:2]}
     ordered = sorted(objects)
-    for own in ordered:
-        if own == ordered[0] or own in related:
+    for noun in ordered:
+        if noun == ordered[0] or noun in related:
             continue
-        before = (at for at in range(own - 1, -1, -1) if tags[at] not in _IN_PHRASES or at in objects)
+        before = (at for at in range(noun - 1, -1, -1) if tags[at] not in _IN_PHRASES or at in objects)
         verb = next(before, 0)
         if words[verb] == "with":
             verb = next((at for at in range(verb - 1, -1, -1) if tags[at] != "RB"), 0)
             if words[verb] in _ADORNED:
-                yield own, _subject(words, tags, ordered, verb), _ADORNED[words[verb]]
+                yield noun, _subject(words, tags, ordered, verb), _ADORNED[words[verb]]
             elif tags[verb] == "VBN":
-                yield _subject(words, tags, ordered, verb), own, "have"
+                yield _subject(words, tags, ordered, verb), noun, "have"
         elif words[verb] == "and":
-            yield from _shared(own, next((at for at in range(verb - 1, -1, -1) if words[at] != ","), 0), relations)
+            yield from _shared(noun, next((at for at in range(verb - 1, -1, -1) if words[at] != ","), 0), relations)
         elif words[verb] in _HAVE_OR_WEAR and tags[verb].startswith("VB"):
-            yield _subject(words, tags, ordered, verb), own, _HAVE_OR_WEAR[words[verb]]
+            yield _subject(words, tags, ordered, verb), noun, _HAVE_OR_WEAR[words[verb]]
 
 
-def _shared(own: int, other: int, relations: Sequence[Relation]) -> Iterator[Relation]:
+def _shared(noun: int, other: int, relations: Sequence[Relation]) -> Iterator[Relation]:
     """Yield the relations of an object that another one shares with it: to what stands before it."""
-    for one, two, name in relations:
-        if two == other and one < other:
-            yield one, own, name
-        elif one == other and two < other:
-            yield own, two, name
+    for subject, target, name in relations:
+        if target == other and subject < other:
+            yield subject, noun, name
+        elif subject == other and target < other:
+            yield noun, target, name
 
 
 def _subject(words: Sequence[str], tags: Sequence[str], ordered: Sequence[int], verb: int) -> int:
