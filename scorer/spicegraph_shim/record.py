@@ -145,11 +145,11 @@ def _name_of(module: str, home: str) -> str:
         'eval.fast_bleu=pycocoevalcap.bleu.bleu'
     """
     package, folder, file = home.split(".")
+    if module in {f"{folder}.{file}", folder}:  # first: "bleu.bleu" also ends as a module of a package "bleu" does
+        return f"{folder}={package}.{folder}"
     for tail in (f"{folder}.{file}", folder, file):
         if module.endswith(f".{tail}"):
             return f"{module.removesuffix(f'.{tail}')}={package}"
-    if module in {f"{folder}.{file}", folder}:
-        return f"{folder}={package}.{folder}"
     return f"{module}={home}"
 
 
