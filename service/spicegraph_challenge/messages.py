@@ -159,6 +159,7 @@ def value_of(kind: EnumDescriptor, word: StrEnum | None) -> int:
     """Return an enum's value for a word; the unspecified one for ``None``.
 
     Example:
+        >>> from spicegraph_challenge.model.schema import Role
         >>> value_of(pb.UserRole.DESCRIPTOR, Role.HOST)
         3
     """

@@ -129,8 +129,8 @@ class Credit:
         """Return the credit of a weighted sum of scores of one caption; of their phrases, the longest.
 
         Example:
-            >>> one = Credit(1.0, (WordCredit("a", 0, 1, 1.0),), (Part("length", (), 1.0),))
-            >>> Credit.mixed([(0.5, one), (2.0, one)]).words[0].credit
+            >>> credit = Credit(1.0, (WordCredit("a", 0, 1, 1.0),), (CreditPart("length", (), 1.0),))
+            >>> Credit.mixed([(0.5, credit), (2.0, credit)]).words[0].credit
             2.5
         """
         weights = [weight for weight, _ in credits_of]

@@ -73,7 +73,7 @@ class Bleu(Metric[BleuStatistic]):
         >>> corpus = Corpus((Item(1, "a brown dog", ("a dog", "a brown dog runs")),))
         >>> scores = bleu.total(bleu.collect(corpus))
         >>> [round(score.value, 4) for score in scores]
-        [0.7165, 0.7165, 0.7165, 0.0013]
+        [1.0, 1.0, 1.0, 0.0316]
         """
         table = _CountTable.of(statistics)
         corpus = _coco_scores(table.summed())
@@ -146,7 +146,7 @@ class SentenceBleu(Metric[BleuStatistic]):
         >>> corpus = Corpus((Item(1, "a brown dog", ("a dog", "a brown dog runs")),))
         >>> scores = bleu.total(bleu.collect(corpus))
         >>> [round(score.value, 4) for score in scores]
-        [0.7165, 0.7165, 0.7165, 0.6025]
+        [1.0, 1.0, 1.0, 0.8409]
         """
         each = _smoothed_scores(_CountTable.of(statistics))
         return tuple(Score.mean(f"SentenceBleu_{n + 1}", each[n].tolist()) for n in range(ORDERS))

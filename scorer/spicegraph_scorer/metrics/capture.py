@@ -220,7 +220,7 @@ class Capture(Metric[CaptureStatistic]):
         Example:
             >>> from spicegraph_scorer import Item, score
             >>> items = [Item(1, "A brown dog lies on a couch.", ("A brown puppy lies on a sofa.",))]
-            >>> score(items, ["capture"]).corpus["CAPTURE_Object"]
+            >>> score(items, ["capture"]).corpus["CAPTURE_categories"]["Attribute"]["f"]
             1.0
         """
         return tuple(

@@ -79,7 +79,7 @@ def shown(value: object) -> str:
 
     Example:
         >>> shown("a\\x1b[2J" + "b" * 100)[:12]
-        "'a\\\\x1b[2Jbbb"
+        "'a\\\\x1b[2Jbb"
     """
     cut = value[:_SHOWN_CHARACTERS] if isinstance(value, str) else value
     text = ascii(cut)

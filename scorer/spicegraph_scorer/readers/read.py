@@ -124,7 +124,7 @@ def read_items(
         DataError: a Parquet file needs pyarrow, which is not installed.
 
     Example:
-        >>> read_items("results.json", references="captions_val2014.json", partial=True).format
+        >>> read_items("results.json", references="captions_val2014.json", partial=True).format  # doctest: +SKIP
         'COCO results'
     """
     expect(path, (str, PathLike), "path", "the path of a file")

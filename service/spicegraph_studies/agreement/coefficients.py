@@ -260,7 +260,7 @@ def correlation(name: str, values: Vector, ratings: Vector) -> Correlation:
     than three observations or where one of the two never varies.
 
     Example:
-        >>> correlation("pearson", np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])).value
+        >>> round(correlation("pearson", np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])).value, 12)
         1.0
     """
     if len(values) < _FEWEST or np.ptp(values) == 0 or np.ptp(ratings) == 0:

@@ -68,7 +68,7 @@ def observed_point(counts: Sequence[float], references: int) -> GridPoint:
 
     Example:
         >>> observed_point([90, 5, 5], 1)  # 5 images with one of two captions, 5 with both
-        Point(recall=0.6666666666666666, precision=0.6666666666666666)
+        GridPoint(recall=0.6666666666666666, precision=0.6666666666666666)
     """
     people = len(counts) - 1
     used = range(people + 1)

@@ -403,8 +403,8 @@ def find_bounds(
         DataError: a pipeline or the data of a metric is not installed.
 
     Example:
-        >>> from spicegraph_studies.bounds import Study
-        >>> study = Study((1, 2), (("a dog", "a dog"), ("a cat", "the cat")))
+        >>> from spicegraph_studies.bounds import BoundsStudy
+        >>> study = BoundsStudy((1, 2), (("a dog", "a dog"), ("a cat", "the cat")))
         >>> find_bounds(study, metrics=("rouge",)).human.scores[0].value
         0.75
     """

@@ -62,7 +62,7 @@ class BoundsStudy:
     """Images with two or more captions each.
 
     Example:
-        >>> study = Study((7,), (("a dog", "a brown dog", "a puppy"),))
+        >>> study = BoundsStudy((7,), (("a dog", "a brown dog", "a puppy"),))
         >>> study.corpus(human(study).candidates, 1).items
         (Item(id=7, candidate='a brown dog', references=('a dog', 'a puppy')),)
     """
