@@ -84,18 +84,20 @@ def check_settings(settings: pb.SubmissionSettings) -> None:
     Raises:
         CallError: INVALID_ARGUMENT, naming every wrong field.
     """
-    found = [
+    violations = [
         *_text("settings.file_name", settings.file_name, _LONGEST_FILE_NAME, needed=True),
         *_text("settings.method", settings.method, _LONGEST_METHOD),
     ]
     if PurePath(settings.file_name.replace("\\", "/")).name != settings.file_name:
-        found.append(Violation("settings.file_name", "is a path, expected a name"))
+        violations.append(Violation("settings.file_name", "is a path, expected a name"))
     if len(settings.description) > _LONGEST_DESCRIPTION or "\0" in settings.description:
-        found.append(Violation("settings.description", f"at most {_LONGEST_DESCRIPTION:,} characters, and no NUL"))
+        violations.append(Violation("settings.description", f"at most {_LONGEST_DESCRIPTION:,} characters, and no NUL"))
     if len(settings.idempotency_key) > _LONGEST_KEY or not _KEY.fullmatch(settings.idempotency_key):
-        found.append(Violation("settings.idempotency_key", f"at most {_LONGEST_KEY} characters, all printable ASCII"))
-    if found:
-        raise invalid(found)
+        violations.append(
+            Violation("settings.idempotency_key", f"at most {_LONGEST_KEY} characters, all printable ASCII")
+        )
+    if violations:
+        raise invalid(violations)
 
 
 def _text(field: str, value: str, longest: int, *, needed: bool = False) -> Iterator[Violation]:
@@ -282,7 +284,7 @@ def submission_message(
         create_time=timestamp(submission.created),
         start_time=timestamp(submission.started),
         end_time=timestamp(submission.ended),
-        splits=[found.split.name for found in submission.files],
+        splits=[results.split.name for results in submission.files],
     )
     if submission.state is State.RUNNING:
         message.progress = submission.job.progress if submission.job is not None else 0.0
@@ -308,17 +310,17 @@ def _split_scores(
     submission: schema.Submission, run: schema.Run, account: Account, now: datetime
 ) -> Iterable[pb.SplitScores]:
     challenge = submission.challenge
-    for found in submission.files:
-        if not visible(found.split.settings.score_visibility, challenge, account, now):
+    for results in submission.files:
+        if not visible(results.split.settings.score_visibility, challenge, account, now):
             continue
-        for reference_set in found.split.reference_sets:
+        for reference_set in results.split.reference_sets:
             rows = [row for row in run.scores if row.reference_set_id == reference_set.id]
             yield pb.SplitScores(
-                split=found.split.name,
+                split=results.split.name,
                 reference_set=reference_set.name,
                 image_count=reference_set.image_count,
                 scores=map(_score, shown_scores(rows, challenge, account)),
-                empty_candidate_count=found.empty_captions,
+                empty_candidate_count=results.empty_captions,
                 errors=_errors(run, reference_set.id, challenge, account),
             )
 
@@ -355,21 +357,21 @@ def _origin(run: schema.Run, scorer: ScorerVersion | None) -> pb.ScoreOrigin:
 
 
 def leaderboard_message(
-    found: Standing, account: Account, now: datetime, *, scorer: ScorerVersion | None
+    standing: Standing, account: Account, now: datetime, *, scorer: ScorerVersion | None
 ) -> pb.GetLeaderboardResponse:
     """Return a leaderboard."""
     return pb.GetLeaderboardResponse(
-        title=found.challenge.settings.title,
-        challenge=found.challenge.name,
-        split=found.split.name,
-        reference_set=found.reference_set.name,
-        score=found.score,
-        rows=[_row(row, found.challenge, account, scorer) for row in found.rows],
+        title=standing.challenge.settings.title,
+        challenge=standing.challenge.name,
+        split=standing.split.name,
+        reference_set=standing.reference_set.name,
+        score=standing.score,
+        rows=[_row(row, standing.challenge, account, scorer) for row in standing.rows],
         create_time=timestamp(now),
-        lower_is_better=sorted(lower_is_better(found.challenge.settings.metrics)),
+        lower_is_better=sorted(lower_is_better(standing.challenge.settings.metrics)),
         history=[
             pb.LeaderboardPoint(user=point.user, create_time=timestamp(point.created), value=point.value)
-            for point in found.history
+            for point in standing.history
         ],
     )
 

@@ -158,9 +158,9 @@ class ChallengeServicer(ChallengeServiceServicer):
         """List the challenges."""
         size = check_page_size(request.page_size)
         check_page_token(request.page_token, accounts.NAME)
-        found, more = _page(catalogue.list_challenges(at.session, request.page_token, size + 1), size)
+        challenges, more = _page(catalogue.list_challenges(at.session, request.page_token, size + 1), size)
         return pb.ListChallengesResponse(
-            challenges=map(messages.challenge_message, found), next_page_token=found[-1].name if more else ""
+            challenges=map(messages.challenge_message, challenges), next_page_token=challenges[-1].name if more else ""
         )
 
     @_writes
@@ -215,12 +215,12 @@ class ChallengeServicer(ChallengeServiceServicer):
                 new = catalogue.NewReferences(key, file, prepared.image_count, prepared.caption_count)
 
                 def place(session: Session, _now: datetime) -> pb.Challenge:
-                    found = catalogue.place_references(
+                    challenge = catalogue.place_references(
                         session, target.challenge, target.split, target.reference_set, new
                     )
                     self._files.keep(incoming, key)
                     session.flush()
-                    return messages.challenge_message(found)
+                    return messages.challenge_message(challenge)
 
                 challenge = await transactions.write(place)
         self._state.nudge()
@@ -241,9 +241,9 @@ class ChallengeServicer(ChallengeServiceServicer):
         at.account.check_organises()
         size = check_page_size(request.page_size)
         check_page_token(request.page_token, accounts.NAME)
-        found, more = _page(accounts.list_users(at.session, request.page_token, size + 1), size)
+        users, more = _page(accounts.list_users(at.session, request.page_token, size + 1), size)
         return pb.ListUsersResponse(
-            users=map(messages.user_message, found), next_page_token=found[-1].name if more else ""
+            users=map(messages.user_message, users), next_page_token=users[-1].name if more else ""
         )
 
     @_writes
@@ -294,10 +294,10 @@ class ChallengeServicer(ChallengeServiceServicer):
                 )
 
                 def accept(session: Session, now: datetime) -> pb.CreateSubmissionResponse:
-                    found, existed = submissions.accept(session, account, new, now)
+                    submission, existed = submissions.accept(session, account, new, now)
                     if not existed:
                         self._files.keep(incoming, key)
-                    message = self._message(found, Turn(account, session, now))
+                    message = self._message(submission, Turn(account, session, now))
                     return pb.CreateSubmissionResponse(submission=message, existed=existed)
 
                 # A client that goes away at this moment leaves all of it or nothing: without the file, no commit.
@@ -324,9 +324,10 @@ class ChallengeServicer(ChallengeServiceServicer):
         listed = submissions.list_submissions(
             at.session, at.account, challenge, user=request.user, after=request.page_token, count=size + 1
         )
-        found, more = _page(listed, size)
+        page, more = _page(listed, size)
         return pb.ListSubmissionsResponse(
-            submissions=(self._message(one, at) for one in found), next_page_token=found[-1].id if more else ""
+            submissions=(self._message(submission, at) for submission in page),
+            next_page_token=page[-1].id if more else "",
         )
 
     async def WatchSubmission(
@@ -356,16 +357,16 @@ class ChallengeServicer(ChallengeServiceServicer):
         size = check_page_size(request.page_size)
         start = _place(request.page_token)
         rows = self._faults(submissions.find_submission(at.session, at.account, request.id))
-        found, more = _page(rows[start:], size)
+        faults, more = _page(rows[start:], size)
         return pb.ListSubmissionFaultsResponse(
-            faults=map(messages.fault_message, found), next_page_token=str(start + size) if more else ""
+            faults=map(messages.fault_message, faults), next_page_token=str(start + size) if more else ""
         )
 
     @_writes
     def CancelSubmission(self, request: pb.CancelSubmissionRequest, at: Turn) -> pb.CancelSubmissionResponse:
         """Cancel a submission."""
-        found = submissions.cancel(at.session, at.account, request.id, at.now)
-        return pb.CancelSubmissionResponse(submission=self._message(found, at))
+        submission = submissions.cancel(at.session, at.account, request.id, at.now)
+        return pb.CancelSubmissionResponse(submission=self._message(submission, at))
 
     @_writes
     def ChooseSubmission(self, request: pb.ChooseSubmissionRequest, at: Turn) -> pb.ChooseSubmissionResponse:
@@ -390,8 +391,8 @@ class ChallengeServicer(ChallengeServiceServicer):
         split = catalogue.find_split(challenge, request.split)
         leaderboard.check_visible(split, challenge, at.account, at.now)
         reference_set = catalogue.find_reference_set(split, request.reference_set)
-        found = leaderboard.standing(at.session, split, reference_set, request.score, at.account)
-        return messages.leaderboard_message(found, at.account, at.now, scorer=self._state.scorer)
+        standing = leaderboard.standing(at.session, split, reference_set, request.score, at.account)
+        return messages.leaderboard_message(standing, at.account, at.now, scorer=self._state.scorer)
 
     async def GetImageInfo(
         self, request: pb.GetImageInfoRequest, context: Context
@@ -405,7 +406,9 @@ class ChallengeServicer(ChallengeServiceServicer):
             split = catalogue.find_split(challenge, request.split)
             if not account.may(MemberRole.VIEWER, challenge):
                 submissions.check_opened(challenge, now)
-            return [self._files.path(one.file) for one in split.reference_sets if one.file]
+            return [
+                self._files.path(reference_set.file) for reference_set in split.reference_sets if reference_set.file
+            ]
 
         paths = await self._state.transactions.read(find)
         content = await self._state.transactions.thread(lambda: image_info(paths))
@@ -457,15 +460,15 @@ class ChallengeServicer(ChallengeServiceServicer):
     def _report(
         self, submission: Submission, request: pb.GetSubmissionReportRequest, *, limit: int, output: Path
     ) -> Report:
-        for found in submission.files:
-            if request.split in {found.split.name, ""}:
-                reference_set = catalogue.find_reference_set(found.split, request.reference_set)
+        for results in submission.files:
+            if request.split in {results.split.name, ""}:
+                reference_set = catalogue.find_reference_set(results.split, request.reference_set)
                 challenge = submission.challenge
                 return Report(
-                    results=str(self._files.path(found.file)),
+                    results=str(self._files.path(results.file)),
                     references=str(self._files.path(reference_set.file or "")),
                     name=submission.method,
-                    title=f"{challenge.settings.title}: {found.split.name} {reference_set.name}",
+                    title=f"{challenge.settings.title}: {results.split.name} {reference_set.name}",
                     metrics=tuple(challenge.settings.metrics),
                     pipeline=SCENE if challenge.given.graph_style == "scene" else self._state.config.pipeline,
                     limit=limit,

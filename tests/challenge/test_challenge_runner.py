@@ -24,7 +24,7 @@ from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import JobKind, Role, State, Submission
 from spicegraph_challenge.queue import runner as challenge_runner
 from spicegraph_challenge.queue import submissions
-from spicegraph_challenge.queue.runner import Runner, _Held
+from spicegraph_challenge.queue.runner import Runner, _HeldJob
 from spicegraph_challenge.queue.submissions import NewSubmission, accept, cancel, used_files
 from spicegraph_challenge.sandbox.files import FileStore
 from spicegraph_challenge.sandbox.processes import Allowance, OverAllowanceError, Sandbox, SandboxError
@@ -74,11 +74,11 @@ def test_all_users_together_have_a_limit(database: Database) -> None:
         submit(database, "c")
 
 
-def take(database: Database) -> _Held:
+def take(database: Database) -> _HeldJob:
     with database.writing() as session:
         lease = submissions.claim(session, [JobKind.VALIDATE], OWNER, database.now(session), 30)
         assert lease is not None
-        return _Held(lease)
+        return _HeldJob(lease)
 
 
 class SlowTransactions(Transactions):
@@ -119,7 +119,7 @@ def test_a_job_s_end_is_told_though_its_lease_is_seen_to_be_gone(
         transactions.slow = True
         made = runner(transactions, tmp_path)
 
-        async def work(held: _Held) -> None:
+        async def work(held: _HeldJob) -> None:
             await made._end(held, lambda s, _now: submissions.end_validated(s, held.lease, OWNER, {}), "is sound")
 
         made._work = {JobKind.VALIDATE: work}
@@ -142,7 +142,7 @@ def test_a_job_that_was_cancelled_is_dropped(
         made = runner(Transactions(database), tmp_path)
         stopped = False
 
-        async def work(_held: _Held) -> None:
+        async def work(_held: _HeldJob) -> None:
             nonlocal stopped
             with database.writing() as session:
                 cancel(session, Account(2, "ann", Role.PARTICIPANT), submission, database.now(session))
@@ -178,7 +178,7 @@ def test_a_fault_in_a_lane_does_not_end_it(
     async def run() -> None:
         made = runner(Faulty(database), tmp_path)
 
-        async def work(_held: _Held) -> None:
+        async def work(_held: _HeldJob) -> None:
             done.set()
             await asyncio.sleep(60)
 
@@ -238,7 +238,7 @@ def test_a_job_waits_for_room_on_the_disk_of_files_however_long_it_takes(
     async def run() -> None:
         made = runner(Transactions(database), tmp_path)
 
-        async def work(held: _Held) -> None:
+        async def work(held: _HeldJob) -> None:
             nonlocal tries
             tries += 1
             if tries <= 60:
@@ -297,10 +297,10 @@ def test_trouble_of_the_server_s_own_is_given_a_second_chance(
     submission = submit(database, "c")
     states = []
 
-    async def work(_held: _Held) -> None:
+    async def work(_held: _HeldJob) -> None:
         raise OverAllowanceError("killed") if len(states) == 3 else SandboxError("gone")
 
-    async def run(held: _Held) -> None:
+    async def run(held: _HeldJob) -> None:
         made = runner(Transactions(database), tmp_path)
         made._work = {JobKind.VALIDATE: work}
         await made._do(held)

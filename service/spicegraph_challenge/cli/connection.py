@@ -120,16 +120,16 @@ def _told(server: str, error: grpc.RpcError, file: str | None) -> str:
     if call.code() is grpc.StatusCode.UNAVAILABLE and "connect" in text:
         return f"{server}: no server answers there"
     status = rpc_status.from_call(call)
-    found: list[tuple[str, str]] = []
+    faults: list[tuple[str, str]] = []
     for detail in status.details if status is not None else ():
         bad = BadRequest()
         if detail.Unpack(bad):
-            found += [(_word(wrong.field, file), wrong.description) for wrong in bad.field_violations]
+            faults += [(_word(wrong.field, file), wrong.description) for wrong in bad.field_violations]
     field, colon, rest = text.partition(": ")
-    if not found or not colon:
+    if not faults or not colon:
         return text
     first = f"{_word(field, file)}: {rest}"
-    lines = [f"{word}: {reason}" for word, reason in found]
+    lines = [f"{word}: {reason}" for word, reason in faults]
     if lines == [first]:
         return first
     about = f"{_word(field, file)}: "

@@ -63,11 +63,11 @@ def show(
 
     with connected(context) as client:
         if name is None:
-            found = list(client.list_challenges())
-            text = _json(found) if form is ShownAs.JSON else rendered([challenge_table(found)])
+            challenges = list(client.list_challenges())
+            text = _json(challenges) if form is ShownAs.JSON else rendered([challenge_table(challenges)])
         else:
-            one = client.get_challenge(name)
-            text = _json(one) if form is ShownAs.JSON else rendered(challenge_view(one))
+            challenge = client.get_challenge(name)
+            text = _json(challenge) if form is ShownAs.JSON else rendered(challenge_view(challenge))
     write_stdout(text)
 
 
@@ -91,9 +91,11 @@ def submit(
 ) -> None:
     """Submit results and wait for their scores. The exit code is 1 where the submission fails."""
     with connected(context, file=file) as client:
-        found, existed = client.submit(challenge, file, method=method, description=description, split=split, key=key)
-        note(f"{found.id}: {'was submitted before' if existed else 'is stored'}")
-        _show(_watched(client, found.id) if wait else found, form, wait=wait)
+        submission, existed = client.submit(
+            challenge, file, method=method, description=description, split=split, key=key
+        )
+        note(f"{submission.id}: {'was submitted before' if existed else 'is stored'}")
+        _show(_watched(client, submission.id) if wait else submission, form, wait=wait)
 
 
 def status(
@@ -120,8 +122,8 @@ def submissions(
     from spicegraph_service.kit import rendered  # noqa: PLC0415
 
     with connected(context) as client:
-        found = list(client.list_submissions(challenge, user=of))
-    write_stdout(_json(found) if form is ShownAs.JSON else rendered([submission_table(found)]))
+        listed = list(client.list_submissions(challenge, user=of))
+    write_stdout(_json(listed) if form is ShownAs.JSON else rendered([submission_table(listed)]))
 
 
 def faults(
@@ -184,10 +186,10 @@ def leaderboard(
     chosen = form or format_by_ending(output, _BY_ENDING, BoardShownAs.TABLE)
     with connected(context) as client:
         wanted = [
-            (found.name, reference.name)
-            for found in client.get_challenge(challenge).challenge.settings.splits
-            if not split or found.name in split
-            for reference in found.reference_sets
+            (part.name, reference.name)
+            for part in client.get_challenge(challenge).challenge.settings.splits
+            if not split or part.name in split
+            for reference in part.reference_sets
             if reference_set in {"", reference.name}
         ]
         boards = list(_boards(client, challenge, wanted, by=by, whole=bool(split)))
@@ -230,26 +232,26 @@ def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
     """Return a submission that has ended; on a terminal, show how it gets there."""
     from spicegraph_challenge.pages.tables import state_name  # noqa: PLC0415
 
-    found = client.get_submission(submission_id)
+    submission = client.get_submission(submission_id)
     with progress_bar() as progress:
-        for found in client.watch(submission_id):
+        for submission in client.watch(submission_id):
             if progress is not None:
-                place = f" (number {found.queue_position})" if found.HasField("queue_position") else ""
-                progress(f"{state_name(found)}{place}", round(100 * found.progress), 100)
-    return found
+                position = f" (number {submission.queue_position})" if submission.HasField("queue_position") else ""
+                progress(f"{state_name(submission)}{position}", round(100 * submission.progress), 100)
+    return submission
 
 
-def _show(found: pb.Submission, form: ShownAs, *, wait: bool) -> None:
+def _show(submission: pb.Submission, form: ShownAs, *, wait: bool) -> None:
     """Write a submission; leave with an error where it was waited for and has no scores."""
     from spicegraph_challenge.pages.tables import state_name, submission_view  # noqa: PLC0415
     from spicegraph_service.kit import rendered  # noqa: PLC0415
 
-    write_stdout(_json(found) if form is ShownAs.JSON else rendered(submission_view(found)))
-    if wait and state_name(found) != "SUCCEEDED":
+    write_stdout(_json(submission) if form is ShownAs.JSON else rendered(submission_view(submission)))
+    if wait and state_name(submission) != "SUCCEEDED":
         raise typer.Exit(FAILED)
 
 
-def _json(found: Message | Sequence[Message]) -> str:
+def _json(messages: Message | Sequence[Message]) -> str:
     """Return messages as JSON with the contract's field names."""
     import msgspec  # noqa: PLC0415
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
@@ -258,7 +260,7 @@ def _json(found: Message | Sequence[Message]) -> str:
         made: dict[str, object] = MessageToDict(message, preserving_proto_field_name=True)
         return made
 
-    value = [plain(message) for message in found] if isinstance(found, list) else plain(found)  # type: ignore[arg-type]
+    value = [plain(message) for message in messages] if isinstance(messages, list) else plain(messages)  # type: ignore[arg-type]
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 

@@ -65,8 +65,8 @@ class Account:
 
     def may(self, role: MemberRole, challenge: Challenge) -> bool:
         """Whether they have the rights of a role in a challenge."""
-        own = self.role_in(challenge)
-        return own is not None and own.includes(role)
+        member_role = self.role_in(challenge)
+        return member_role is not None and member_role.includes(role)
 
     def check_may(self, role: MemberRole, challenge: Challenge) -> None:
         """Check that they have the rights of a role in a challenge.
@@ -139,7 +139,9 @@ def find_account(session: Session, authorization: str | None, now: datetime) -> 
     if token.expires is not None and token.expires <= now:
         raise unauthenticated("the token has expired")
     user = token.user
-    account = Account(user.id, user.name, user.role, {one.challenge_id: one.role for one in user.memberships})
+    account = Account(
+        user.id, user.name, user.role, {membership.challenge_id: membership.role for membership in user.memberships}
+    )
     return account, token.id if token.used is None or now - token.used >= _TOUCHED else None
 
 

@@ -202,11 +202,11 @@ class Transactions:
         self._database.close()
 
 
-def _engine(place: str) -> Engine:
-    if "://" not in place:
-        return _sqlite(place)
+def _engine(location: str) -> Engine:
+    if "://" not in location:
+        return _sqlite(location)
     try:
-        url = make_url(place)
+        url = make_url(location)
         if url.drivername == "sqlite":
             return _sqlite(url.database or "")
         if url.drivername not in {*_DRIVERS, *_DRIVERS.values()}:

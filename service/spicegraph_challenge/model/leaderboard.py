@@ -210,9 +210,9 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
     """
     challenge = split.challenge
     rows = []
-    found = _submissions(session, split)
+    submissions = _submissions(session, split)
     chosen = _choices(session, split)
-    for submission in _entries(found, chosen):
+    for submission in _entries(submissions, chosen):
         run = submission.runs[-1]
         scores = _against(run, reference_set)
         if scores:
@@ -227,11 +227,11 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
     ranked = _ranked(rows, by, challenge)
     first = {row.submission.user_id for row in ranked[:_FIRST_ROWS]}
     history = tuple(
-        Point(one.user.name, one.created, value)
-        for one in found
-        if one.user_id in first
-        and chosen.get(one.user_id, one.id) == one.id
-        and (value := _value(_against(one.runs[-1], reference_set), by, challenge)) is not None
+        Point(submission.user.name, submission.created, value)
+        for submission in submissions
+        if submission.user_id in first
+        and chosen.get(submission.user_id, submission.id) == submission.id
+        and (value := _value(_against(submission.runs[-1], reference_set), by, challenge)) is not None
     )
     return Standing(challenge, split, reference_set, by, ranked, history)
 
@@ -265,10 +265,10 @@ def _choices(session: Session, split: Split) -> Mapping[int, str | None]:
     return {choice.user_id: choice.submission_id for choice in choices}
 
 
-def _entries(found: Iterable[Submission], chosen: Mapping[int, str | None]) -> list[Submission]:
+def _entries(submissions: Iterable[Submission], chosen: Mapping[int, str | None]) -> list[Submission]:
     """Return each user's entry: the chosen submission, or the latest that succeeded, if that has no results for it."""
     entries: dict[int, Submission] = {}
-    for submission in found:
+    for submission in submissions:
         user = submission.user_id
         standing = entries.get(user)
         hidden = user in chosen and chosen[user] is None
@@ -283,8 +283,8 @@ def _ranked(
     sign = 1 if score in lower_is_better(challenge.settings.metrics) else -1
 
     def order(row: tuple[Submission, Run, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
-        found = _value(row[2], score, challenge)
-        return found is None, sign * (found or 0.0), row[0].created, row[0].id
+        value = _value(row[2], score, challenge)
+        return value is None, sign * (value or 0.0), row[0].created, row[0].id
 
     ordered = sorted(rows, key=order)
     return tuple(

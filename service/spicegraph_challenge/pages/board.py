@@ -156,26 +156,26 @@ async def _redirect(path: str, _request: web.Request) -> web.Response:
 
 async def _challenges(visit: Visit) -> web.Response:
     request = pb.ListChallengesRequest(page_token=visit.request.query.get("after", ""))
-    found = await visit.ask(pb.ListChallengesResponse, "ListChallenges", request)
-    cards = [views.challenge_card(challenge, datetime.now(UTC)) for challenge in found.challenges]
-    return visit.page("challenges.html.j2", challenges=cards, next=found.next_page_token)
+    answer = await visit.ask(pb.ListChallengesResponse, "ListChallenges", request)
+    cards = [views.challenge_card(challenge, datetime.now(UTC)) for challenge in answer.challenges]
+    return visit.page("challenges.html.j2", challenges=cards, next=answer.next_page_token)
 
 
 async def _challenge(visit: Visit) -> web.Response:
     name = visit.request.match_info["name"]
-    found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
+    answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
     request = pb.ListSubmissionsRequest(
         challenge=name, page_size=_SUBMISSIONS, page_token=visit.request.query.get("after", "")
     )
     listed = await visit.ask(pb.ListSubmissionsResponse, "ListSubmissions", request)
-    may = views.rights(found.role)
+    may = views.rights(answer.role)
     return visit.page(
         "challenge.html.j2",
         may=may,
-        challenge=views.challenge_page(found.challenge, datetime.now(UTC)),
-        quota=views.quota(found),
-        submissions=views.submission_rows(listed.submissions, found.challenge),
-        ranked_by=views.main_score(found.challenge, listed.submissions),
+        challenge=views.challenge_page(answer.challenge, datetime.now(UTC)),
+        quota=views.quota(answer),
+        submissions=views.submission_rows(listed.submissions, answer.challenge),
+        ranked_by=views.main_score(answer.challenge, listed.submissions),
         next=listed.next_page_token,
     )
 
@@ -223,8 +223,8 @@ async def _submission(visit: Visit) -> web.Response:
             id=submission.id, page_size=_FAULTS, page_token=visit.request.query.get("after", "")
         )
         faults = await visit.ask(pb.ListSubmissionFaultsResponse, "ListSubmissionFaults", request)
-    found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=submission.challenge))
-    may = views.rights(found.role)
+    answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=submission.challenge))
+    may = views.rights(answer.role)
     return visit.page(
         "submission.html.j2",
         may=may,
@@ -245,7 +245,7 @@ async def _before(visit: Visit, submission: pb.Submission) -> pb.Submission | No
         challenge=submission.challenge, user=submission.user, page_size=_SUBMISSIONS, page_token=submission.id
     )
     listed = await visit.ask(pb.ListSubmissionsResponse, "ListSubmissions", request)
-    return next((one for one in listed.submissions if one.scores), None)
+    return next((earlier for earlier in listed.submissions if earlier.scores), None)
 
 
 async def _state(visit: Visit) -> web.Response:
@@ -293,12 +293,12 @@ async def _leaderboard(visit: Visit) -> web.Response:
         disposition = {"Content-Disposition": f'attachment; filename="leaderboard.{wanted.value}"'}
         kind = "application/json" if wanted is BoardFormat.JSON else "text/csv"
         return web.Response(text=BOARD_FORMATS[wanted]([board]), content_type=kind, headers=disposition)
-    found = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
+    answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
     return visit.page(
         "leaderboard.html.j2",
         script="leaderboard.js",
         name=name,
-        **views.board_page(board, found.challenge, _me(visit)),
+        **views.board_page(board, answer.challenge, _me(visit)),
     )
 
 
@@ -450,12 +450,12 @@ async def _users(visit: Visit) -> web.Response:
 
 async def _show_users(visit: Visit, *, user: str = "", secret: str = "") -> web.Response:
     request = pb.ListUsersRequest(page_token=visit.request.query.get("after", ""))
-    found = await visit.ask(pb.ListUsersResponse, "ListUsers", request)
+    answer = await visit.ask(pb.ListUsersResponse, "ListUsers", request)
     return visit.page(
         "users.html.j2",
-        users=[views.user_row(one) for one in found.users],
+        users=[views.user_row(person) for person in answer.users],
         roles=views.ROLES,
-        next=found.next_page_token,
+        next=answer.next_page_token,
         user=user,
         secret=secret,
     )

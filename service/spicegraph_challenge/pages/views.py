@@ -152,28 +152,29 @@ def _field(name: str, setting: Setting, text: str) -> dict[str, Any]:
 
 def _linked(text: str) -> Iterator[tuple[str, str]]:
     """Yield the parts of a text, each with its address or with an empty one."""
-    place = 0
-    for found in _ADDRESS.finditer(text):
-        yield text[place : found.start()], ""
-        yield found.group(), found.group()
-        place = found.end()
-    yield text[place:], ""
+    end = 0
+    for match in _ADDRESS.finditer(text):
+        yield text[end : match.start()], ""
+        yield match.group(), match.group()
+        end = match.end()
+    yield text[end:], ""
 
 
-def quota(found: pb.GetChallengeResponse) -> str:
+def quota(answer: pb.GetChallengeResponse) -> str:
     """Return what a user has submitted and may still submit, in words."""
-    left = found.quota.left if found.quota.HasField("left") else None
+    left = answer.quota.left if answer.quota.HasField("left") else None
     may = "any number more" if left is None else f"{left} more now"
-    return (
-        f"You have submitted {found.quota.used_today} today and {found.quota.used_total} in all; you may submit {may}."
-    )
+    sent = f"{answer.quota.used_today} today and {answer.quota.used_total} in all"
+    return f"You have submitted {sent}; you may submit {may}."
 
 
 def main_score(challenge: pb.Challenge, submissions: Iterable[pb.Submission]) -> str:
     """Return the score that a list of submissions shows."""
     if challenge.settings.primary_score:
         return challenge.settings.primary_score
-    return next((part.scores[0].name for one in submissions for part in one.scores if part.scores), "Score")
+    return next(
+        (part.scores[0].name for submission in submissions for part in submission.scores if part.scores), "Score"
+    )
 
 
 def submission_rows(submissions: Sequence[pb.Submission], challenge: pb.Challenge) -> list[dict[str, Any]]:
@@ -306,11 +307,11 @@ def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: st
 
 def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
     """Return the figures of a leaderboard: the score that ranks with its intervals, and how it came about."""
-    found = [(row, score) for row in board.rows for score in row.scores if score.name == board.score]
-    ranked = [(row, score) for row, score in found if score.HasField("value")][:_DRAWN]
+    scored = [(row, score) for row in board.rows for score in row.scores if score.name == board.score]
+    ranked = [(row, score) for row, score in scored if score.HasField("value")][:_DRAWN]
     if not ranked:
         return {}
-    inks = {row.user: ink(place) for place, (row, _) in enumerate(ranked)}
+    inks = {row.user: ink(index) for index, (row, _) in enumerate(ranked)}
     rows = [
         Row(
             row.user,
@@ -330,7 +331,7 @@ def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
     points = [(point.create_time.ToDatetime(UTC), point.user, point.value) for point in board.history]
     moments = sorted({moment for moment, *_ in points})
     moments = (
-        [moments[place * (len(moments) - 1) // (_MOMENTS - 1)] for place in range(_MOMENTS)]
+        [moments[index * (len(moments) - 1) // (_MOMENTS - 1)] for index in range(_MOMENTS)]
         if len(moments) > _MOMENTS
         else moments
     )
@@ -373,5 +374,5 @@ def user_row(user: pb.User) -> dict[str, Any]:
     return {
         "name": user.name,
         "role": pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower().replace("_", " "),
-        "tokens": [{"id": one.id, "name": one.name, "moment": minute(one.create_time)} for one in user.tokens],
+        "tokens": [{"id": token.id, "name": token.name, "moment": minute(token.create_time)} for token in user.tokens],
     }

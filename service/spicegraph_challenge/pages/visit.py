@@ -260,25 +260,25 @@ def _named(part: BodyPartReader) -> tuple[str, str | None]:
     return str(name), header.get_filename()
 
 
-def path_to(place: str, *parts: str, **query: str) -> str:
+def path_to(path: str, *parts: str, **query: str) -> str:
     """Return the address of a page of this site; parts of the path and values of the query are escaped."""
     asked = "&".join(f"{name}={quote(value, safe='')}" for name, value in query.items())
-    return "/".join([place, *(quote(part, safe="") for part in parts)]) + (f"?{asked}" if asked else "")
+    return "/".join([path, *(quote(part, safe="") for part in parts)]) + (f"?{asked}" if asked else "")
 
 
-def go(place: str, *parts: str, **query: str) -> web.HTTPSeeOther:
+def go(path: str, *parts: str, **query: str) -> web.HTTPSeeOther:
     """Return what sends a browser to a page of this site."""
-    return web.HTTPSeeOther(path_to(place, *parts, **query))
+    return web.HTTPSeeOther(path_to(path, *parts, **query))
 
 
 def violations(failure: FailedCallError) -> list[tuple[str, str]]:
     """Return the wrong fields of a call, with the reasons."""
-    found = []
+    faults = []
     for detail in failure.details:
         request = BadRequest()
         if detail.Unpack(request):
-            found += [(one.field, one.description) for one in request.field_violations]
-    return found
+            faults += [(violation.field, violation.description) for violation in request.field_violations]
+    return faults
 
 
 def check_origin(request: web.Request) -> None:

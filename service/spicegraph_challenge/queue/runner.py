@@ -115,7 +115,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldJob:
     """A job that is being done; ``ended`` says that the database has its end."""
 
     lease: Lease
@@ -123,7 +123,7 @@ class _Held:
     ended: bool = False
 
 
-Work: TypeAlias = Callable[[_Held], Coroutine[Any, Any, None]]
+Work: TypeAlias = Callable[[_HeldJob], Coroutine[Any, Any, None]]
 
 
 class Runner:
@@ -180,7 +180,7 @@ class Runner:
                     _log.info("jobs are taken again")
                     told = ""
                 if lease is not None:
-                    await self._do(_Held(lease))
+                    await self._do(_HeldJob(lease))
                     continue
             except StoreError as error:
                 if told != str(error):  # not every second for as long as a disk is full
@@ -192,7 +192,7 @@ class Runner:
                 async with asyncio.timeout(_LOOK_EVERY_S):
                     await nudged.wait()
 
-    async def _do(self, held: _Held) -> None:
+    async def _do(self, held: _HeldJob) -> None:
         """Do a job while its lease is extended; when that is lost, or the job is cancelled, stop."""
         work = asyncio.create_task(self._guarded(held))
         beat = asyncio.create_task(self._beat(held))
@@ -208,7 +208,7 @@ class Runner:
                 elif isinstance(result, Exception):
                     _log.error("a job ended unexpectedly", exc_info=result)
 
-    async def _beat(self, held: _Held) -> None:
+    async def _beat(self, held: _HeldJob) -> None:
         lease, progress = held.lease, held.progress
 
         def extend(session: Session, now: datetime) -> None:
@@ -225,7 +225,7 @@ class Runner:
                     _log.warning("a lease could not be extended: %s", error)
                 failed = True
 
-    async def _guarded(self, held: _Held) -> None:
+    async def _guarded(self, held: _HeldJob) -> None:
         """Do a job; whatever goes wrong is recorded in it, and ends it."""
         lease, waits = held.lease, False
         try:
@@ -248,7 +248,7 @@ class Runner:
             else:
                 await self._trouble(held, error)
 
-    async def _trouble(self, held: _Held, error: Exception) -> None:
+    async def _trouble(self, held: _HeldJob, error: Exception) -> None:
         """Have a job done again that went wrong through no fault of the file; at the third time, give it up."""
         lease, incident = held.lease, secrets.token_hex(6)
         _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
@@ -261,7 +261,7 @@ class Runner:
         message = f"internal error; the server's log has it as {incident}"
         await self._fail(held, Failure("INTERNAL", message))
 
-    async def _end(self, held: _Held, end: Callable[[Session, datetime], None], outcome: str) -> None:
+    async def _end(self, held: _HeldJob, end: Callable[[Session, datetime], None], outcome: str) -> None:
         """End a job and log its outcome.
 
         That is finished even when this server stops at the same moment, or the beat sees that the job is gone.
@@ -282,14 +282,14 @@ class Runner:
             await finishing
             raise
 
-    async def _fail(self, held: _Held, failure: Failure) -> None:
+    async def _fail(self, held: _HeldJob, failure: Failure) -> None:
         await self._end(
             held,
             lambda session, now: submissions.end_failed(session, held.lease, self._owner, now, failure),
             f"failed: {failure.reason}",
         )
 
-    async def _validate(self, held: _Held) -> None:
+    async def _validate(self, held: _HeldJob) -> None:
         lease = held.lease
         sent, challenge, splits = await self._transactions.read(lambda session, _now: _to_validate(session, lease))
         with self._files.workspace() as folder:
@@ -302,14 +302,15 @@ class Runner:
                 self._caption_characters,
                 challenge.settings.SerializeToString(),
             )
-            found = await self._sandbox.run(task, Validated, VALIDATION)
-            if found.faults:
-                key = await self._adopt(found.faults)
-                message = f"the file has {counted(found.fault_count, 'fault')}"
-                await self._fail(held, Failure("INVALID_FILE", message, key, found.fault_count))
+            validated = await self._sandbox.run(task, Validated, VALIDATION)
+            if validated.faults:
+                key = await self._adopt(validated.faults)
+                message = f"the file has {counted(validated.fault_count, 'fault')}"
+                await self._fail(held, Failure("INVALID_FILE", message, key, validated.fault_count))
                 return
             files = {
-                splits[name][0]: (await self._adopt(path), found.empty[name]) for name, path in found.results.items()
+                splits[name][0]: (await self._adopt(path), validated.empty[name])
+                for name, path in validated.results.items()
             }
         await self._end(
             held, lambda session, _now: submissions.end_validated(session, lease, self._owner, files), "is sound"
@@ -318,7 +319,7 @@ class Runner:
     async def _adopt(self, path: str) -> str:
         return await self._transactions.thread(lambda: self._files.adopt(Path(path)))
 
-    async def _score(self, held: _Held) -> None:
+    async def _score(self, held: _HeldJob) -> None:
         lease = held.lease
         plan = await self._transactions.read(lambda session, _now: _to_score(session, lease))
         scores = await self._scoring.score(plan, held.progress)
@@ -337,15 +338,15 @@ class Runner:
 
         await self._end(held, end, "is scored")
 
-    async def _parse(self, held: _Held) -> None:
+    async def _parse(self, held: _HeldJob) -> None:
         lease = held.lease
 
         def find(session: Session, _now: datetime) -> tuple[Path, int, list[str], RequestData]:
-            found = session.get_one(ReferenceSet, lease.reference_set_id)
-            challenge = found.split.challenge
+            reference_set = session.get_one(ReferenceSet, lease.reference_set_id)
+            challenge = reference_set.split.challenge
             return (
-                self._files.path(found.file or ""),
-                found.caption_count,
+                self._files.path(reference_set.file or ""),
+                reference_set.caption_count,
                 list(challenge.settings.metrics),
                 challenge.given,
             )
@@ -365,7 +366,10 @@ def _to_validate(
     """Return the submission, its challenge, and of each split its id and reference files."""
     submission = session.get_one(Submission, lease.submission_id)
     splits = {
-        split.name: (split.id, tuple(found.file for found in split.reference_sets if found.file))
+        split.name: (
+            split.id,
+            tuple(reference_set.file for reference_set in split.reference_sets if reference_set.file),
+        )
         for split in submission.challenge.splits
     }
     return submission, submission.challenge, splits
@@ -374,8 +378,8 @@ def _to_validate(
 def _to_score(session: Session, lease: Lease) -> Plan:
     submission = session.get_one(Submission, lease.submission_id)
     parts = tuple(
-        Part(found.id, found.file or "", results.file, found.image_count)
+        Part(reference_set.id, reference_set.file or "", results.file, reference_set.image_count)
         for results in submission.files
-        for found in results.split.reference_sets
+        for reference_set in results.split.reference_sets
     )
     return Plan(tuple(submission.challenge.settings.metrics), parts, submission.challenge.given)

@@ -160,14 +160,16 @@ def accept(session: Session, account: Account, new: NewSubmission, now: datetime
 
 def _known(session: Session, challenge: Challenge, account: Account, new: NewSubmission) -> Submission | None:
     """Return the submission that this one repeats."""
-    own = select(Submission).where(Submission.challenge_id == challenge.id, Submission.user_id == account.user_id)
+    query = select(Submission).where(Submission.challenge_id == challenge.id, Submission.user_id == account.user_id)
     if new.idempotency_key is not None:
-        known = session.scalars(own.where(Submission.idempotency_key == new.idempotency_key)).one_or_none()
+        known = session.scalars(query.where(Submission.idempotency_key == new.idempotency_key)).one_or_none()
         if known is not None:
             if known.sha256 != new.sha256:
                 raise wrong("settings.idempotency_key", "was used for another file")
             return known
-    return session.scalars(own.where(Submission.sha256 == new.sha256, Submission.state.not_in(UNCHARGED))).one_or_none()
+    return session.scalars(
+        query.where(Submission.sha256 == new.sha256, Submission.state.not_in(UNCHARGED))
+    ).one_or_none()
 
 
 def _check_limits(challenge: Challenge, account: Account, used: Usage, now: datetime) -> None:
@@ -405,12 +407,12 @@ def end_scored(
         version=version,
         signatures={name: dict(fields) for name, fields in signatures.items()},
         created=now,
-        errors={str(set_id): [row._asdict() for row in found.errors] for set_id, found in scores.items()},
+        errors={str(set_id): [row._asdict() for row in finished.errors] for set_id, finished in scores.items()},
     )
     session.add(run)
     session.flush()
-    for set_id, found in scores.items():
-        for position, row in enumerate(found.scores):
+    for set_id, finished in scores.items():
+        for position, row in enumerate(finished.scores):
             session.add(RunScore(run_id=run.id, reference_set_id=set_id, position=position, **row._asdict()))
     if job.kind is JobKind.SCORE:
         submission.state, submission.ended = State.SUCCEEDED, now

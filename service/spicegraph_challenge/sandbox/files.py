@@ -179,14 +179,14 @@ class FaultRow(NamedTuple):
     reason: str
 
 
-class _Referenced(NamedTuple):
+class _ImageReferences(NamedTuple):
     id: int | str
     references: tuple[str, ...]
 
 
 _encoder = msgspec.msgpack.Encoder()
 _images = msgspec.msgpack.Decoder(list[Image])
-_referenced = msgspec.msgpack.Decoder(list[_Referenced])
+_image_references = msgspec.msgpack.Decoder(list[_ImageReferences])
 _results = msgspec.msgpack.Decoder(list[Result])
 _faults = msgspec.msgpack.Decoder(list[FaultRow])
 
@@ -197,7 +197,7 @@ def reference_frames(
     """Yield the file of a reference set: all its images, then those with references, some at a time."""
     images = [Image(key, file_names.get(key, ""), len(texts)) for key, texts in captions.items()]
     yield frame(_encoder.encode(images))
-    rows = [_Referenced(key, texts) for key, texts in captions.items() if texts]
+    rows = [_ImageReferences(key, texts) for key, texts in captions.items() if texts]
     for start in range(0, len(rows), _IMAGES_PER_FRAME):
         yield frame(_encoder.encode(rows[start : start + _IMAGES_PER_FRAME]))
 
@@ -216,7 +216,9 @@ def image_info(paths: Iterable[Path]) -> bytes:
             known = images.setdefault(image.id, image)
             if image.file_name and not known.file_name:
                 images[image.id] = image
-    rows = [{"id": one.id, **({"file_name": one.file_name} if one.file_name else {})} for one in images.values()]
+    rows = [
+        {"id": image.id, **({"file_name": image.file_name} if image.file_name else {})} for image in images.values()
+    ]
     return msgspec.json.encode({"images": rows})
 
 
@@ -225,7 +227,7 @@ def read_references(path: Path) -> Iterator[tuple[int | str, tuple[str, ...]]]:
     with path.open("rb") as stream:
         read_frame(stream)
         while (data := read_frame(stream)) is not None:
-            yield from _referenced.decode(data)
+            yield from _image_references.decode(data)
 
 
 def result_frames(results: Sequence[Result]) -> bytes:

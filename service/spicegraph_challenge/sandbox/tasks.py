@@ -180,7 +180,7 @@ def _validate(task: Validate) -> Validated:
     from spicegraph_challenge.sandbox.validation import read_submission, split_images  # noqa: PLC0415
 
     splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
-    found = read_submission(
+    submitted = read_submission(
         task.path,
         task.file_name,
         task.split,
@@ -189,12 +189,12 @@ def _validate(task: Validate) -> Validated:
         caption_characters=task.caption_characters,
     )
     folder = Path(task.output)
-    if found.faults:
+    if submitted.faults:
         path = folder / "faults"
-        path.write_bytes(fault_frames(found.faults))
-        return Validated(faults=str(path), fault_count=len(found.faults))
+        path.write_bytes(fault_frames(submitted.faults))
+        return Validated(faults=str(path), fault_count=len(submitted.faults))
     results, empty = {}, {}
-    for number, (split, rows) in enumerate(found.results.items()):
+    for number, (split, rows) in enumerate(submitted.results.items()):
         path = folder / f"results-{number}"
         path.write_bytes(result_frames(rows))
         results[split] = str(path)
@@ -208,13 +208,13 @@ def _prepare(task: Prepare) -> Prepared:
 
     try:
         with open_source(task.path) as source:
-            found = read_annotations(source._replace(name="annotations"), limits=DEFAULT_LIMITS)
+            annotations = read_annotations(source._replace(name="annotations"), limits=DEFAULT_LIMITS)
     except (DataError, InputError, LimitError) as error:
         first, *rest = str(error).replace(task.path, "annotations").splitlines()
         return Prepared(faults=tuple(line.strip() for line in rest) or (first,))
     with Path(task.output).open("wb") as stream:
-        stream.writelines(reference_frames(found.captions, found.file_names))
-    counts = [len(texts) for texts in found.captions.values()]
+        stream.writelines(reference_frames(annotations.captions, annotations.file_names))
+    counts = [len(texts) for texts in annotations.captions.values()]
     if not any(counts):
         return Prepared(faults=("annotations: no image has a caption",))
     return Prepared(sum(map(bool, counts)), sum(counts))
@@ -230,7 +230,7 @@ def finish(task: Finish) -> Finished:
     from spicegraph_service.kit import unpack_data  # noqa: PLC0415
 
     chunks = _statistics(task)
-    errors = error_rows([found for chunk in chunks for found in chunk.errors], task.secret)
+    errors = error_rows([item for chunk in chunks for item in chunk.errors], task.secret)
     resources = Resources(lambda: FunctionSource.of_table("parsed by the workers", {}), data=unpack_data(task.data))
     rows: list[ScoreRow] = []
     with warnings.catch_warnings():
@@ -240,7 +240,7 @@ def finish(task: Finish) -> Finished:
             run = run_of(
                 name,
                 metric,
-                metric.finish([found for chunk in chunks for found in chunk.metrics[name]]),
+                metric.finish([item for chunk in chunks for item in chunk.metrics[name]]),
                 confidence=Resampling(),
             )
             bounds = {bound.name: bound for bound in run.intervals}
@@ -298,9 +298,9 @@ def error_rows(items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: s
     from spicegraph_scorer.errors import KINDS, ErrorSide  # noqa: PLC0415
 
     places: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-    for place, found in enumerate(items):
-        for kind, words in {*found, *((kind, ()) for kind, _ in found)}:
-            places[kind, words].append(place)
+    for index, errors in enumerate(items):
+        for kind, words in {*errors, *((kind, ()) for kind, _ in errors)}:
+            places[kind, words].append(index)
     rows = [
         ErrorRow(
             kind,

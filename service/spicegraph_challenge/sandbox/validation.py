@@ -142,17 +142,17 @@ def _split_of(name: str, given: str, splits: Mapping[str, SplitImages], taken: C
     """Return the split of a file: the given one, or by its name, or the only one that the challenge has."""
     named = method_of(name, splits)
     if given:
-        found = given
+        split = given
     elif named is not None:
-        found = named[0]
+        split = named[0]
     elif len(splits) == 1 and PurePosixPath(name).suffix == ".json":
-        found = next(iter(splits))
+        split = next(iter(splits))
     else:
         wanted = " or ".join(f"captions_{split}_METHOD_results.json" for split in splits)
         raise _RefusedError(f"the name {shown(name)} names no split of this challenge; expected {wanted}")
-    if found in taken:
-        raise _RefusedError(f"holds several files of the split {found!a}")
-    return found
+    if split in taken:
+        raise _RefusedError(f"holds several files of the split {split!a}")
+    return split
 
 
 def _contents(path: str, file_name: str, largest: int) -> Iterator[_Content]:
@@ -230,7 +230,7 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     return data
 
 
-class _Repeated(dict[str, object]):
+class _RepeatedKeyObject(dict[str, object]):
     """An object of JSON in which a key stands twice; ``key`` is the first such key."""
 
     key = ""
@@ -240,7 +240,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     value = dict(pairs)
     if len(value) == len(pairs):
         return value
-    repeated = _Repeated(value)
+    repeated = _RepeatedKeyObject(value)
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
@@ -323,28 +323,28 @@ def _record_faults(
     empty: Empty,
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the faults of a record as (item, field, reason); append it to ``results`` if it has none."""
-    place = f"item {index}"
+    item = f"item {index}"
     if not isinstance(record, dict):
-        yield place, "", f"is {shown(record)}, expected an object"
+        yield item, "", f"is {shown(record)}, expected an object"
         return
-    if isinstance(record, _Repeated):
-        yield place, shown(record.key).strip("'"), "stands twice in the object"
+    if isinstance(record, _RepeatedKeyObject):
+        yield item, shown(record.key).strip("'"), "stands twice in the object"
         return
     image_id = record.get("image_id")
     problems = list(id_faults(image_id)) if "image_id" in record else ["is missing"]
     if problems or not isinstance(image_id, int | str):
-        yield from ((place, "image_id", reason) for reason in problems)
+        yield from ((item, "image_id", reason) for reason in problems)
         names: Sequence[str] = ()
     else:
-        place = label(place, image_id)
+        item = label(item, image_id)
         names = images.names.get(image_id, ())
         problems = list(_known_faults(image_id, index, images, first))
-        yield from ((place, "image_id", reason) for reason in problems)
+        yield from ((item, "image_id", reason) for reason in problems)
     caption = record.get("caption")
     wrong = list(caption_faults(caption, tuple(names), empty=empty)) if "caption" in record else ["is missing"]
     if not wrong and isinstance(caption, str) and len(caption) > longest:
         wrong = [f"has {len(caption):,} characters, the limit is {longest:,}"]
-    yield from ((place, "caption", reason) for reason in wrong)
+    yield from ((item, "caption", reason) for reason in wrong)
     if not problems and not wrong and isinstance(image_id, int | str) and isinstance(caption, str):
         results.append(Result(image_id, caption))
 

@@ -57,7 +57,7 @@ def _load(registered: Command) -> Callable[..., None] | typer.Typer:
     return loaded
 
 
-class _Grouped(TyperGroup):
+class _GroupedCommands(TyperGroup):
     """The commands, under the headings of the registry."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (Typer gives both)
@@ -74,7 +74,7 @@ class _Grouped(TyperGroup):
 def make_app(*wanted: str) -> typer.Typer:
     """Return the command line, in which only the wanted commands can run; of the others it has the help line."""
     app = typer.Typer(
-        cls=_Grouped,
+        cls=_GroupedCommands,
         name="spicegraph",
         help="Scene graphs from image captions, SPICE and the COCO caption metrics, without Java.",
         no_args_is_help=True,
@@ -142,7 +142,7 @@ def _refusing(callback: Callable[..., object], inputs: Collection[str]) -> Calla
     def checked(**given: object) -> object:
         for name in _WRITTEN:
             if output := given.get(name):
-                read = (place for source in inputs if source != name for place in _places(given.get(source)))
+                read = (path for source in inputs if source != name for path in _places(given.get(source)))
                 refuse_overwriting([str(output)], read)
         return callback(**given)
 

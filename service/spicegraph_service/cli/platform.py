@@ -60,7 +60,7 @@ def capevalkit(
     check_output(output)
     data = scoring.data()
     with warned_progress():
-        found = plugin_output(
+        results = plugin_output(
             predictions, references, metrics=scoring.names, empty=scoring.empty, pipeline=pipeline, data=data
         )
-    write_text(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n", output)
+    write_text(msgspec.json.format(msgspec.json.encode(results), indent=2).decode() + "\n", output)

@@ -335,29 +335,29 @@ def checked_corpus(
         InputError: items are faulty, two have the same id, or there is none.
     """
     check = partial(check_rows, reader=reader, release=version("spicegraph"), weigh=weigh, keep=keep)
-    found = _Found()
+    totals = _CorpusTotals()
     with seen_ids() as seen:
         for checked in mapped(check):
-            found.add(checked)
+            totals.add(checked)
             seen.add(checked.hashes)
-            if progress and found.fingerprint is not None:
-                progress("reading items", found.fingerprint.items, found.fingerprint.items)
+            if progress and totals.fingerprint is not None:
+                progress("reading items", totals.fingerprint.items, totals.fingerprint.items)
         faults, count_again = _repeated(mapped, reader, seen)
-    if found.fingerprint is None and not found.faulty:
+    if totals.fingerprint is None and not totals.faulty:
         raise input_error(source, [Fault("", "", "contains no items")])
-    if found.fingerprint is None or found.faulty or faults:
-        raise input_error(source, [*found.faults, *faults], count=found.faulty + count_again)
-    if found.fingerprint.empty:
-        warnings.warn(f"{source}: {counted(found.fingerprint.empty, 'empty candidate')} scored as zero", stacklevel=2)
+    if totals.fingerprint is None or totals.faulty or faults:
+        raise input_error(source, [*totals.faults, *faults], count=totals.faulty + count_again)
+    if totals.fingerprint.empty:
+        warnings.warn(f"{source}: {counted(totals.fingerprint.empty, 'empty candidate')} scored as zero", stacklevel=2)
     return CheckedCorpus(
-        found.fingerprint,
-        found.integers < found.fingerprint.items,
-        found.weights.total(),
-        tuple(found.items),
+        totals.fingerprint,
+        totals.integers < totals.fingerprint.items,
+        totals.weights.total(),
+        tuple(totals.items),
     )
 
 
-class _Found:
+class _CorpusTotals:
     """What the blocks say together, see :class:`Checked`."""
 
     def __init__(self) -> None:

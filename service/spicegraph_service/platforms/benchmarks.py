@@ -99,7 +99,9 @@ def _report(result: Result, options: ReportOptions, pipeline: str) -> str:
 def _scores_page(result: Result) -> str:
     """Return a page with the corpus scores, SPICE's categories and the signature, and no caption."""
     tables = {run.headline[0].name: run.categories() for run in result.runs}
-    counted = [(name, found) for name, found in tables.items() if any(means.micro for means in found.values())]
+    counted = [
+        (name, categories) for name, categories in tables.items() if any(means.micro for means in categories.values())
+    ]
     headline = [score for run in result.runs for score in run.headline]
     signature = msgspec.json.format(msgspec.json.encode(result.signature), indent=2).decode()
     return render_page(
