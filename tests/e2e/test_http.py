@@ -241,8 +241,8 @@ def test_openrlhf_asks_for_rewards_by_url(ask: Callable[..., Reply], server: Run
     assert reply.json == {"rewards": expected, "scores": expected, "extra_logs": {"spicegraph": expected}}
     assert expected[0] > expected[1]
     for faulty, message in (
-        (body | {"prompts": [prompt]}, "zip()"),
-        (body | {"prompts": ["another", prompt]}, "does not begin with its prompt"),
+        (body | {"prompts": [prompt]}, "the lists differ in length: query 2, prompts 1, labels 2"),
+        (body | {"prompts": ["another", prompt]}, "query[0]: the query"),
         ({"query": ["a"]}, "missing required field `prompts`"),
         (body | {"labels": ["7", "8"]}, "8"),
     ):
@@ -250,6 +250,28 @@ def test_openrlhf_asks_for_rewards_by_url(ask: Callable[..., Reply], server: Run
         assert reply.status in (400, 404)
         assert message in reply.json["message"]
     assert ask("/openrlhf", body).status == 400
+
+
+def test_slime_asks_for_rewards_by_url(ask: Callable[..., Reply], server: RunningServer) -> None:
+    """The body is what slime's ``remote_rm`` posts for a sample; the JSON of the answer is the reward itself."""
+    with Client(server.address) as client:
+        stored = client.create_reference_set({"7": ["a dog that is brown", "a puppy"]}).id
+        samples = [item(1, "a brown dog", reference_id="7")]
+        (expected,) = client.reward(samples, "spice=1,length=-.01", reference_set=stored).items
+    path = f"/slime?reward=spice%3D1,length%3D-.01&reference_set={stored}"
+    body = {"prompt": "Describe it.", "response": "a brown dog<|im_end|>", "label": "7"}
+    assert ask(path, body).json == expected.reward
+    messages = [{"role": "user", "content": "Describe it."}]
+    assert ask(path, body | {"prompt": messages, "label": 7}).json == expected.reward
+    for faulty, message in (
+        ({"prompt": "Describe it.", "label": "7"}, "missing required field `response`"),
+        (body | {"response": ["a dog"]}, "`$.response`"),
+        (body | {"label": None}, "`$.label`"),
+    ):
+        reply = ask(path, faulty)
+        assert reply.status == 400
+        assert message in reply.json["message"]
+    assert ask(path, body | {"label": "8"}).status in (400, 404)
 
 
 def test_reference_sets_are_stored_and_used(ask: Callable[..., Reply]) -> None:

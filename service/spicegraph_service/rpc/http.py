@@ -14,20 +14,17 @@ import tempfile
 import time
 from base64 import b64encode
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import grpc
-import msgspec
 from aiohttp import web
 from google.protobuf import descriptor_pool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from spicegraph_api.v1.evaluation_service_pb2 import RewardRequest, RewardResponse
-from spicegraph_api.v1.scores_pb2 import Item
-from spicegraph_parser.errors import InputError
-from spicegraph_scorer.adapters.rewards import completion_of
 from spicegraph_service.rpc import codec
+from spicegraph_service.rpc.dialects import DIALECTS, REWARD_METHOD, reward_request
 from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Method, Origin, Requests
 from spicegraph_service.rpc.interceptor import Malformed
 from spicegraph_service.rpc.limits import ByteBudget, FullError
@@ -36,6 +33,8 @@ from spicegraph_service.rpc.status import CallError, Violation, exhausted, inval
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
+    from spicegraph_api.v1.evaluation_service_pb2 import RewardResponse
+    from spicegraph_service.rpc.dialects import Dialect
     from spicegraph_service.rpc.limits import Limits
 
 _JSON = "application/json"
@@ -54,7 +53,6 @@ _PATIENCE_S = 30.0  # before the rate counts
 _TOO_LONG = "MESSAGE_TOO_LONG"
 _MALFORMED = "MALFORMED"
 _FULL = "too many bytes of calls are not answered yet"
-_REWARD = "/spicegraph.v1.EvaluationService/Reward"
 
 _STATUSES = {
     grpc.StatusCode.CANCELLED: ("canceled", 499),
@@ -204,17 +202,17 @@ class CallRoutes:
         """Yield a route for each method."""
         for path in self._gateway.methods:
             yield web.post(path, self._handle)
-        yield web.post("/openrlhf", self._openrlhf)
+        for dialect in DIALECTS:
+            yield web.post(dialect.path, partial(self._reward, dialect=dialect))
 
-    async def _openrlhf(self, request: web.Request) -> web.Response:
-        """Answer what OpenRLHF's ``--remote_rm_url`` asks; the URL's query has ``reward`` and ``reference_set``."""
+    async def _reward(self, request: web.Request, dialect: Dialect) -> web.Response:
+        """Answer what a trainer asks in its own words; the URL's query has ``reward`` and ``reference_set``."""
         try:
             origin = _origin(request)
-            await self._gateway.admit(_REWARD, origin)
+            await self._gateway.admit(REWARD_METHOD, origin)
             with self._budget.account(_host(request)) as count:
                 data = await self._whole_body(request, count)
-            named = {name: request.query.get(name, "") for name in ("reward", "reference_set")}
-            answer = await self._gateway.unary(_REWARD, _reward_request(data, **named), origin)
+            answer = await self._gateway.unary(REWARD_METHOD, reward_request(dialect, data, request.query), origin)
         except CallError as error:
             return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
         except FullError as error:
@@ -222,8 +220,7 @@ class CallRoutes:
         except FailedCallError as failure:
             return error_response(failure)
         rewards = [item.reward for item in cast("RewardResponse", answer.message).items]
-        plain = {"rewards": rewards, "scores": rewards, "extra_logs": {"spicegraph": rewards}}
-        return web.json_response(plain, headers=answer.headers)
+        return web.json_response(dialect.answer(rewards), headers=answer.headers)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method = self._gateway.methods[request.path]
@@ -378,25 +375,6 @@ def _decoded(used: Codec, data: bytes, method: Method) -> Message | Malformed:
         return Malformed(str(error), error.field)
     except (DecodeError, RecursionError) as error:
         return Malformed(str(error))
-
-
-class _Rollouts(msgspec.Struct):
-    """What OpenRLHF sends: prompts with their completions, prompts, and labels, which name images."""
-
-    query: list[str]
-    prompts: list[str]
-    labels: list[str]
-
-
-def _reward_request(data: bytes, *, reward: str, reference_set: str) -> RewardRequest | Malformed:
-    try:
-        rows = msgspec.json.decode(data, type=_Rollouts)
-        captions = [completion_of(*pair) for pair in zip(rows.query, rows.prompts, strict=True)]
-        pairs = list(zip(captions, rows.labels, strict=True))
-    except (ValueError, RecursionError, InputError) as error:
-        return Malformed(str(error))
-    items = [Item(id=str(n), candidate=text, reference_id=image) for n, (text, image) in enumerate(pairs)]
-    return RewardRequest(reward=reward, reference_set=reference_set, items=items)
 
 
 async def _pieces(spool: IO[bytes]) -> AsyncIterator[bytes]:
