@@ -137,12 +137,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
         within = load_pipeline(name.removesuffix(LONG))
         return CaptionPipeline(_AcrossSentences(within.front_end), within.signature + LONG)
     if name == DEFAULT_PIPELINE:
-        folder = pipeline_path()
-        try:
-            meta = json.loads((folder / "meta.json").read_bytes())
-        except OSError as error:
-            raise DataError(f"the bundled pipeline can't be read ({error}); install the package again") from error
-        return CaptionPipeline(_BundledParser(_analyser), _signature(meta, folder))
+        return CaptionPipeline(_BundledParser(_analyser), _bundled_signature())
     front_end = load_spacy(name)
     return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
 
@@ -166,6 +161,16 @@ def model_card(name: str = DEFAULT_PIPELINE) -> str:
 
 def _signature(meta: Mapping[str, object], folder: Path) -> str:
     return f"{meta['lang']}_{meta['name']}-{meta['version']}-{_digest(folder)}"
+
+
+@cache
+def _bundled_signature() -> str:
+    folder = pipeline_path()
+    try:
+        meta = json.loads((folder / "meta.json").read_bytes())
+    except OSError as error:
+        raise DataError(f"the bundled pipeline can't be read ({error}); install the package again") from error
+    return _signature(meta, folder)
 
 
 @cache

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
+from spicegraph_parser import pipelines
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, LimitError
 from spicegraph_parser.extract import MAX_FACTS, extract
@@ -23,6 +24,7 @@ from spicegraph_parser.spacy_front import SpacyFrontEnd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _BLANK = CaptionPipeline(SpacyFrontEnd(spacy.blank("en"), clearnlp=False), "blank")
 _MODEL = "en_core_web_sm"
@@ -226,3 +228,13 @@ def test_the_signature_changes_with_the_weights_though_name_and_version_stay(tmp
     changed = load_pipeline(str(copy)).signature
     assert changed != before
     assert changed.startswith("en_caption-1.5.0-")
+
+
+def test_files_of_the_bundled_pipeline_are_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    signature = load_pipeline().signature
+
+    def read_again(folder: Path) -> str:
+        raise AssertionError(f"{folder} is read again")
+
+    monkeypatch.setattr(pipelines, "_digest", read_again)
+    assert load_pipeline().signature == signature

@@ -337,7 +337,7 @@ class _Lstm:
         for size in steps:
             begin, end = end, end + size
             gates, state, cell = computed[:size], states[begin:end], cells[begin:end]
-            np.take(inputs, rows[begin:end], axis=0, out=gates, mode="clip")
+            inputs.take(rows[begin:end], axis=0, out=gates, mode="clip")
             if before is not None:
                 gates += np.matmul(before[0][:size], weights, out=recurrent[:size])
             if start is not None and not begin:

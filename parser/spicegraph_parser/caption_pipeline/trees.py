@@ -98,7 +98,7 @@ def projective_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
     root = (left[:, 0, :] + right[:, :, length - 1] + scores[:, :, 0]).argmax(axis=1)
     heads = np.zeros((sentences, length), dtype=np.intp)
     for row in range(sentences):
-        _follow(split[:, row], int(root[row]), heads[row])
+        heads[row] = _follow(split[:, row], int(root[row]))
     return heads
 
 
@@ -126,10 +126,13 @@ def _best_sum(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[
     return joined.argmax(axis=2), joined.max(axis=2)
 
 
-def _follow(split: NDArray[np.int64], root: int, heads: NDArray[np.intp]) -> None:
-    """Write the heads (1-based) of the best tree under the given root word (0-based)."""
+def _follow(split: NDArray[np.int64], root: int) -> list[int]:
+    """Return the heads (1-based) of the best tree under the given root word (0-based)."""
+    length = split.shape[-1]
+    heads = [0] * length
+    middle_of = split.item  # plain numbers, which an index into an array would give more slowly
     # Each entry: (start, end, head is at the left end, span is complete).
-    open_spans = [(0, root, False, True), (root, len(heads) - 1, True, True)]
+    open_spans = [(0, root, False, True), (root, length - 1, True, True)]
     while open_spans:
         start, end, at_left, complete = open_spans.pop()
         if start == end:
@@ -137,11 +140,12 @@ def _follow(split: NDArray[np.int64], root: int, heads: NDArray[np.intp]) -> Non
         if not complete:
             child, head = (end, start) if at_left else (start, end)
             heads[child] = head + 1
-            middle = int(split[0, start, end])
+            middle = middle_of(0, start, end)
             open_spans += [(start, middle, True, True), (middle + 1, end, False, True)]
         elif at_left:
-            middle = int(split[1, start, end])
+            middle = middle_of(1, start, end)
             open_spans += [(start, middle, True, False), (middle, end, True, True)]
         else:
-            middle = int(split[2, start, end])
+            middle = middle_of(2, start, end)
             open_spans += [(start, middle, False, True), (middle, end, False, False)]
+    return heads
