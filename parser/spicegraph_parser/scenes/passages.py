@@ -68,3 +68,24 @@ def _passages(text: str) -> list[str]:
 def _plain(passage: str) -> str:
     """Return a passage without marks, each run of white space one space."""
     return _JOINED.sub(r"\1 ", normalise(_MARKS.sub(" ", _FIRST.sub("", passage))))
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the sentences of a text stand, as character offsets; the whole text where none has a place.
+
+    Raises:
+        LimitError: the text is longer than ``MAX_CAPTION_LENGTH``.
+
+    >>> sentence_spans("A dog runs. It barks.")
+    [(0, 11), (12, 21)]
+    """
+    tokens = read_text(text, 0)
+    if isinstance(tokens.spans, str):
+        return [(0, len(text))]
+    spans, first = [], 0
+    for length in tokens.lengths:
+        placed = [span for span in tokens.spans[first : first + length] if span[0] >= 0]
+        first += length
+        if placed:
+            spans.append((placed[0][0], placed[-1][1]))
+    return spans or [(0, len(text))]

@@ -115,6 +115,7 @@ _SHOWN_FIRST = (
     "fluency",
     "chair",
     "capture",
+    "detail",
 )
 """The order of metrics in tables and messages; others follow by name."""
 
@@ -144,9 +145,10 @@ CIDEr.
 """
 
 BY_NAME_ONLY: Final = frozenset(
-    {"spice-exact", "bleu-sentence", "meteor-2005", "rouge-1.5.5", "cider-d", "cider-plain"}
+    {"spice-exact", "bleu-sentence", "meteor-2005", "rouge-1.5.5", "cider-d", "cider-plain", "detail"}
 )
-"""Variants that studies of their time used, and ``cider-d``, which is ``cider`` under its own name: not in ``all``."""
+"""Variants that studies of their time used, and ``cider-d``, which is ``cider`` under its own name, and ``detail``,
+which is made for descriptions: not in ``all``."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),

@@ -1,0 +1,96 @@
+"""``detail``: claims give back the scores, and neither order, splitting nor repetition moves them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spicegraph_parser import load_pipeline
+from spicegraph_scorer import Item
+from spicegraph_scorer.core.data import Resources
+from spicegraph_scorer.core.facts import FactCache
+from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.metrics.detail.claims import MISSING, aspect_of
+from spicegraph_scorer.metrics.detail.metric import Detail, DetailStatistic
+
+pytestmark = pytest.mark.model
+
+SENTENCES = (
+    "A man in a red shirt rides a brown horse.",
+    "Two dogs run behind them on the beach.",
+    "The sky is blue.",
+    "A small boat lies near the water.",
+)
+CANDIDATE = "A man rides a white horse along the beach. A dog runs behind him. There are three umbrellas."
+
+
+@cache
+def _metric() -> Detail:
+    source = FactCache(load_pipeline())
+    return Detail.of(Resources(lambda: source))
+
+
+def _detail(candidate: str, *references: str) -> DetailStatistic:
+    return _metric().collect(Corpus((Item(1, candidate, references),)))[0]
+
+
+def test_claims_give_back_the_scores() -> None:
+    """The weighted means of the claims' values are the scores; every claim is within bounds and named by its tuple."""
+    statistic = _detail(CANDIDATE, " ".join(SENTENCES))
+    claims = statistic.evidence
+    assert claims is not None
+    for side, score in ((claims.candidate, statistic.correctness), (claims.references, statistic.coverage)):
+        assert sum(c.weight * c.value for c in side) / sum(c.weight for c in side) == pytest.approx(score)
+        assert [claim.fact for claim in side] == list(range(len(side)))
+        assert all(0 <= claim.value <= 1 and 0 <= claim.probability <= 1 for claim in side)
+    assert {claim.status for claim in claims.references} == {MISSING, "supported"}
+    assert all(CANDIDATE[start:end].strip() for claim in claims.candidate for start, end in claim.spans)
+    assert set(claims.to_dict()) == {"candidate", "references"}
+
+
+def test_another_colour_is_contradicted_and_holds_nothing() -> None:
+    """A claim that the references exclude has the value 0."""
+    claims = _detail("A man rides a white horse.", SENTENCES[0]).evidence
+    assert claims is not None
+    white = next(claim for claim in claims.candidate if claim.words == ("horse", "white"))
+    assert (white.aspect, white.status, white.value) == ("colour", "contradicted", 0.0)
+
+
+@given(st.permutations(SENTENCES), st.integers(0, len(SENTENCES)))
+@settings(max_examples=15, deadline=None)
+def test_order_and_splitting_of_references_do_not_matter(sentences: list[str], cut: int) -> None:
+    """References say the same in any order, as one text, as two, or as a list of facts."""
+    whole = _detail(CANDIDATE, " ".join(SENTENCES))
+    parts = [" ".join(part) for part in (sentences[:cut], sentences[cut:]) if part]
+    for references in (parts, sentences):
+        split = _detail(CANDIDATE, *references)
+        assert (split.correctness, split.coverage) == pytest.approx((whole.correctness, whole.coverage))
+
+
+def test_saying_it_again_raises_nothing() -> None:
+    """A description whose sentences are said twice has the scores of the description."""
+    once, twice = _detail(CANDIDATE, *SENTENCES), _detail(f"{CANDIDATE} {CANDIDATE}", *SENTENCES)
+    assert twice.correctness <= once.correctness + 1e-6
+    assert twice.coverage <= once.coverage + 1e-6
+
+
+def test_a_list_of_unseen_objects_lowers_correctness() -> None:
+    """Objects that no reference has cost correctness."""
+    padded = f"{CANDIDATE} There is a pizza, a laptop, a giraffe, a toothbrush and a traffic light."
+    assert _detail(padded, *SENTENCES).correctness < _detail(CANDIDATE, *SENTENCES).correctness
+
+
+def test_nothing_said_scores_nothing() -> None:
+    """An empty candidate has neither correctness nor coverage."""
+    statistic = _detail("", *SENTENCES)
+    assert (statistic.correctness, statistic.both) == (0.0, 0.0)
+    assert _metric().compact(statistic).evidence is None
+
+
+def test_aspects() -> None:
+    """A claim's aspect is that of its label."""
+    said = [("dog",), ("dog", "two"), ("dog", "happy"), ("dog", "chase", "cat"), ("dog", "under", "table")]
+    assert [aspect_of(words) for words in said] == ["object", "count", "attribute", "action", "place"]
