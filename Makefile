@@ -43,7 +43,8 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and a report
 test: lint test-core test-studies test-challenge test-e2e  ## Every check and test, lane after lane: what CI runs
 
 check: lint  ## Style, types, layers and the quick tests: less than a minute on two idle cores
-	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow" --ignore=tests/e2e
+	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow" --hypothesis-profile=quick \
+	  -o faulthandler_timeout=120 --ignore=tests/e2e
 
 test-core: $(READY)  ## Tests of parser, scorer and service, against a wheel without the wings; and of the repository's papers
 	$(BIN)/python -m pytest -q tests/test_*.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -89,6 +90,20 @@ def test_no_room_in_the_file_is_a_full_store(tmp_path):
         with pytest.raises(StoreFullError, match="no room left"):
             store.put_parses("signature", {str(number): bytes(4000) for number in range(100)})
         assert store.get_parses("signature", ["first"]) == {"first": b"value"}
+
+
+def test_a_disk_with_little_room_keeps_what_it_has_and_no_log(tmp_path, monkeypatch):
+    """Parses stop before the disk is full: the write-ahead log can still be folded in when the file is closed."""
+    path = tmp_path / "parses.db"
+    with closing(SqliteStore(str(path))) as store:
+        store.put_parses("signature", {"first": b"value"})
+        usage = shutil.disk_usage(tmp_path)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=3 << 20))
+        store.put_parses("signature", {"second": b"value"})
+        with pytest.raises(StoreFullError, match="no room left"):
+            store.put_parses("signature", {"third": bytes(1 << 20)})
+        assert set(store.get_parses("signature", ["first", "second", "third"])) == {"first", "second"}
+    assert [file.name for file in tmp_path.iterdir()] == ["parses.db"]
 
 
 @pytest.mark.model

@@ -263,6 +263,13 @@ def test_bad_files(write: Callable[[object], str], candidates: object, reference
     assert message in str(caught.value)
 
 
+def test_yaml_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "captions.yaml"
+    path.write_text("- id: 1\n  caption: a dog\n")
+    with pytest.raises(InputError, match="is YAML, which is not read"):
+        read_items(str(path))
+
+
 def test_missing_references_are_one_fault_of_the_file_beside_those_of_its_items(
     write: Callable[[object], str],
 ) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCORERS = "spicegraph_scorer.adapters.pycocoevalcap.scorers"
+pytestmark = pytest.mark.slow  # nearly every test starts a program
 JAVA = "#!/bin/sh\necho started >> {log}\nexit 1\n"
 
 
@@ -96,7 +97,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_child_processes_are_covered_however_they_start(tmp_path: Path) -> None:
     done = shim(CHILDREN, folder=tmp_path)
     assert sorted(done.stdout.splitlines()) == sorted([SCORERS, *[f"[('{SCORERS}', {{1: ['a dog']}})]"] * 3])

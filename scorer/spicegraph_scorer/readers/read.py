@@ -203,6 +203,8 @@ def _read_records(source: Source, limits: ReadLimits, columns: Columns | None) -
         return read_json(source, limits=limits)
     if columns is not None or has_header(source, only_references=False):
         return read_delimited(source, limits=limits, columns=columns, only_references=False)
+    if source.name.lower().endswith((".yaml", ".yml")):
+        raise InputError(f"{source.name}: is YAML, which is not read: save the same lists and keys as JSON")
     return _read_text(source, limits)
 
 
@@ -227,9 +229,8 @@ def _check_pairing(name: str, records: Records, annotations: Annotations | None)
     if form is PLAIN_TEXT and annotations is None:
         raise InputError(
             f"{name}: is not JSON, Parquet or a table with known columns; as plain text, one caption per line, it "
-            "needs "
-            "--references FILE with a line for each caption (several files: several references), and a table with "
-            "other names needs --columns"
+            "needs --references FILE with a line for each caption (several files: several references), and a table "
+            "with other names needs --columns"
         )
     if annotations is not None and (form is PLAIN_TEXT) != annotations.by_line:
         raise InputError(f"{name}: is {form.name}, which can't be paired with {annotations.format} as references")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,6 +56,7 @@ _SCHEMAS = (_FIRST, _SECOND)
 """What leads from each schema to the next; the first is from nothing."""
 _VARIABLES = 500  # in one statement; every SQLite allows 999
 _MAX_PARSES = 5_000_000  # about 2 GB; the oldest go
+_SPARE = 2 << 20  # bytes of disk that writing parses leaves, so that what is in the write-ahead log can be folded in
 _SETS = (
     "SELECT id, display_name, entry_count, caption_count, create_time, reference_sets.tenant, rights "
     "FROM reference_rights JOIN reference_sets ON id = set_id WHERE reference_rights.tenant = ?"
@@ -104,11 +106,26 @@ class SqliteStore:
     def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
         """See :class:`~spicegraph_service.store.Store`. A power cut may lose the last ones."""
         rows = [(parse_key(signature, text), value) for text, value in parses.items()]
+        self._need_room(sum(len(key) + len(value) for key, value in rows))
         with self._transaction(durable=False) as connection:
             connection.executemany("INSERT OR IGNORE INTO parses (key, value) VALUES (?, ?)", rows)
             connection.execute(
                 "DELETE FROM parses WHERE number <= (SELECT max(number) FROM parses) - ?", (self._max_parses,)
             )
+
+    def _need_room(self, size: int) -> None:
+        """Refuse ``size`` bytes that would fill the disk: a log that cannot be folded in stays beside the file.
+
+        They are written twice (to the log, then to the file), each time with their share of the index.
+        """
+        if self._path == ":memory:":
+            return
+        log = Path(f"{self._path}-wal")
+        with self._errors():
+            in_log = log.stat().st_size if log.exists() else 0
+            free = shutil.disk_usage(log.parent).free
+        if free < in_log + 4 * size + _SPARE:
+            raise StoreFullError(f"{self._path}: no room left on the disk")
 
     def count_parses(self) -> int:
         """See :class:`~spicegraph_service.store.Store`."""
