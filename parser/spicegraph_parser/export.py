@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from spicegraph_parser.errors import needs_extra
 from spicegraph_parser.graph_text import graph_text
-from spicegraph_parser.scenes.visible import CERTAINTY, Standing
+from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -86,7 +86,7 @@ def caption_dict(caption: ParsedCaption) -> CaptionDict:
         ]
     if caption.apart:
         result["apart"] = [
-            {"tuple": list(fact.words), "reason": fact.rule, "certainty": CERTAINTY[Standing(fact.rule)]}
+            {"tuple": list(fact.words), "reason": fact.rule, "certainty": CERTAINTY[ApartReason(fact.rule)]}
             for fact in caption.apart
         ]
     return result

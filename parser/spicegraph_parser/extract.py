@@ -51,8 +51,8 @@ class ParsedCaption:
     """A caption, the parses of its sentences and the facts that the rules found in it, in SPICE's order.
 
     ``apart`` has what the scene parser read, but what can't be seen or what people do not draw; the ``rule`` of each of
-    these facts says why (``denied``, ``hedged``: ``scenes.visible.Standing``). ``entities`` are the things of a scene
-    graph, told apart also where they share a name; ``is_scene``: this is a scene graph, and not SPICE's own.
+    these facts says why (``denied``, ``hedged``: ``scenes.visible.ApartReason``). ``entities`` are the things of a
+    scene graph, told apart also where they share a name; ``is_scene``: this is a scene graph, and not SPICE's own.
     """
 
     text: str

@@ -21,7 +21,7 @@ from spicegraph_challenge.model.schema import MemberRole, Role, State, Submissio
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.sandbox.files import image_info, read_faults
 from spicegraph_challenge.sandbox.processes import Allowance
-from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, Report, Reported
+from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, Reported, ReportTask
 from spicegraph_parser.scenes import SCENE
 from spicegraph_service.kit import (
     check_metrics,
@@ -446,7 +446,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         with self._files.workspace() as folder:
             output = folder / "report"
 
-            def plan(session: Session, _now: datetime) -> Report:
+            def plan(session: Session, _now: datetime) -> ReportTask:
                 submission = submissions.find_submission(session, account, request.id)
                 account.check_may(MemberRole.VIEWER, submission.challenge)
                 return self._report(submission, request, limit=limit, output=output)
@@ -459,12 +459,12 @@ class ChallengeServicer(ChallengeServiceServicer):
 
     def _report(
         self, submission: Submission, request: pb.GetSubmissionReportRequest, *, limit: int, output: Path
-    ) -> Report:
+    ) -> ReportTask:
         for results in submission.files:
             if request.split in {results.split.name, ""}:
                 reference_set = catalogue.find_reference_set(results.split, request.reference_set)
                 challenge = submission.challenge
-                return Report(
+                return ReportTask(
                     results=str(self._files.path(results.file)),
                     references=str(self._files.path(reference_set.file or "")),
                     name=submission.method,

@@ -21,7 +21,7 @@ from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.sentences import WITH, sentence_graph
 from spicegraph_parser.scenes.things import HAVE, PRONOUNS, Entities, Thing, plain_start, resolve, singular
 from spicegraph_parser.scenes.values import may_have_values, placed, unread, values
-from spicegraph_parser.scenes.visible import Standing, is_place, is_summary, name_noun
+from spicegraph_parser.scenes.visible import ApartReason, is_place, is_summary, name_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ _FINITE: Final = frozenset({"VBZ", "VBD", "VBN"})
 
 
 class Facts(NamedTuple):
-    """What can be seen, and what is kept apart; the ``rule`` of the latter says why (:class:`Standing`)."""
+    """What can be seen, and what is kept apart; the ``rule`` of the latter says why (:class:`ApartReason`)."""
 
     seen: tuple[Fact, ...]
     apart: tuple[Fact, ...]
@@ -47,7 +47,7 @@ class Facts(NamedTuple):
 class _Statement(NamedTuple):
     words: tuple[str, ...]
     tokens: tuple[Tokens, ...]
-    standing: Standing | None
+    standing: ApartReason | None
     ends: tuple[int, ...] = ()
     rule: str = SCENE_RULE
 
@@ -124,10 +124,10 @@ def _with_unrelated(
     objects: Iterable[_Statement], others: Iterable[_Statement], drawn: frozenset[str]
 ) -> list[_Statement]:
     """Mark the objects that stand in no visible relation or attribute, unless people draw them as a rule."""
-    said = [row for row in others if row.standing in {None, Standing.PLACE}]
+    said = [row for row in others if row.standing in {None, ApartReason.PLACE}]
     related = {word for row in said for word in row.words[: max(1, len(row.words) - 1)]}
     return [
-        row._replace(standing=Standing.UNRELATED)
+        row._replace(standing=ApartReason.UNRELATED)
         if row.standing is None and row.words[0] not in related and singular(row.words[0]) not in drawn
         else row
         for row in objects
@@ -144,9 +144,9 @@ def _statements(
     """
     nodes = sentence.nodes
     why = sentence.why
-    otherwise = Standing.SUMMARY if is_long and offset and is_summary(sentence.words) else None
+    otherwise = ApartReason.SUMMARY if is_long and offset and is_summary(sentence.words) else None
     node_standings = [
-        Standing.ABSTRACT
+        ApartReason.ABSTRACT
         if (is_long and sentence.tags[node.head] in _FINITE)
         or name_noun(node.name) in abstract
         or node.name in PRONOUNS
@@ -165,7 +165,7 @@ def _statements(
             if is_marked
             else ()
         )
-        standing = _worst(marks) or otherwise or (Standing.FAINT if is_faint else None)
+        standing = _worst(marks) or otherwise or (ApartReason.FAINT if is_faint else None)
         words, ends = (subject.name, target.name, name), (subject.entity, target.entity)
         yield _Statement(
             words, (mentions[subject_at], mentions[target_at], _moved(tokens, offset)), standing, ends, rule
@@ -173,22 +173,22 @@ def _statements(
     for index, name, tokens, is_faint, rule in sentence.properties:
         is_placed = is_long and is_place([sentence.tags[token] for token in tokens])
         marks = (node_standings[index], *[why[token] for token in tokens]) if is_marked else ()
-        faintly = Standing.PLACE if is_placed else Standing.FAINT if is_faint else None
+        faintly = ApartReason.PLACE if is_placed else ApartReason.FAINT if is_faint else None
         standing = _worst(marks) or otherwise or faintly
         node = nodes[index]
         yield _Statement((node.name, name), (mentions[index], _moved(tokens, offset)), standing, (node.entity,), rule)
     for node, mention, node_standing in zip(nodes, mentions, node_standings, strict=True):
-        standing = node_standing or otherwise or (Standing.FAINT if node.is_faint else None)
+        standing = node_standing or otherwise or (ApartReason.FAINT if node.is_faint else None)
         yield _Statement((node.name,), (mention,), standing, (node.entity,), node.rule)
 
 
 _LAST_TO_DRAW: Final = (
-    Standing.UNRELATED,
-    Standing.FAINT,
-    Standing.PLACE,
-    Standing.ABSTRACT,
-    Standing.SUMMARY,
-    Standing.HEDGED,
+    ApartReason.UNRELATED,
+    ApartReason.FAINT,
+    ApartReason.PLACE,
+    ApartReason.ABSTRACT,
+    ApartReason.SUMMARY,
+    ApartReason.HEDGED,
 )
 
 
@@ -206,11 +206,11 @@ def _moved(tokens: Tokens, offset: int) -> Tokens:
     return tuple([token + offset for token in tokens]) if offset else tokens
 
 
-_RULES: Final = {standing: standing.value for standing in Standing}  # an enum's own lookup of a value is slow
-_WORST_FIRST: Final = (Standing.DENIED, Standing.ABSTRACT, Standing.HEDGED)
+_RULES: Final = {standing: standing.value for standing in ApartReason}  # an enum's own lookup of a value is slow
+_WORST_FIRST: Final = (ApartReason.DENIED, ApartReason.ABSTRACT, ApartReason.HEDGED)
 
 
-def _worst(marks: Iterable[Standing | None]) -> Standing | None:
+def _worst(marks: Iterable[ApartReason | None]) -> ApartReason | None:
     """Return the first of denied, abstract, hedged that is among marks."""
     present = {mark for mark in marks if mark} if marks else None
     return next((mark for mark in _WORST_FIRST if mark in present), None) if present else None

@@ -18,7 +18,7 @@ from spicegraph_parser.scenes.phrases import (
 from spicegraph_parser.scenes.prepositions import inner_nouns
 from spicegraph_parser.scenes.relations import relation_tokens
 from spicegraph_parser.scenes.values import owner, unread
-from spicegraph_parser.scenes.visible import Standing, standings
+from spicegraph_parser.scenes.visible import ApartReason, standings
 from spicegraph_parser.scenes.wording import colours_apart, stated
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class SentenceGraph(NamedTuple):
 
     words: Sequence[str]
     tags: Sequence[str]
-    why: Sequence[Standing | None]
+    why: Sequence[ApartReason | None]
     nodes: tuple[Node, ...]
     properties: tuple[Property, ...]
     links: tuple[Link, ...]
@@ -105,7 +105,9 @@ def sentence_graph(
     why = standings(words, labels.tags)
     given = labels
     labels = _completed(labels, words, names, values, is_alone=is_alone)
-    denied = {at for at, standing in enumerate(why) if standing is Standing.DENIED and labels.tags[at].startswith("NN")}
+    denied = {
+        at for at, standing in enumerate(why) if standing is ApartReason.DENIED and labels.tags[at].startswith("NN")
+    }
     parts: dict[int, list[int]] = {}
     attributes = [pair for pair in labels.attributes if pair[1] not in denied]
     for head, part in labels.parts:

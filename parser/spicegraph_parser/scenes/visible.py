@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-class Standing(StrEnum):
+class ApartReason(StrEnum):
     """Why a tuple is kept apart from what can be seen."""
 
     DENIED = "denied"
@@ -28,13 +28,13 @@ class Standing(StrEnum):
 
 
 CERTAINTY: Final = {
-    Standing.DENIED: 0.0,
-    Standing.ABSTRACT: 0.05,
-    Standing.HEDGED: 0.1,
-    Standing.UNRELATED: 0.2,
-    Standing.PLACE: 0.1,
-    Standing.SUMMARY: 0.05,
-    Standing.FAINT: 0.15,
+    ApartReason.DENIED: 0.0,
+    ApartReason.ABSTRACT: 0.05,
+    ApartReason.HEDGED: 0.1,
+    ApartReason.UNRELATED: 0.2,
+    ApartReason.PLACE: 0.1,
+    ApartReason.SUMMARY: 0.05,
+    ApartReason.FAINT: 0.15,
 }
 """How certain it is that what a tuple says can be seen; 1 for all others.
 
@@ -42,7 +42,7 @@ Rounded shares of what people drew all the same in 300 descriptions of DiscoSG; 
 in 100 (``training/scenes.md``).
 """
 
-SAID: Final = frozenset(Standing) - {Standing.DENIED}
+SAID: Final = frozenset(ApartReason) - {ApartReason.DENIED}
 """Why people do not draw what a text says of the picture; scores count it all the same."""
 
 _NEGATED_VERBS: Final = word_set("not n't never cannot")
@@ -92,7 +92,7 @@ PICTURES: Final = word_set(
 """Nouns of what holds or frames a picture, or stands for what is named elsewhere."""
 
 
-def standings(forms: Sequence[str], tags: Sequence[str]) -> list[Standing | None]:
+def standings(forms: Sequence[str], tags: Sequence[str]) -> list[ApartReason | None]:
     """Return why each word of a sentence does not say what can be seen; ``None`` where it does.
 
     Example:
@@ -102,13 +102,13 @@ def standings(forms: Sequence[str], tags: Sequence[str]) -> list[Standing | None
         ['people', 'an', 'early', 'hour']
     """
     words = [form.lower() for form in forms]
-    out: list[Standing | None] = [None] * len(words)
+    out: list[ApartReason | None] = [None] * len(words)
     if not _HEDGES.isdisjoint(words):
         for at in _hedged(words, tags):
-            out[at] = Standing.HEDGED
+            out[at] = ApartReason.HEDGED
     if not _DENIALS.isdisjoint(words):
         for at in _denied(words, tags):
-            out[at] = Standing.DENIED
+            out[at] = ApartReason.DENIED
     return out
 
 

@@ -29,7 +29,7 @@ class ServerError(SpicegraphError):
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ServerConnection:
     """Which server, and as whom."""
 
     server: str
@@ -56,7 +56,7 @@ def connection(
     ] = None,
 ) -> None:
     """Take part in a challenge on an evaluation server (spicegraph serve --challenges), or organise one."""
-    context.obj = Connection(server, token, tls, tls_ca)
+    context.obj = ServerConnection(server, token, tls, tls_ca)
 
 
 _FILE = "chunk"
@@ -95,7 +95,7 @@ def connected(context: typer.Context, *, file: str | None = None) -> Iterator[Ch
 
         from spicegraph_challenge.client import ChallengeClient  # noqa: PLC0415
         from spicegraph_service.client import TlsOptions  # noqa: PLC0415
-    chosen = context.find_object(Connection)
+    chosen = context.find_object(ServerConnection)
     if chosen is None or not chosen.token:
         raise InputError("a user's token is needed: set SPICEGRAPH_TOKEN, or spicegraph challenge --token TOKEN ...")
     try:

@@ -105,7 +105,7 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else _EPOCH + value * _MICROSECOND
 
 
-class Settings(TypeDecorator[pb.ChallengeSettings]):
+class SettingsColumn(TypeDecorator[pb.ChallengeSettings]):
     """A challenge's settings: the message's bytes, which keep what a newer version has added; defaults are filled in.
 
     A message that was read is not changed in its place: another one is stored instead.
@@ -155,7 +155,7 @@ class Base(DeclarativeBase):
         State: _words(State),
         JobKind: _words(JobKind),
         dict[str, Any]: JSON,
-        pb.ChallengeSettings: Settings,
+        pb.ChallengeSettings: SettingsColumn,
     }
 
 

@@ -90,7 +90,7 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
     secret: str = ""
 
 
-class ScoreRow(NamedTuple):
+class TaskScore(NamedTuple):
     """A corpus score with its interval; the table of scores says what ``images``, ``places`` and ``draw`` are."""
 
     name: str
@@ -115,11 +115,11 @@ class ErrorRow(NamedTuple):
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
     """The scores, in the order of the metrics, and the errors that enough images have."""
 
-    scores: tuple[ScoreRow, ...]
+    scores: tuple[TaskScore, ...]
     errors: tuple[ErrorRow, ...] = ()
 
 
-class Report(msgspec.Struct, frozen=True, tag="report"):
+class ReportTask(msgspec.Struct, frozen=True, tag="report"):
     """Make an error report of the results at ``results`` against the references at ``references``.
 
     ``data`` is the server's own for the metrics, if it has any, ``spice_text`` the text that SPICE parses.
@@ -151,7 +151,7 @@ class TaskFailed(msgspec.Struct, frozen=True, tag="error"):
     kind: str
 
 
-SandboxTask: TypeAlias = Validate | Prepare | Finish | Report
+SandboxTask: TypeAlias = Validate | Prepare | Finish | ReportTask
 SandboxReply: TypeAlias = Validated | Prepared | Finished | Reported | TaskFailed
 
 _encoder = msgspec.msgpack.Encoder()
@@ -232,7 +232,7 @@ def finish(task: Finish) -> Finished:
     chunks = _statistics(task)
     errors = error_rows([item for chunk in chunks for item in chunk.errors], task.secret)
     resources = Resources(lambda: FunctionSource.of_table("parsed by the workers", {}), data=unpack_data(task.data))
-    rows: list[ScoreRow] = []
+    rows: list[TaskScore] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an undefined score says so by itself
         for name in task.metrics:
@@ -248,7 +248,7 @@ def finish(task: Finish) -> Finished:
             for score in run.scores:
                 bound, images = bounds[score.name], sum(value is not None for value in score.each)
                 rows.append(
-                    ScoreRow(
+                    TaskScore(
                         score.name,
                         score.value,
                         bound.low,
@@ -344,7 +344,7 @@ def _statistics(task: Finish) -> list[ChunkStatistics]:
         return [ChunkStatistics.unpack(data) for data in iter(lambda: read_frame(stream), None)]
 
 
-def _report(task: Report) -> Reported:
+def _report(task: ReportTask) -> Reported:
     """Write the error report of a submission, which shows references: for organisers."""
     from spicegraph_scorer.core.items import Item  # noqa: PLC0415
     from spicegraph_scorer.readers.checks import check_items  # noqa: PLC0415
@@ -379,6 +379,6 @@ WORK: Mapping[type[SandboxTask], Callable[[Any], SandboxReply]] = {
     Validate: _validate,
     Prepare: _prepare,
     Finish: finish,
-    Report: _report,
+    ReportTask: _report,
 }
 """How each task is done. What only one of them needs is imported there: every task has a process of its own."""

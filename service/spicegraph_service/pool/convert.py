@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_api.v1 import evaluation_service_pb2, scene_graph_pb2, scores_pb2
-from spicegraph_parser.scenes.visible import CERTAINTY, Standing
+from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason
 from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.metrics.chair import ChairExplanation
 from spicegraph_scorer.metrics.fluency.metric import FluencyExplanation
@@ -36,7 +36,7 @@ def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_g
         graph=_graph(graph, places),
         tuples=[_tuple(scene_tuple) for scene_tuple in graph.tuples()],
         apart=[
-            scene_graph_pb2.ApartFact(fact=_fact(fact, parse.spans), certainty=CERTAINTY[Standing(fact.rule)])
+            scene_graph_pb2.ApartFact(fact=_fact(fact, parse.spans), certainty=CERTAINTY[ApartReason(fact.rule)])
             for fact in parse.apart
         ],
     )

@@ -159,7 +159,7 @@ class TupleState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class CardPicture:
     """An object's card: name, state, corner and size in pixels, attributes with their states and tuples.
 
     ``tuple`` is the position of its tuple among the references' tuples, or the candidate's if no reference has it.
@@ -176,7 +176,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrow:
+class ArrowPicture:
     """All relations from one object to another, each with its tuple, and the points that the arrow leads through."""
 
     labels: tuple[tuple[str, TupleState, int], ...]
@@ -189,8 +189,8 @@ class GraphPicture:
 
     width: int
     height: int
-    boxes: tuple[Card, ...]
-    lines: tuple[Arrow, ...]
+    boxes: tuple[CardPicture, ...]
+    lines: tuple[ArrowPicture, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,9 @@ from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.errors import KINDS, ErrorSide
 from spicegraph_service.engines.local import ParseSource
 from spicegraph_service.report.data import (
-    Arrow,
+    ArrowPicture,
     CandidateView,
-    Card,
+    CardPicture,
     DescriptionView,
     GraphPicture,
     Mention,
@@ -254,7 +254,7 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture
         states = [(of_attribute, at) for of, _, of_attribute, at in both.attributes if of == index]
         attributes = tuple((name, *rest) for name, rest in zip(card.attributes, states, strict=True))
         corner = (int(card.x), int(card.y), int(card.width), int(card.height))
-        boxes.append(Card(card.name, state, *corner, attributes, number))
+        boxes.append(CardPicture(card.name, state, *corner, attributes, number))
     lines = []
     for arrow in layout.arrows:
         cards = [layout.cards[index] for index in arrow.route]
@@ -269,7 +269,7 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture
             for a, b, concept, state, number in both.relations
             if (a, b) == (arrow.route[0], arrow.route[-1])
         )
-        lines.append(Arrow(labels, tuple((int(x), int(y)) for x, y in points)))
+        lines.append(ArrowPicture(labels, tuple((int(x), int(y)) for x, y in points)))
     return GraphPicture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
 
 

@@ -34,7 +34,7 @@ _FILES = "files"
 _WITHOUT_LOG = "PRAGMA journal_mode = DELETE"  # one file, without a log beside it
 
 
-class Listing(msgspec.Struct, frozen=True):
+class BackupListing(msgspec.Struct, frozen=True):
     """What a backup holds: sizes in bytes and SHA-256 of its databases, and the names of uploaded files."""
 
     format: int
@@ -44,7 +44,7 @@ class Listing(msgspec.Struct, frozen=True):
     files: tuple[str, ...] | None
 
 
-def make_backup(parts: Sequence[StatePart], folder: Path) -> Listing:
+def make_backup(parts: Sequence[StatePart], folder: Path) -> BackupListing:
     """Copy a server's state into a new folder, which is there whole or not at all. The server may run meanwhile.
 
     Raises:
@@ -75,7 +75,7 @@ def make_backup(parts: Sequence[StatePart], folder: Path) -> Listing:
                     _check_needed(partial / uploads.name, resolve_name(uploads.needed), files)
             measured = {name: _measured(partial / name) for name in databases}
             created = datetime.now(UTC).isoformat(timespec="seconds")
-            listing = Listing(_FORMAT, version("spicegraph"), created, measured, files)
+            listing = BackupListing(_FORMAT, version("spicegraph"), created, measured, files)
             (partial / _LISTING).write_bytes(msgspec.json.format(msgspec.json.encode(listing)) + b"\n")
             (partial / _LISTING).chmod(0o600)
             partial.rename(folder)
@@ -94,7 +94,7 @@ def _uploads(parts: Sequence[StatePart]) -> StatePart | None:
     return next((part for part in parts if part.files is not None), None)
 
 
-def restore_backup(folder: Path, parts: Sequence[StatePart]) -> Listing:
+def restore_backup(folder: Path, parts: Sequence[StatePart]) -> BackupListing:
     """Put a backup where there is nothing yet. It is checked whole before anything is written.
 
     Raises:
@@ -124,7 +124,7 @@ def restore_backup(folder: Path, parts: Sequence[StatePart]) -> Listing:
     return listing
 
 
-def check_backup(folder: Path) -> Listing:
+def check_backup(folder: Path) -> BackupListing:
     """Check that a backup holds what it lists, byte for byte.
 
     Raises:
@@ -132,7 +132,7 @@ def check_backup(folder: Path) -> Listing:
         StoreError: it is damaged.
     """
     try:
-        listing = msgspec.json.decode((folder / _LISTING).read_bytes(), type=Listing)
+        listing = msgspec.json.decode((folder / _LISTING).read_bytes(), type=BackupListing)
     except (OSError, msgspec.DecodeError) as error:
         raise InputError(f"{folder}: is not a backup ({_LISTING} can't be read: {error})") from error
     if listing.format > _FORMAT:

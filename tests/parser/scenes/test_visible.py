@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from spicegraph_parser import load_pipeline
-from spicegraph_parser.scenes.visible import Standing, standings
+from spicegraph_parser.scenes.visible import ApartReason, standings
 
-_MARKS = {"-": Standing.DENIED, "?": Standing.HEDGED}
+_MARKS = {"-": ApartReason.DENIED, "?": ApartReason.HEDGED}
 _MARKED = re.compile(r"([A-Za-z]+)([-?])(?=[\s.,]|$)")
 _LINES = Path(__file__).with_name("marked.txt").read_text(encoding="utf-8").splitlines()[1:]
 
 
 @pytest.mark.model
 @pytest.mark.parametrize("standing", _MARKS.values())
-def test_marks_of_200_sentences(standing: Standing) -> None:
+def test_marks_of_200_sentences(standing: ApartReason) -> None:
     """Nouns that are denied or hedged are so by hand, too, in 95 of 100, and few are missed."""
     texts = [_MARKED.sub(r"\1", line) for line in _LINES]
     counts: Counter[str] = Counter()
