@@ -1,0 +1,165 @@
+"""The names of the kit by the module that has them: what type checkers read, and ``kit.py`` at run time."""
+
+from spicegraph_service.cli.options import (
+    EmptyOption as EmptyOption,
+    GraphStyle as GraphStyle,
+    GraphStyleOption as GraphStyleOption,
+    InputOptions as InputOptions,
+    MetricOptions as MetricOptions,
+    MetricsOption as MetricsOption,
+    ParsingOptions as ParsingOptions,
+    ScoringOptions as ScoringOptions,
+    system_name as system_name,
+)
+from spicegraph_service.cli.stores import (
+    ExpiresOption as ExpiresOption,
+    server_extra as server_extra,
+    token_end as token_end,
+)
+from spicegraph_service.engines import (
+    System as System,
+)
+from spicegraph_service.engines.local import (
+    ParseSource as ParseSource,
+    Spread as Spread,
+    local_facts as local_facts,
+    spread_over as spread_over,
+)
+from spicegraph_service.output.charts import (
+    HUMAN_INK as HUMAN_INK,
+    Box as Box,
+    Line as Line,
+    Mark as Mark,
+    Point as Point,
+    Row as Row,
+    box_chart as box_chart,
+    ink as ink,
+    interval_chart as interval_chart,
+    line_chart as line_chart,
+    scatter_chart as scatter_chart,
+)
+from spicegraph_service.output.grid import (
+    Cell as Cell,
+    Column as Column,
+    Grid as Grid,
+    Span as Span,
+    cell_text as cell_text,
+    headings as headings,
+    ranked as ranked,
+    to_rich as to_rich,
+)
+from spicegraph_service.output.pages import (
+    PAGE_HEADERS as PAGE_HEADERS,
+    render_page as render_page,
+    static as static,
+)
+from spicegraph_service.output.studies import (
+    BY_ENDING as BY_ENDING,
+    STUDY_FORMATS as STUDY_FORMATS,
+    Chart as Chart,
+    Section as Section,
+    Study as Study,
+    StudyFormat as StudyFormat,
+)
+from spicegraph_service.output.tables import (
+    rendered as rendered,
+)
+from spicegraph_service.output.terminal import (
+    check_output as check_output,
+    format_by_ending as format_by_ending,
+    note as note,
+    printable as printable,
+    progress_bar as progress_bar,
+    say_warning as say_warning,
+    warned_progress as warned_progress,
+    whole_path as whole_path,
+    write_stdout as write_stdout,
+    write_text as write_text,
+)
+from spicegraph_service.pool.processes import (
+    ChildProcess as ChildProcess,
+    ProcessEndedError as ProcessEndedError,
+    frame as frame,
+    open_replies as open_replies,
+    read_frame as read_frame,
+)
+from spicegraph_service.pool.tasks import (
+    NOTHING_GIVEN as NOTHING_GIVEN,
+    ChunkStatistics as ChunkStatistics,
+    ItemWork as ItemWork,
+    RequestData as RequestData,
+    WorkerInfo as WorkerInfo,
+    parsed_texts as parsed_texts,
+    unpack_data as unpack_data,
+)
+from spicegraph_service.registry import (
+    Command as Command,
+    NoOptions as NoOptions,
+    ServiceEntry as ServiceEntry,
+    StatePart as StatePart,
+)
+from spicegraph_service.rpc.gateway import (
+    FailedCallError as FailedCallError,
+    Gateway as Gateway,
+    Origin as Origin,
+)
+from spicegraph_service.rpc.host import (
+    Host as Host,
+)
+from spicegraph_service.rpc.http import (
+    HTTP_STATUSES as HTTP_STATUSES,
+    peer_of as peer_of,
+)
+from spicegraph_service.rpc.interceptor import (
+    Context as Context,
+    current_call as current_call,
+)
+from spicegraph_service.rpc.scheduler import (
+    Scheduler as Scheduler,
+)
+from spicegraph_service.rpc.service import (
+    Caller as Caller,
+    Service as Service,
+    TokenService as TokenService,
+)
+from spicegraph_service.rpc.status import (
+    CallError as CallError,
+    Violation as Violation,
+    denied as denied,
+    invalid as invalid,
+    name_taken as name_taken,
+    not_found as not_found,
+    quota_used as quota_used,
+    refused as refused,
+    taken_name as taken_name,
+    unauthenticated as unauthenticated,
+    unavailable as unavailable,
+    wrong as wrong,
+    wrong_references as wrong_references,
+)
+from spicegraph_service.rpc.telemetry import (
+    QueueState as QueueState,
+)
+from spicegraph_service.rpc.validation import (
+    EMPTY_VALUES as EMPTY_VALUES,
+    check_metrics as check_metrics,
+    check_page_size as check_page_size,
+    check_page_token as check_page_token,
+    empty_candidates as empty_candidates,
+    graph_style as graph_style,
+    graph_style_value as graph_style_value,
+    patiently as patiently,
+    spice_text as spice_text,
+    spice_text_value as spice_text_value,
+)
+from spicegraph_service.store import (
+    DEFAULT_TENANT as DEFAULT_TENANT,
+    StoreError as StoreError,
+    StoreFullError as StoreFullError,
+    make_private as make_private,
+    open_store as open_store,
+    why_not_opened as why_not_opened,
+)
+from spicegraph_service.store.backup import (
+    file_of as file_of,
+)
