@@ -249,6 +249,12 @@ def test_participants_see_no_more_than_the_disclosure_says(
         assert [list(row.scores) for row in client.leaderboard("default").rows] == [
             list(row.scores) for row in organiser.leaderboard("default").rows
         ]
+        # The history of a board has the noise of the scores beside it.
+        organiser.update_challenge("default", pb.ChallengeSettings(digits=3, category_images=1, noise=True))
+        for score in ("SPICE", "ROUGE_L"):
+            noisy = client.leaderboard("default", score=score)
+            shown_values = {row.user: value.value for row in noisy.rows for value in row.scores if value.name == score}
+            assert {point.user: point.value for point in noisy.history} == shown_values
 
 
 @pytest.mark.parametrize("noise", [0, 1, 2])

@@ -226,12 +226,16 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
         by = names[0]
     ranked = _ranked(rows, by, challenge)
     first = {row.submission.user_id for row in ranked[:_FIRST_ROWS]}
+
+    def seen_value(scores: Sequence[RunScore], name: str) -> float | None:
+        return next((shown.value for shown in shown_scores(scores, challenge, account) if shown.name == name), None)
+
     history = tuple(
         Point(submission.user.name, submission.created, value)
         for submission in submissions
         if submission.user_id in first
         and chosen.get(submission.user_id, submission.id) == submission.id
-        and (value := _value(_against(submission.runs[-1], reference_set), by, challenge)) is not None
+        and (value := seen_value(_against(submission.runs[-1], reference_set), by)) is not None
     )
     return Standing(challenge, split, reference_set, by, ranked, history)
 
