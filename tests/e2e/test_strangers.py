@@ -93,15 +93,19 @@ def test_over_grpc_a_token_is_asked_for_before_the_message(server: RunningServer
     assert server.logged(request_id)[0]["code"] == "UNAUTHENTICATED"
 
 
-def test_a_stream_ends_with_its_token(server: RunningServer, store: Path) -> None:
-    token, token_id = new_token(store, "gone")
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_a_stream_ends_with_its_token(server: RunningServer, store: Path, how: str) -> None:
+    token, token_id = new_token(store, how)
     revoked: list[float] = []
     go_on = threading.Event()
 
     def items() -> Iterator[Any]:
         yield item(1, "a dog", ["a brown dog"])
         with closing(open_store(str(store))) as opened:
-            opened.revoke_token(token_id)
+            if how == "revoked":
+                opened.revoke_token(token_id)
+            else:
+                opened.expire_token(token_id, time.time())
         revoked.append(time.monotonic())
         go_on.wait(30)
 
