@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from time import process_time
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.extract import rare_collections
+from spicegraph_parser.collector import rare_collections
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.metric import SpiceG

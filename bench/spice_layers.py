@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.cleanup import clean_up
 from spicegraph_parser.collapse import collapse
-from spicegraph_parser.extract import extract
+from spicegraph_parser.extraction import extract
 from spicegraph_parser.graph import merge, merge_concepts
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.parse import Caption, Edge, Parse, Word

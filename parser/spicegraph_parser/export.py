@@ -15,7 +15,7 @@ from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from spicegraph_parser.extract import ParsedCaption
+    from spicegraph_parser.extraction import ParsedCaption
     from spicegraph_parser.graph import SceneGraph
     from spicegraph_parser.parse import Parse, Word
     from spicegraph_parser.rules import Fact

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.discourse import LONG, resolve_across
 from spicegraph_parser.errors import DataError, expect, expect_list
-from spicegraph_parser.extract import ParsedCaption, extract
+from spicegraph_parser.extraction import ParsedCaption, extract
 from spicegraph_parser.parse import normalise
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spacy_front import load_spacy

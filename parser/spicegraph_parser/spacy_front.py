@@ -15,7 +15,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError, needs_extra
-from spicegraph_parser.extract import extract
+from spicegraph_parser.extraction import extract
 from spicegraph_parser.parse import Caption, Parse, find_spans, normalise, without_surrogates
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spacy.strings import StringStore
     from spacy.tokens import Doc
 
-    from spicegraph_parser.extract import ParsedCaption
+    from spicegraph_parser.extraction import ParsedCaption
     from spicegraph_parser.parse import Arc
 
 

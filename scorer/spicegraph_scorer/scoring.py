@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
 
+from spicegraph_parser.collector import rare_collections
 from spicegraph_parser.errors import InputError, counted, expect
-from spicegraph_parser.extract import rare_collections
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.core.facts import FactCache

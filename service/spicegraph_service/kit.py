@@ -7,28 +7,10 @@ way to its workers (:class:`Scheduler`); child processes and their frames; the s
 ``spicegraph_service.client`` and ``spicegraph_service.report``. A name is loaded when it is first asked for.
 """
 
-from __future__ import annotations
+from spicegraph_parser.lazy import exports
 
-import ast
-from functools import cache
-from importlib import import_module
-from pathlib import Path
-
-
-@cache
-def _modules() -> dict[str, str]:
-    """Return the module of each name. The stub beside this file lists them once, for type checkers as well."""
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: str(node.module) for node in imports for alias in node.names}
-
-
-def __getattr__(name: str) -> object:
-    if name.startswith("_") or name not in _modules():
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_modules()[name]), name)
-    return value
+__all__, __getattr__ = exports(__name__, __file__)
 
 
 def __dir__() -> list[str]:
-    return sorted(_modules())
+    return __all__

@@ -9,7 +9,7 @@ import pytest
 
 from spicegraph_parser.cleanup import clean_up
 from spicegraph_parser.collapse import collapse
-from spicegraph_parser.extract import extract
+from spicegraph_parser.extraction import extract
 from spicegraph_parser.parse import Edge, Parse, Word, read_conllu
 
 _FILE = Path(__file__).parents[1] / "cases" / "cleanup.conllu"

@@ -11,7 +11,7 @@ from typing import TypedDict
 import pytest
 
 from spicegraph_parser.collapse import collapse, original
-from spicegraph_parser.extract import extract
+from spicegraph_parser.extraction import extract
 from spicegraph_parser.parse import Caption, Edge, Parse, Word
 
 _FOLDER = Path(__file__).parents[1] / "golden" / "spice"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spicegraph_parser.extract import ParsedCaption, extract
+from spicegraph_parser.extraction import ParsedCaption, extract
 from spicegraph_parser.loose import (
     DENIED,
     IMPLIED,

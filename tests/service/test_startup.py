@@ -34,7 +34,7 @@ STUDIES = {
     "spicegraph_service.pool",
 }
 UNUSED = {
-    "--help": SERVER | PARSING | {"numpy", "rich", "spicegraph_scorer"},
+    "--help": SERVER | PARSING | {"msgspec", "numpy", "rich", "spicegraph_parser.extraction", "spicegraph_scorer"},
     "score {}": SERVER | METRIC_MODULES | STUDIES | {"scipy", "spacy", "spicegraph_parser.scenes.parser"},
     "score {} --metrics bleu,rouge,cider": SERVER
     | METRIC_MODULES

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
-from spicegraph_parser.extract import Entity, ParsedCaption
+from spicegraph_parser.extraction import Entity, ParsedCaption
 from spicegraph_parser.loose import SCENE_RULE
 from spicegraph_parser.parse import Caption, Parse
 from spicegraph_parser.rules import Fact

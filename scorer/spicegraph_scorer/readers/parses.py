@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from spicegraph_parser.errors import InputError, needs_extra
-from spicegraph_parser.extract import ParsedCaption, extract
+from spicegraph_parser.extraction import ParsedCaption, extract
 from spicegraph_parser.graph_text import graph_fault, is_graph_text, read_graph_text
 from spicegraph_parser.loose import SAID_RULE, WORD_RULE
 from spicegraph_parser.parse import read_conllu

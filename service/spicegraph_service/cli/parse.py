@@ -21,7 +21,7 @@ from spicegraph_parser.export import (
     to_graphml,
     visual_genome_dict,
 )
-from spicegraph_parser.extract import ParsedCaption, extract
+from spicegraph_parser.extraction import ParsedCaption, extract
 from spicegraph_parser.graph_text import graph_text, with_digits
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.picture import to_svg

@@ -48,7 +48,7 @@ from spicegraph_service.store import StoredParse, decode_parse, encode_parse, st
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.extract import ParsedCaption
+    from spicegraph_parser.extraction import ParsedCaption
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.metric import Metric

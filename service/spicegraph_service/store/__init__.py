@@ -21,7 +21,7 @@ from spicegraph_parser.rules import Fact  # noqa: TC001 (msgspec reads the annot
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_parser.extract import ParsedCaption
+    from spicegraph_parser.extraction import ParsedCaption
 
 MEMORY = "memory"
 """The place of a store that nothing outlives."""

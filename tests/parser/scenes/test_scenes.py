@@ -11,7 +11,7 @@ import pytest
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
-from spicegraph_parser.extract import ParsedCaption
+from spicegraph_parser.extraction import ParsedCaption
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, WORD_RULE, drawn
 from spicegraph_parser.scenes import SCENE_WEIGHTS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,8 +16,6 @@ from spicegraph_parser.parse import Caption
 from spicegraph_parser.rules import Fact, apply_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spicegraph_parser.parse import Parse
 
 MAX_FACTS = 100_000
@@ -132,27 +128,3 @@ def extract(caption: Caption) -> ParsedCaption:
             raise LimitError(f"the caption {caption.text[:_SHOWN]!r}... has more than {MAX_FACTS:,} facts")
         offset += len(parse.forms)
     return ParsedCaption(caption.text, caption.sentences, tuple(facts))
-
-
-RARE = (50_000, 20, 100)
-"""Thresholds for Python's collector of cycles that suit many small values without any."""
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Let Python look for reference cycles rarely within this, for all of the process.
-
-    Scoring makes millions of small values without cycles, and Python's default is to look after every 700 of
-    them, which takes a tenth of the time. What was set before is set again at the end.
-
-    Example:
-        >>> with rare_collections():
-        ...     gc.get_threshold()
-        (50000, 20, 100)
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(*RARE)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
