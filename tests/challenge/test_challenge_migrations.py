@@ -28,6 +28,7 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path, tools: type) -> Databa
     return Database(place, migrate=False)
 
 
+@pytest.mark.slow
 def test_the_schema_is_tried_out_made_and_taken_back(empty: Database) -> None:
     with empty as database:
         planned = database.migrate(dry_run=True)
@@ -38,6 +39,7 @@ def test_the_schema_is_tried_out_made_and_taken_back(empty: Database) -> None:
             database.migrate("9999")
 
 
+@pytest.mark.slow
 def test_a_stored_challenge_gets_new_defaults_and_keeps_what_a_newer_version_has_added(empty: Database) -> None:
     with empty as database:
         database.migrate()

@@ -75,6 +75,7 @@ def test_tuple_sets_are_the_references(goldens: list[_Golden], layer: str) -> No
     assert not different
 
 
+@pytest.mark.slow
 def test_repeats_are_nearly_the_references(goldens: list[_Golden]) -> None:
     """Repeats within a caption don't change a score; they differ in no more than the 12 captions known."""
     different = sum(

@@ -79,6 +79,7 @@ def to_v2(tags: Sequence[str], edges: Sequence[tuple[str, int, int]]) -> list[tu
     return found
 
 
+@pytest.mark.slow
 def test_reference_parses_written_as_v2_give_the_same_tuples() -> None:
     compared = different_text = 0
     for words, tags, lemmas, edges in golden_sentences(1500):

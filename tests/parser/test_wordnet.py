@@ -69,6 +69,7 @@ def test_definitions_come_without_examples() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_number_may_stand_for_several_synsets() -> None:
     lexicon = load_lexicon()
     several = [n for word in WORDS[:40_000] for n in lexicon.synsets(word) if len(WORDNET.readings(n)) > 1]

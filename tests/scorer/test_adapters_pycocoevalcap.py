@@ -209,6 +209,7 @@ def test_results_of_unknown_images_are_refused(files: tuple[Path, Path]) -> None
 NGRAMS = Path(__file__).parents[1] / "golden" / "ngram" / "ngram_scores.json.gz"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["near", "far", "human"])
 def test_evaluation_gives_the_toolkits_corpus_scores(system: str) -> None:
     """The numbers that pycocoevalcap printed, Java tokenizer and METEOR included."""

@@ -149,6 +149,7 @@ def test_a_phrase_is_near_its_words_and_an_unknown_one_has_no_direction() -> Non
     assert rows.idf[2] == 1
 
 
+@pytest.mark.slow
 def test_what_unknown_words_need_can_be_built_ahead() -> None:
     unknown = Vectors.of(load_table()).unknown
     later = Vectors.of(load_table()).unknown

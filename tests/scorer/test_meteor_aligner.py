@@ -181,6 +181,7 @@ def lines_of(size: int) -> int:
     return lines
 
 
+@pytest.mark.slow
 def test_a_word_over_and_over_takes_few_steps_a_match() -> None:
     """The plain search tries 40 partial alignments with each match, which takes 155 lines for each."""
     assert lines_of(200) < 100 * 200**2

@@ -225,6 +225,7 @@ def test_an_index_comes_back_as_it_was(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.slow
 def test_every_altered_or_cut_index_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_index(path, INDEX, label="x")

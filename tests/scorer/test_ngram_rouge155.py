@@ -44,6 +44,7 @@ def test_goldens(run):
             assert got[name.removeprefix("ROUGE-")] == pytest.approx(values, abs=1.1e-5), (item, name)
 
 
+@pytest.mark.slow
 def test_stems():
     """Every word of COCO val2014 has the program's stem, with and without the irregular forms."""
     with gzip.open(GOLDEN / "rouge155_stems.tsv.gz", "rt", encoding="utf-8") as lines:

@@ -312,6 +312,7 @@ def test_parse_refuses_bad_lines_and_bad_parses(run: Callable[..., tuple[int, st
     assert "p.conllu, line 1: a CoNLL-U line has 10 tab-separated columns" in err
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     rows = [{"image_id": n, "test": "a dog", "refs": ["the dog"]} for n in range(1, 20_001)]
     (tmp_path / "in.json").write_text(json.dumps(rows))

@@ -68,6 +68,7 @@ def test_what_is_wrong_in_a_file_is_named(folder: Path, capsys: Captured, conten
     assert reason in error
 
 
+@pytest.mark.slow
 def test_commands_that_settings_do_not_concern_are_not_loaded(folder: Path) -> None:
     (folder / "spicegraph.toml").write_text('metrics = "bleu"\nworkers = 1\n[idf]\noutput = "x.npz"\n')
     code = (

@@ -52,6 +52,7 @@ UNUSED = {
 """Commands, and a program that uses the library, with what they must not load."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", UNUSED)
 def test_what_a_command_does_not_use_is_not_loaded(command: str, tmp_path: Path) -> None:
     items = tmp_path / "items.jsonl"

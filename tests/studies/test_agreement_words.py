@@ -222,6 +222,7 @@ def test_a_study_pools_classes_and_bounds_p_by_resampled_images():
     assert (thing.p, thing.q, thing.human) == (1.0, 1.0, (1.0, 1.0))
 
 
+@pytest.mark.slow
 def test_a_system_that_says_what_people_say_is_as_precise_as_people():
     """Its words are one more person's, so its precision at human recall is near the human precision."""
     generator = np.random.default_rng(6)

@@ -126,6 +126,7 @@ def test_numbers_are_those_of_score_round_by_round(study: BoundsStudy, metric: s
             assert bound.within.mean == pytest.approx(statistics.fmean(deviations))
 
 
+@pytest.mark.slow
 def test_intervals_and_shares_are_those_of_resampled_studies(study: BoundsStudy) -> None:
     """A resample is the study of the images drawn; for BLEU the mean of rounds of summed counts."""
     trial = system("s", dict.fromkeys(CAPTIONS, "a man on a red horse"), study)

@@ -33,6 +33,7 @@ def test_references_given_as_candidates_are_pointed_out(
     assert (note in capsys.readouterr().err) == warned
 
 
+@pytest.mark.slow
 def test_what_bounds_do_not_use_is_not_loaded(tmp_path: Path) -> None:
     items = tmp_path / "items.jsonl"
     rows = [{"id": n, "candidate": "a dog runs", "references": ["a dog", "a cat"]} for n in range(3)]

@@ -514,6 +514,7 @@ def test_scores_count_what_people_do_not_draw(scenes: CaptionPipeline) -> None:
     assert len(list(caption.graph().tuples())) < len(said)
 
 
+@pytest.mark.slow
 def test_a_text_of_2000_words(scenes: CaptionPipeline) -> None:
     """Also as one sentence, it has a graph."""
     text = "a man in a red hat rides a brown horse near a tree and "
