@@ -55,6 +55,7 @@ class Inputs:
         self.write("captions.json", self.annotations)
         self.write("captions_val2014.json", self.annotations)
         self.write("coco_karpathy_val_gt.json", self.annotations)
+        self.write("coco_karpathy_test_gt.json", self.annotations)
         self.write("results.json", self.results)
         self.write("captions_val2014_fakecap_results.json", self.results)
         Path("eval_results").mkdir()
