@@ -105,11 +105,11 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
     candidate with the references. Sentences that are said again count once.
 
     Args:
-        match: of a metric with evidence, whose references are sentences.
+        match: of a metric with evidence.
         vectors: those that the match was made with.
         meaning: the table of meanings.
     """
-    text, references = match.texts.candidate, match.texts.references
+    text, references = match.texts.candidate, sentences_of(match.texts.references)
     verdicts = judge(match, text, vectors)
     spans_of = {verdict.word: verdict.spans[:1] for verdict in verdicts.words}
     candidate_tuples, reference_tuples = (

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.detail.claims import MEANING_SHARE, Claims, claims_of, sentences_of
+from spicegraph_scorer.metrics.detail.claims import MEANING_SHARE, Claims, claims_of
 from spicegraph_scorer.metrics.graded.meaning import load_meaning
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 
@@ -45,9 +44,9 @@ class Detail(Metric[DetailStatistic]):
 
     Facts are those of SPICE-G, whose likeness, weights, verdicts and table of meanings are used
     (:func:`spicegraph_scorer.metrics.detail.claims.claims_of` has the formula). ``Detail`` is the harmonic mean of
-    ``Detail_Correctness`` and ``Detail_Coverage``; all are in [0, 1]. References are read sentence by sentence: their
-    order, and whether they are several captions, a list of facts or one text, do not matter. Corpus scores are means
-    of the items' scores.
+    ``Detail_Correctness`` and ``Detail_Coverage``; all are in [0, 1]. The order of references does not matter, and it
+    matters little whether they are several captions, a list of facts or one text. Corpus scores are means of the
+    items' scores.
 
     Example:
         >>> from spicegraph_scorer import Item, score
@@ -84,9 +83,7 @@ class Detail(Metric[DetailStatistic]):
         meaning = self.graded.meaning or load_meaning()
         statistics = []
         for start in range(0, len(corpus.items), _AT_A_TIME):
-            some = corpus.items[start : start + _AT_A_TIME]
-            items = tuple([Item(item.id, item.candidate, sentences_of(item.references)) for item in some])
-            for graded in self.graded.collect(Corpus(items)):
+            for graded in self.graded.collect(Corpus(corpus.items[start : start + _AT_A_TIME])):
                 if graded.match is None:
                     raise ValueError("SPICE-G kept no match")
                 claims = claims_of(graded.match, self.graded.vectors, meaning)
