@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +17,6 @@ from spicegraph_service.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -92,9 +93,13 @@ def test_nothing_registered_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_kit_gives_what_type_checkers_see() -> None:
-    names = dir(kit)
-    assert len(names) > 100
-    assert all(getattr(kit, name) is not None for name in names)
-    assert kit.Command is registry.Command
+    stub = ast.parse(Path(kit.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = {
+        alias.name: str(node.module) for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert len(imports) > 100
+    assert set(imports) == set(dir(kit))
+    for name, module in imports.items():
+        assert getattr(kit, name) is getattr(sys.modules[module], name)
     with pytest.raises(AttributeError, match="no attribute 'wrongs'"):
         kit.wrongs  # type: ignore[attr-defined]  # noqa: B018

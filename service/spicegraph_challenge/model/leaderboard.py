@@ -227,15 +227,16 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
     ranked = _ranked(rows, by, challenge)
     first = {row.submission.user_id for row in ranked[:_FIRST_ROWS]}
 
-    def seen_value(scores: Sequence[RunScore], name: str) -> float | None:
-        return next((shown.value for shown in shown_scores(scores, challenge, account) if shown.name == name), None)
+    def shown_value(submission: Submission) -> float | None:
+        scores = shown_scores(_against(submission.runs[-1], reference_set), challenge, account)
+        return next((shown.value for shown in scores if shown.name == by), None)
 
     history = tuple(
         Point(submission.user.name, submission.created, value)
         for submission in submissions
         if submission.user_id in first
         and chosen.get(submission.user_id, submission.id) == submission.id
-        and (value := seen_value(_against(submission.runs[-1], reference_set), by)) is not None
+        and (value := shown_value(submission)) is not None
     )
     return Standing(challenge, split, reference_set, by, ranked, history)
 
