@@ -57,11 +57,7 @@ GraphStyleOption = Annotated[
 
 
 def parser_of(style: GraphStyle, pipeline: str) -> str:
-    """Return the name of the pipeline that gives graphs of a style.
-
-    Raises:
-        InputError: the style has a parser of its own, and another one was asked for.
-    """
+    """Return the name of the pipeline that gives graphs of a style."""
     if style is GraphStyle.SPICE or pipeline == SCENE:
         return pipeline
     if pipeline != DEFAULT_PIPELINE:
@@ -277,11 +273,7 @@ class PageOptions:
     ] = False
 
     def pictures(self, output: str | None) -> Pictures | None:
-        """Return how the page shows images; ``None``: it shows none.
-
-        Raises:
-            InputError: there is no folder of images that could be embedded, or stand elsewhere.
-        """
+        """Return how the page shows images; ``None``: it shows none."""
         if self.embed_images and self.images_url is not None:
             raise InputError("--embed-images, --images-url: images stand in the page or at an address, choose one")
         if self.images is None:

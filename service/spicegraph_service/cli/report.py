@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 
 
 def provenance(paths: Iterable[str | None]) -> Provenance:
-    """Return the time, the command and the files of a report, without the folders of absolute paths.
-
-    Args:
-        paths: what was read; what is not a file, such as standard input, is left out.
-    """
+    """Return the time, the command and the files (not standard input, say) of a report, without their folders."""
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     moment = datetime.fromtimestamp(int(seconds), UTC) if seconds and seconds.isdigit() else datetime.now(UTC)
     files = [path for path in map(Path, filter(None, paths)) if path.is_file()]

@@ -207,11 +207,7 @@ def _terms(reward: str) -> list[str]:
 
 
 def _systems(sources: Sequence[str]) -> dict[str, str]:
-    """Return the file of each system by its name; of one alone the argument is the file.
-
-    Raises:
-        InputError: standard input is named more than once.
-    """
+    """Return the file of each system by its name; of one alone the argument is the file."""
     files = list(sources) if len(sources) == 1 else [system_name(source)[1] for source in sources]
     if files.count("-") > 1:
         raise InputError("standard input (-) is named more than once, but can be read only once")

@@ -54,11 +54,7 @@ class Settings:
 
 
 def find_settings(folder: Path) -> Settings | None:
-    """Return the settings that hold in a folder; ``SPICEGRAPH_SETTINGS`` names another file, or ``none``.
-
-    Raises:
-        InputError: the file can't be read, or is not TOML.
-    """
+    """Return the settings that hold in a folder; ``SPICEGRAPH_SETTINGS`` names another file, or ``none``."""
     named = os.environ.get(_SWITCH)
     if named == "none":
         return None
@@ -90,17 +86,8 @@ def defaults_of(
 ) -> dict[str, Any]:
     """Return the values that the options of commands take from the settings, by command and parameter.
 
-    The wanted commands and those with a table of their own are loaded, and others until each key is an option of one:
-    to load all of them takes a second.
-
-    Args:
-        settings: what the file says.
-        load: returns all commands, among which it has loaded the one of this name.
-        names: all commands.
-        wanted: those whose values are needed.
-
-    Raises:
-        InputError: a key is not an option, a table is not a command, or a value is not one that the option takes.
+    The wanted commands and those with a table of their own are loaded (``load`` returns all commands, among which it
+    has loaded one), and others until each key is an option of one: to load all of them takes a second.
     """
     tables = {key: value for key, value in settings.table.items() if isinstance(value, dict)}
     common = {key: value for key, value in settings.table.items() if key not in tables}

@@ -34,11 +34,7 @@ class StoreState:
     ] = ""
 
     def part(self) -> StatePart:
-        """Return the store as a part of the state.
-
-        Raises:
-            DataError: it is a database server, which has a tool of its own.
-        """
+        """Return the store as a part of the state."""
         return StatePart("server.db", file_of("--store", self.store or default_store(), by="redis-cli --rdb"))
 
 

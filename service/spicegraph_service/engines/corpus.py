@@ -127,11 +127,7 @@ class Checked:
 
 
 def check_rows(rows: pa.Table, *, reader: RowReader, release: str, weigh: Sequence[Weigh], keep: bool) -> Checked:
-    """Read and check rows.
-
-    Raises:
-        DataError: this machine has another release of the package.
-    """
+    """Read and check rows; refuse to on a machine that has another release of the package."""
     if version("spicegraph") != release:
         raise DataError(
             f"a machine of the cluster has spicegraph {version('spicegraph')}, this one {release}: install the same"
@@ -241,11 +237,7 @@ class BlockScorer:
         return {**metrics, **weighted}
 
     def __call__(self, rows: pa.Table) -> ScoredBlock:
-        """Score the items of rows.
-
-        Raises:
-            DataError: a pipeline or data of this machine is not that of the command's.
-        """
+        """Score the items of rows."""
         items, _ = self._job.reader.items(rows)
         if not items:
             return ScoredBlock(0, ())
@@ -321,19 +313,7 @@ class CheckedCorpus:
 def checked_corpus(
     mapped: Mapped, reader: RowReader, source: str, *, weigh: Sequence[Weigh], keep: bool, progress: Progress | None
 ) -> CheckedCorpus:
-    """Check every item.
-
-    Args:
-        mapped: applies a function to the blocks of rows.
-        reader: makes items of rows.
-        source: what the corpus is called.
-        weigh: what counts weights of the corpus.
-        keep: keep the items.
-        progress: is called with the number of items.
-
-    Raises:
-        InputError: items are faulty, two have the same id, or there is none.
-    """
+    """Check every item."""
     check = partial(check_rows, reader=reader, release=version("spicegraph"), weigh=weigh, keep=keep)
     totals = _CorpusTotals()
     with seen_ids() as seen:

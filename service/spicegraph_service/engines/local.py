@@ -235,11 +235,7 @@ class Pool:
     ended: str
 
     def results(self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /) -> Iterator[Result]:
-        """Yield the function's results in the order of its arguments, which are read a few at a time.
-
-        Raises:
-            DataError: a process ended unexpectedly.
-        """
+        """Yield the function's results in the order of its arguments, which are read a few at a time."""
         stream = iter(arguments)
         waiting: deque[Future[Result]] = deque()
         with self.watched():

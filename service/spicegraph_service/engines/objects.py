@@ -38,12 +38,7 @@ def is_url(location: str) -> bool:
 
 
 def files_in(location: str) -> tuple[Any, list[str]]:
-    """Return pyarrow's file system of a path or URL, and the files there in order; hidden ones are left out.
-
-    Raises:
-        InputError: there is none, or the place can't be read.
-        DataError: pyarrow is not installed.
-    """
+    """Return pyarrow's file system of a path or URL, and the files there in order; hidden ones are left out."""
     with _reading(location):
         from pyarrow import fs  # noqa: PLC0415 (an extra)
 
@@ -65,12 +60,7 @@ def size_of(filesystem: Any, paths: Sequence[str]) -> int:
 
 
 def check_object(location: str) -> None:
-    """Say now, before the work, that an object can't be written: where there is none yet, an empty one is written.
-
-    Raises:
-        InputError: it can't be written, or it is a folder.
-        DataError: pyarrow is not installed.
-    """
+    """Say now, before the work, that an object can't be written: where there is none yet, an empty one is written."""
     with _reading(location, "written"):
         from pyarrow import fs  # noqa: PLC0415 (an extra)
 
@@ -83,23 +73,13 @@ def check_object(location: str) -> None:
 
 
 def write_object(location: str, content: bytes) -> None:
-    """Write a file or an object whole.
-
-    Raises:
-        InputError: it can't be written.
-        DataError: pyarrow is not installed.
-    """
+    """Write a file or an object whole."""
     with _writing(location) as stream:
         stream.write(content)
 
 
 def copy_object(source: Path, location: str) -> None:
-    """Write a file of this machine to an object.
-
-    Raises:
-        InputError: it can't be written.
-        DataError: pyarrow is not installed.
-    """
+    """Write a file of this machine to an object."""
     with _writing(location) as stream, source.open("rb") as file:
         shutil.copyfileobj(file, stream, _COPIED)
 
@@ -113,11 +93,7 @@ class Folder:
     path: str
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file whole; one of that name is replaced.
-
-        Raises:
-            InputError: it can't be written.
-        """
+        """Write a file whole; one of that name is replaced."""
         with (
             _reading(f"{self.place}{name}", "written"),
             self.filesystem.open_output_stream(f"{self.path}/{name}") as stream,
@@ -126,15 +102,7 @@ class Folder:
 
 
 def new_folder(location: str) -> Folder:
-    """Make a folder where there is none, or take an empty one.
-
-    Args:
-        location: a path or URL; it ends in ``/``.
-
-    Raises:
-        InputError: there is something in it, or it can't be made.
-        DataError: pyarrow is not installed.
-    """
+    """Make a folder (a path or URL that ends in ``/``) where there is none, or take an empty one."""
     with _reading(location, "made a folder"):
         from pyarrow import fs  # noqa: PLC0415 (an extra)
 
@@ -214,16 +182,7 @@ def flat_scores(values: Mapping[str, Json], before: str = "") -> Iterator[tuple[
 
 
 def score_table(items: Sequence[Item], scores: Sequence[Mapping[str, Json]], *, text_ids: bool) -> pa.Table:
-    """Return one row per item: its id and its scores; what is undefined is null.
-
-    Args:
-        items: at least one.
-        scores: of each item, as :meth:`spicegraph_scorer.core.results.Result.item_scores` gives them.
-        text_ids: write ids as strings; else all of them are integers.
-
-    Raises:
-        DataError: pyarrow is not installed.
-    """
+    """Return a row for each item, of at least one: its id, as text or whole number, and its scores."""
     with parquet_extra():
         import pyarrow as pa  # noqa: PLC0415 (an extra)
     columns: dict[str, list[Json]] = {}
@@ -276,11 +235,7 @@ class ScoreFile:
 
 @contextmanager
 def score_file(path: Path) -> Iterator[ScoreFile]:
-    """Open a Parquet file for scores, on this machine.
-
-    Raises:
-        DataError: pyarrow is not installed.
-    """
+    """Open a Parquet file for scores, on this machine."""
     with parquet_extra():
         import pyarrow.parquet  # noqa: F401, PLC0415
     file = ScoreFile(path)

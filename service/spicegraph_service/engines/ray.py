@@ -102,19 +102,10 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 def score_on_ray(task: Task) -> Result:
     """Score the items of JSON Lines or Parquet files; the result is that of :func:`spicegraph_scorer.score`.
 
-    Its statistics come without the matches that they were counted from. All items are held in memory.
-
-    The cluster is the one that this program is connected to, else the one that the environment names
-    (``RAY_ADDRESS``), else one that is started on this machine and ended again.
-
-    Args:
-        task: its source is a file, a folder of files, or the URL of one (``s3://bucket/folder``), its workers are the
-            actors that parse, one core each, and its cache is ``redis://HOST``.
-
-    Raises:
-        InputError: there is no such file, or items are faulty; the message lists every fault.
-        DataError: Ray, the pipeline or the data of a metric is not installed, or the cluster failed.
-        StoreError: the cache can't be reached.
+    The source is a file, a folder of files, or the URL of one (``s3://bucket/folder``); workers are the actors that
+    parse, one core each; the cache is ``redis://HOST``. All items are held in memory; their statistics come without the
+    matches that they were counted from. The cluster is the one that this program is connected to, else the one that the
+    environment names (``RAY_ADDRESS``), else one that is started on this machine and ended again.
     """
     with _started(task, keep=Keep.STATISTICS) as run:
         statistics = joined_statistics(run.scored())
@@ -122,20 +113,11 @@ def score_on_ray(task: Task) -> Result:
 
 
 def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
-    """Score a corpus of any size; return its own scores, and write those of the items.
+    """Score a corpus of any size; return its own scores, and write those of the items to a Parquet file or object.
 
-    The memory that this program needs does not depend on the number of items, but for CIDEr's document frequencies
-    where they are not given. A table of the ids' hashes, eight bytes per item, lies on this machine's disk.
-
-    Args:
-        task: see :func:`score_on_ray`; ``confidence`` is not used, since intervals are drawn from all items.
-        scores: where to write a Parquet file with one row per item: a path or URL; where it ends in ``/``, a new folder
-            of parts that the actors write, and :data:`ABOUT`; ``None``: nowhere.
-
-    Raises:
-        InputError: see :func:`score_on_ray`, or the scores can't be written.
-        DataError: see :func:`score_on_ray`.
-        StoreError: the cache can't be reached.
+    Where the place ends in ``/``, it is a new folder of parts that the actors write, and :data:`ABOUT`. The memory that
+    this program needs does not depend on the number of items, but for CIDEr's document frequencies where they are not
+    given. A table of the ids' hashes, eight bytes per item, lies on this machine's disk.
     """
     if scores is None:
         with _started(task) as run:
@@ -263,11 +245,7 @@ def packed(function: Callable[[pa.Table], object], rows: pa.Table) -> pa.Table:
 
 
 def unpacked_rows(blocks: Dataset) -> Iterator[Any]:
-    """Yield the values of tables with one value each, in order.
-
-    Raises:
-        SpicegraphError: one of them is what a worker raised.
-    """
+    """Yield the values of tables with one value each, in order."""
     for row in blocks.iter_rows():
         value = pickle.loads(row[_PACKED])  # noqa: S301 (our own workers wrote it)
         if isinstance(value, SpicegraphError):
@@ -309,15 +287,7 @@ def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowRe
 
 @contextmanager
 def cluster(workers: int, *, block: int) -> Iterator[None]:
-    """Connect to the cluster, or start one on this machine; one that is connected already stays so.
-
-    Args:
-        workers: the cores of a cluster that is started.
-        block: bytes of the blocks of rows that Ray Data makes, in order.
-
-    Raises:
-        DataError: Ray is not installed, or the cluster can't be reached.
-    """
+    """Connect to the cluster, or start one for the time; Ray Data makes blocks of ``block`` bytes, in order."""
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:
@@ -372,12 +342,7 @@ def _check_reachable(address: str) -> None:
 
 @contextmanager
 def clear_errors(source: str) -> Iterator[None]:
-    """Raise what failed on some machine as if it had failed here.
-
-    Raises:
-        InputError: the input can't be read, there.
-        DataError: anything else; the message is the first line of the cause's.
-    """
+    """Raise what failed on some machine as if it had failed here, with the first line of the cause's message."""
     from ray.exceptions import RayError  # noqa: PLC0415 (an extra)
 
     try:

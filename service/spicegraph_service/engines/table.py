@@ -31,13 +31,7 @@ if TYPE_CHECKING:
 
 
 def score_here(task: Task) -> Result:
-    """Read and score a task on this machine; candidates that look like copies of references give a warning.
-
-    Raises:
-        InputError: there is no such file, or items are faulty; the message lists every fault.
-        DataError: the pipeline or the data of a metric is not installed.
-        StoreError: the cache can't be opened.
-    """
+    """Read and score a task on this machine; candidates that look like copies of references give a warning."""
     dataset = _read(task)
     with _facts_of(task, [dataset]) as facts:
         if task.candidates is CandidateRule.BEST:  # which is best, the facts say before they are scored
@@ -46,15 +40,9 @@ def score_here(task: Task) -> Result:
 
 
 def score_systems_here(tasks: Sequence[Task]) -> Iterator[Result]:
-    """Score systems one after another; no caption is parsed twice, so the references are parsed with the first.
+    """Score systems, of which only the source differs, one after another.
 
-    Args:
-        tasks: at least one; they differ in their source alone.
-
-    Raises:
-        InputError: as for :func:`score_here`, or the images or references of two systems differ.
-        DataError: as for :func:`score_here`.
-        StoreError: as for :func:`score_here`.
+    No caption is parsed twice, so the references are parsed with the first.
     """
     datasets = [_read(task) for task in tasks]
     first = datasets[0]
@@ -160,11 +148,7 @@ ENGINES: Mapping[str, Engine | str] = {"local": LOCAL, "ray": "ray:RAY"}
 
 
 def find_engine(name: str) -> Engine:
-    """Return the engine of a name; its module is loaded now.
-
-    Raises:
-        InputError: there is no such engine.
-    """
+    """Return the engine of a name; its module is loaded now."""
     if name not in ENGINES:
         raise InputError(f"--engine {name!a:.60}: there is no such engine; there are {', '.join(ENGINES)}")
     path = ENGINES[name]

@@ -100,11 +100,7 @@ def _csv(result: Result) -> Iterator[str]:
 
 
 def parquet_bytes(result: Result) -> bytes:
-    """Return one item per row, in the columns of the CSV; signature and corpus scores are in the file's metadata.
-
-    Raises:
-        DataError: pyarrow is not installed.
-    """
+    """Return one item per row, in the columns of the CSV; signature and corpus scores are in the file's metadata."""
     with parquet_extra():
         import pyarrow as pa  # noqa: PLC0415 (an extra)
     text_ids = any(isinstance(item.id, str) for item in result.items)
@@ -208,11 +204,7 @@ class ResultOutput:
 
     @property
     def format(self) -> ResultFormat:
-        """The format of what is written: the one given, else that of the file's ending, else a table.
-
-        Raises:
-            InputError: scores are not written in a format with that ending.
-        """
+        """The format of what is written: the one given, else that of the file's ending, else a table."""
         if self.form is None and self.is_folder:
             return ResultFormat.PARQUET
         return self.form or format_by_ending(self.path, _BY_ENDING, ResultFormat.TABLE)
@@ -223,14 +215,7 @@ class ResultOutput:
         return self.path is not None and self.path.endswith("/")
 
     def check(self, *, folders: bool = False) -> None:
-        """Say now, before the work, that the result can't be written there.
-
-        Args:
-            folders: a folder of parts can be written.
-
-        Raises:
-            InputError: the folder is missing or not writable, or the format can't be written to the place.
-        """
+        """Say now, before the work, that the result can't be written there."""
         is_parquet = self.format is ResultFormat.PARQUET
         if is_parquet and self.path is not None and is_packed(self.path):
             raise InputError(f"{self.path}: Parquet is compressed already; name a file that ends in .parquet")
@@ -250,11 +235,7 @@ class ResultOutput:
             check_output(self.path)
 
     def check_systems(self) -> None:
-        """Say now, before the work, that the results of several systems can't be written in the format.
-
-        Raises:
-            InputError: the format has no place for several systems.
-        """
+        """Say now, before the work, that the results of several systems can't be written in the format."""
         if self.format not in {ResultFormat.TABLE, ResultFormat.JSON}:
             raise InputError(
                 f"several systems are written as table or json, not as {self.format}: score each system alone for that"

@@ -188,12 +188,7 @@ def check_output(path: str) -> None:
 def refuse_overwriting(outputs: Iterable[str], inputs: Iterable[str]) -> None:
     """Refuse outputs that are inputs of the same command, whatever path, link or URL names them.
 
-    Args:
-        outputs: paths or URLs of what is written.
-        inputs: paths or URLs of what is read, ``-`` for standard input; a folder stands for every file in it.
-
-    Raises:
-        InputError: an output is there already, and it is one of the inputs.
+    ``-`` is standard input; a folder of inputs stands for every file in it.
     """
     sources = tuple(inputs)
     for output in outputs:
@@ -227,11 +222,7 @@ def _local(path: str) -> Path:
 
 
 def made_folder(path: str | Path) -> Path:
-    """Return a folder, which is made where it is missing.
-
-    Raises:
-        InputError: it can't be made: a file has that name, say.
-    """
+    """Return a folder, which is made where it is missing."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -255,11 +246,7 @@ def write_text(text: str | Iterable[str], path: str | None) -> None:
 
 @contextmanager
 def whole_file(path: str) -> Iterator[IO[str]]:
-    """Open a file for writing that takes its place only when everything has been written.
-
-    Raises:
-        InputError: it can't be written.
-    """
+    """Open a file for writing that takes its place only when everything has been written."""
     target = Path(path).absolute()
     if target.exists() and not target.is_file():  # a device or a pipe, such as /dev/stdout
         try:

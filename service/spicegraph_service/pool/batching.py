@@ -171,16 +171,11 @@ class _FairQueue:
 
 
 class Dispatcher:
-    """Gathers groups and hands them to the workers.
+    """Gathers groups and hands them to the workers; those in ``reserve`` do light groups alone.
 
-    Args:
-        pool: the workers, started.
-        parses: what was parsed before.
-        parsing: the metrics that need parses, and whether each parses the text that a request names.
-        batch_captions: about how many captions make a batch.
-        window_s: how long a batch with captions to parse waits for company.
-        reserve: workers for light groups alone; ``None``: the others do them.
-        observe: is called with the captions and the seconds of every batch.
+    ``parsing`` says which metrics need parses, and whether each parses the text that a request names. A batch has about
+    ``batch_captions`` captions, and waits up to ``window_s`` for company where captions must be parsed. ``observe`` is
+    called with the captions and the seconds of every batch.
     """
 
     def __init__(
@@ -214,14 +209,7 @@ class Dispatcher:
             self._feeders.append(asyncio.create_task(self._feed_light(reserve)))
 
     async def submit(self, group: Group, *, caller: str = "", tenant: str = "") -> GroupReply:
-        """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done.
-
-        Raises:
-            LimitError: an item goes beyond a metric's limit.
-            InputError: an item is not what a metric can score.
-            WorkFailedError: it failed, or workers died of it three times.
-            NoWorkersError: no worker can be started.
-        """
+        """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done."""
         texts = tuple(dict.fromkeys(group.texts(self._parsing)))
         fresh = self._parses.missing(texts, tenant=tenant)
         items = len(group.items) if isinstance(group, ItemsWork) else len(group.captions)
@@ -249,12 +237,7 @@ class Dispatcher:
             self._filled.set()
 
     async def totals(self, work: Totals) -> TotalsReply:
-        """Have the statistics of a request turned into scores.
-
-        Raises:
-            WorkFailedError: it failed, or workers died of it three times.
-            NoWorkersError: no worker can be started.
-        """
+        """Have the statistics of a request turned into scores."""
         for last in (False, True):
             worker = await self._pool.acquire()
             # Shielded: a worker that is given up in the middle of a reply would have to be killed.

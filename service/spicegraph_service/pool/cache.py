@@ -220,11 +220,7 @@ class RefreshAheadCache(Generic[Key, T]):
         self._asking: dict[Key, asyncio.Task[T | None]] = {}
 
     async def get(self, key: Key) -> T | None:
-        """Return the answer for a key.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the answer for a key."""
         known = self._known.get(key)
         age = self._clock() - known[0] if known is not None else self._seconds
         if known is None or age >= self._seconds:

@@ -172,11 +172,7 @@ class Replies:
         self._lock = threading.Lock()
 
     def send(self, data: bytes) -> None:
-        """Send a frame.
-
-        Raises:
-            OSError: the server has gone.
-        """
+        """Send a frame."""
         with self._lock:
             self._stream.write(frame(data))
             self._stream.flush()

@@ -94,11 +94,7 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
     errors: bool = False
 
     def texts(self, parsing: Mapping[str, bool]) -> Iterator[StyledText]:
-        """Yield the texts that are parsed for the items.
-
-        Args:
-            parsing: the metrics that need parses; true for those that parse the text that the request names.
-        """
+        """Yield the texts that are parsed for the items; ``parsing`` as for :func:`parsed_texts`."""
         wanted = parsed_texts(self.metrics, parsing, self.given.spice_text)
         for item in self.items:
             for text in (item.candidate, *item.references, *(() if item.draft is None else (item.draft,))):
@@ -266,15 +262,7 @@ def decode_reply(data: bytes) -> Reply:
 
 
 def pack_data(**files: Path | None) -> bytes:
-    """Return the data as :func:`unpack_data` reads it; nothing where none is given.
-
-    Args:
-        files: for fields of :class:`~spicegraph_scorer.core.data.MetricData` the file of each; ``None``: the default.
-
-    Raises:
-        DataError: a file can't be read, or is not a table of vectors, of meanings or of document frequencies.
-        InputError: the instances can't be read, or are not such a file.
-    """
+    """Return the data of files, by their fields of ``MetricData``, as :func:`unpack_data` reads it."""
     given = {name: str(path) for name, path in files.items() if path is not None}
     if not given:
         return b""

@@ -60,12 +60,7 @@ class Worker:
 
     @classmethod
     async def start(cls, setup: Setup, *, name: str = "", timeout_s: float) -> Worker:
-        """Start a process and wait until it has loaded what the setup names.
-
-        Raises:
-            DataError: it cannot (a pipeline that is not installed).
-            WorkerDiedError: it ended, or did not get ready in time.
-        """
+        """Start a process and wait until it has loaded what the setup names."""
         process = await ChildProcess.start("spicegraph_service.pool.workers", *([name] if name else []))
         try:
             async with asyncio.timeout(timeout_s):
@@ -90,11 +85,7 @@ class Worker:
         return self.process.alive
 
     async def call(self, data: bytes, *, timeout_s: float) -> bytes:
-        """Send a task and return the reply.
-
-        Raises:
-            WorkerDiedError: the process ended, or took longer than the timeout and was ended.
-        """
+        """Send a task and return the reply."""
         if not self.alive:
             raise WorkerDiedError("the worker has ended")
         try:
@@ -199,11 +190,7 @@ class WorkerPool:
         return self._deaths
 
     async def start(self) -> WorkerInfo:
-        """Start the workers; return when the first is ready.
-
-        Raises:
-            DataError: the pipeline is not installed.
-        """
+        """Start the workers; return when the first is ready."""
         self._ready = asyncio.get_running_loop().create_future()
         self._supervisors = [asyncio.create_task(self._keep_alive()) for _ in range(self._count)]
         return await asyncio.shield(self._ready)
@@ -267,11 +254,7 @@ class WorkerPool:
             self._changed()
 
     async def acquire(self) -> Worker:
-        """Wait for a worker that has nothing to do.
-
-        Raises:
-            NoWorkersError: there is none, and the last one could not be replaced.
-        """
+        """Wait for a worker that has nothing to do."""
         while True:
             worker = await self._idle.get()
             if worker is not None and worker.alive:
@@ -288,11 +271,7 @@ class WorkerPool:
             self._idle.put_nowait(worker)
 
     async def call(self, worker: Worker, task: Task) -> Reply:
-        """Let an acquired worker do a task, and give it back.
-
-        Raises:
-            WorkerDiedError: it died of it.
-        """
+        """Let an acquired worker do a task, and give it back."""
         reply = await worker.call(encode(task), timeout_s=self._task_timeout_s)
         self.release(worker)
         return decode_reply(reply)

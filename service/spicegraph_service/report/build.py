@@ -315,12 +315,7 @@ def _mean_of(label: str, wanted: Sequence[int], sizes: Sequence[int], each: Sequ
 
 
 def ranked(systems: tuple[SystemView, ...], lower: frozenset[str] = frozenset()) -> tuple[SystemView, ...]:
-    """Give every score its rank among the systems; equal scores share a rank, and undefined ones are not ranked.
-
-    Args:
-        systems: all of them.
-        lower: the scores of which the lowest is the best.
-    """
+    """Give every score its rank, the best first or, for ``lower`` scores, the lowest; equal scores share one."""
     values = {row.name: [s.scores[i].value for s in systems] for i, row in enumerate(systems[0].scores)}
     return tuple(
         replace(

@@ -105,14 +105,7 @@ _PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}
 def candidate_view(
     item: Item, statistic: SpiceStatistic, findings: Sequence[Finding], spans: Mapping[str, tuple[Span, ...]]
 ) -> CandidateView:
-    """Return the view of one system's caption by SPICE.
-
-    Args:
-        item: the caption with its references.
-        statistic: what its score was made from.
-        findings: of the same match.
-        spans: where the words of each caption stand in it.
-    """
+    """Return the view of one system's caption by SPICE."""
     match = statistic.match
     explained = {(KINDS[finding.kind].side, finding.tuple): finding for finding in findings}
     candidate = tuple(
@@ -227,11 +220,7 @@ class _Overlay:
 
 
 def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture:
-    """Lay both graphs of a match over each other and place their parts.
-
-    Args:
-        match: what is drawn.
-        near: the candidate's tuples that are almost right.
+    """Lay both graphs of a match over each other; ``near`` are the candidate's tuples that are almost right.
 
     Example:
         >>> from spicegraph_scorer import score_tuples
@@ -274,13 +263,7 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture
 
 
 def connecting_synset(concept: Concept, other: Concept, parts: str) -> int:
-    """Return the number of the synset that two concepts share; of several, that of the most frequent sense.
-
-    Args:
-        concept: a concept.
-        other: another, with a synset in common.
-        parts: parts of speech, the likeliest first.
-    """
+    """Return the number of a synset that two concepts share: of several, the most frequent sense."""
     wordnet = load_wordnet()
     known = {sense for string in other.strings for sense in wordnet.senses(string)}
     shared = (sense for string in concept.strings for sense in wordnet.senses(string, parts) if sense in known)
@@ -340,13 +323,6 @@ class Pictures:
 def image_sources(pictures: Pictures, ids: Iterable[ItemId]) -> dict[ItemId, str]:
     """Return the address of each image that has one.
 
-    Args:
-        pictures: where they are, and how the page shows them.
-        ids: the images.
-
-    Raises:
-        InputError: it is neither.
-
     Example:
         >>> image_sources(Pictures("https://example.org/{id:06}.jpg"), [42])
         {42: 'https://example.org/000042.jpg'}
@@ -390,13 +366,9 @@ def _pictures_in(folder: Path, _changed: int) -> dict[str, Path]:
 def description_view(
     item: Item, match: Match, candidate: Sequence[TupleView], reference: Sequence[TupleView]
 ) -> DescriptionView | None:
-    """Return both sides by sentence and by object; ``None`` where no caption of the item has several sentences.
+    """Return both sides, with the views of the match's tuples, by sentence and by object.
 
-    Args:
-        item: the caption and its references.
-        match: of their graphs.
-        candidate: the views of the match's candidate tuples, in its order.
-        reference: those of its reference tuples.
+    ``None`` where no caption of the item has several sentences.
     """
     sides = ((item.candidate,), match.candidate, candidate), (item.references, match.reference, reference)
     if all(len(sentence_spans(text)) < 2 for texts, _, _ in sides for text in texts):

@@ -58,13 +58,7 @@ def has_descriptions(report: Report) -> bool:
 
 
 def length_control(report: Report, best: int, other: int) -> LengthControl:
-    """Compare two systems of a report by SPICE with length held constant.
-
-    Args:
-        report: with at least one image.
-        best: the number of the better system.
-        other: that of the other.
-    """
+    """Compare two systems of a report, by their numbers, the better first, by SPICE with length held constant."""
     pairs = [(image.candidates[best], image.candidates[other]) for image in report.images]
     words = np.array([[max(1, len(view.caption.split())) for view in pair] for pair in pairs], dtype=float)
     scores = np.array([[view.scores[0] or 0.0 for view in pair] for pair in pairs])
@@ -84,12 +78,7 @@ def length_control(report: Report, best: int, other: int) -> LengthControl:
 
 
 def length_points(control: LengthControl, names: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what a verdict says of length.
-
-    Args:
-        control: of the better system and the other.
-        names: theirs.
-    """
+    """Yield what a verdict says of the length of two systems, the better first."""
     longer, shorter = sorted(zip(control.words, names, strict=True), reverse=True)
     times = f", {longer[0] / shorter[0]:.1f} times as many" if longer[0] > _LIKE * shorter[0] else ""
     text = f"{longer[1]} has {longer[0]:.0f} words a caption{times}; {shorter[1]} has {shorter[0]:.0f}"

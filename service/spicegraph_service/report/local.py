@@ -44,17 +44,7 @@ def serve_here(
     browse: bool,
     announce: Callable[[str], None],
 ) -> None:
-    """Serve pages to this machine until Ctrl-C.
-
-    Args:
-        routes: makes the routes under a path.
-        port: where; 0: any free one.
-        browse: open the browser.
-        announce: is called with the address.
-
-    Raises:
-        InputError: the port cannot be used.
-    """
+    """Serve pages to this machine until Ctrl-C; ``routes`` makes their routes under a path, port 0 is any free one."""
     # Files are read in another thread, which must not keep a page waiting.
     sys.setswitchinterval(_SWITCH_S)
     with suppress(KeyboardInterrupt):

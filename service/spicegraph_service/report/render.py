@@ -175,10 +175,8 @@ class ReportFormat(StrEnum):
 def to_html(report: Report, *, parts: str | None = None) -> str:
     """Return one self-contained page: no network, no font, no script but its own, which the page's policy names.
 
-    Args:
-        report: what it shows.
-        parts: a folder beside the page that holds the details of the images, as :func:`to_parts` gives them;
-            ``None``: they are in the page.
+    ``parts`` is a folder beside the page with the details of the images, as :func:`to_parts` gives them; without it
+    they are in the page.
     """
     values = {
         "report": report,
@@ -316,10 +314,8 @@ _IN_PAGE = "data:"
 def _senses(report: Report) -> list[object]:
     """Return the most frequent senses of the words of errors, and what is broader than each, up to the root.
 
-    A word is what its place in the tuple makes it: in "a jet flies" no one means the insect.
-
-    Returns:
-        The names of synsets; for each the place of the next broader one, or -1; and the place of each word's sense.
+    These are the names of synsets; for each the place of the next broader one, or -1; and the place of each word's
+    sense. A word is what its place in the tuple makes it: in "a jet flies" no one means the insect.
     """
     parts: dict[str, str] = {}
     for view in report.systems:

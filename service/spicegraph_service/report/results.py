@@ -393,9 +393,6 @@ def _rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
     Args:
         path: of the file.
         corpus: is given the corpus scores that the file holds: JSON and Parquet do.
-
-    Raises:
-        InputError: it is not one.
     """
     if path.endswith(".parquet"):
         yield from _parquet_rows(path, corpus)

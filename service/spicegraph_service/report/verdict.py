@@ -46,17 +46,10 @@ MarkedPart = tuple[str, "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class TellingError:
-    """An error that shows what a system gets wrong.
+    """An error that shows what a system (its number) gets wrong in an image, whose position is ``item``.
 
-    Attributes:
-        item: the image's position.
-        image_id: the image.
-        source: its address, if it is shown.
-        system: the number of the system that is wrong.
-        kind: the kind of error.
-        sentence: what it gets wrong.
-        captions: the number and the marked caption of each system that is shown, the wrong one first.
-        scores: SPICE of each of them.
+    ``captions`` are the number and the marked caption of each system that is shown, the wrong one first, and ``scores``
+    SPICE of each of them.
     """
 
     item: int
@@ -112,15 +105,7 @@ def verdict(report: Report) -> Verdict:
 def pair_headline(
     score: str, values: tuple[float | None, float | None], test: PairTest, *, systems: int, of: str = "images"
 ) -> tuple[str, str]:
-    """Return who is better, and how sure that is.
-
-    Args:
-        score: the name of the score that decides.
-        values: those of the better system and of the next.
-        test: the better system minus the other.
-        systems: how many there are in all.
-        of: what the test was made over.
-    """
+    """Return who is the best of ``systems``, and how sure that is by a test of the best minus the next."""
     best, other = test.second, test.first
     is_sure = test.low is not None and test.low > 0
     better = "is better than" if systems == 2 else f"is the best of {systems}, before"
@@ -184,12 +169,7 @@ def better_minus_other(test: PairTest, best: str) -> PairTest:
 
 
 def category_points(tests: Mapping[str, PairTest], name: str) -> Iterator[tuple[str, str]]:
-    """Yield in which categories a system is stronger, weaker, and neither for sure.
-
-    Args:
-        tests: by category, the system minus the other.
-        name: of the system.
-    """
+    """Yield in which categories a system is stronger, weaker, and neither for sure; ``tests`` are it minus another."""
     known = {c: t for c, t in tests.items() if t.difference is not None and t.low is not None and t.high is not None}
     largest = sorted(known, key=lambda category: -abs(known[category].difference or 0.0))
     stronger = [category for category in largest if (known[category].low or 0.0) > 0]
@@ -218,13 +198,7 @@ def _invented_objects(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]
 def other_scores(
     tests: Iterable[PairTest], lower: Collection[str], names: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield which other scores agree that the better system is better, which disagree, and which are undecided.
-
-    Args:
-        tests: the better system minus the other.
-        lower: the scores of which the lowest is best.
-        names: of the better system and of the other.
-    """
+    """Yield which other scores agree that the first system is better, which disagree, and which are undecided."""
     agree: list[str] = []
     against: list[str] = []
     unsure: list[str] = []

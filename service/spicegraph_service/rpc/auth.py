@@ -103,11 +103,7 @@ class TokenCaller:
         self.rate = rate
 
     def begin(self) -> None:
-        """Count a call as under way.
-
-        Raises:
-            CallError: RESOURCE_EXHAUSTED, since there are too many.
-        """
+        """Count a call as under way."""
         try:
             self.calls.enter()
         except FullError as error:
@@ -119,11 +115,7 @@ class TokenCaller:
         self.calls.leave()
 
     def charge(self, captions: int) -> None:
-        """Count captions against the caller's rate.
-
-        Raises:
-            CallError: RESOURCE_EXHAUSTED with the time to wait.
-        """
+        """Count captions against the caller's rate."""
         if self.bucket is None:
             return
         try:
@@ -169,12 +161,7 @@ class Authenticator:
         self._callers = RefreshAheadCache(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
 
     async def identify(self, authorization: str | None) -> TokenCaller:
-        """Return the caller of an ``authorization`` header (``Bearer sgt_...``).
-
-        Raises:
-            CallError: UNAUTHENTICATED.
-            StoreError: the tokens cannot be read.
-        """
+        """Return the caller of an ``authorization`` header (``Bearer sgt_...``)."""
         if not self.required:
             return self._anonymous
         scheme, _, token = (authorization or "").partition(" ")
@@ -191,12 +178,7 @@ class Authenticator:
         return caller
 
     async def authorize(self, authorization: str | None, scope: str | None) -> TokenCaller:
-        """Return the caller of a call that needs a scope (``None``: any caller).
-
-        Raises:
-            CallError: UNAUTHENTICATED, or PERMISSION_DENIED.
-            StoreError: the tokens cannot be read.
-        """
+        """Return the caller of a call that needs a scope (``None``: any caller)."""
         caller = await self.identify(authorization)
         if scope is not None and scope not in caller.scopes:
             raise permission_denied(scope, caller=caller.name)
@@ -275,11 +257,7 @@ class _Pem(NamedTuple):
 
 
 class Certificates:
-    """The contents of the files. New connections get the newest that were whole; those that are open keep theirs.
-
-    Raises:
-        InputError: a file cannot be read, or the key is not the certificate's.
-    """
+    """The contents of the files. New connections get the newest that were whole; those that are open keep theirs."""
 
     def __init__(self, files: TlsFiles) -> None:
         self._files = files

@@ -51,11 +51,7 @@ def to_plain(message: Message) -> Any:
 
 
 def from_json(text: bytes | memoryview, kind: type[M]) -> M:
-    """Read a message.
-
-    Raises:
-        JsonError: it is not one.
-    """
+    """Read a message."""
     try:
         plain = msgspec.json.decode(text) if text else {}
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -115,12 +115,7 @@ class Framing(NamedTuple):
         return json.dumps(plain).encode() + b"\n" if plain else b""
 
     async def cut(self, chunks: AsyncIterator[bytes], *, most: int) -> AsyncIterator[bytes]:
-        """Yield the messages of a stream.
-
-        Raises:
-            CallError: one is too long.
-            JsonError: the stream ends in the middle of one, or it is compressed.
-        """
+        """Yield the messages of a stream."""
         buffer = bytearray()
         async for chunk in chunks:
             buffer += chunk
@@ -186,12 +181,7 @@ def error_response(failure: FailedCallError, *, status: int | None = None) -> we
 
 
 class CallRoutes:
-    """The methods of a gateway as routes.
-
-    Args:
-        gateway: makes the calls.
-        limits: sizes of messages, and how long a client may send nothing.
-    """
+    """The methods of a gateway as routes."""
 
     def __init__(self, gateway: Gateway, limits: Limits) -> None:
         self._gateway = gateway
@@ -314,11 +304,7 @@ class CallRoutes:
         return bytes(data)
 
     async def _body(self, request: web.Request, *, most: int | None) -> AsyncIterator[bytes]:
-        """Yield the bytes of a request.
-
-        Raises:
-            CallError: there are too many, they come too slowly, or they are not compressed as the headers say.
-        """
+        """Yield the bytes of a request."""
         read = 0
         waited = 0.0
         while True:

@@ -94,11 +94,7 @@ class WebServer:
         )
 
     async def start(self, listen: tuple[str, int]) -> int:
-        """Listen on a host and a port (or ``unix:PATH``); return the port.
-
-        Raises:
-            InputError: the address cannot be used.
-        """
+        """Listen on a host and a port (or ``unix:PATH``); return the port."""
         host, port = listen
         await self._runner.setup()
         site: web.BaseSite

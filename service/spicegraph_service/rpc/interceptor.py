@@ -78,11 +78,7 @@ class Call:
         return self.caller.tenant if self.caller is not None else DEFAULT_TENANT
 
     def charge(self, captions: int) -> None:
-        """Count captions, against the caller's rate too.
-
-        Raises:
-            CallError: RESOURCE_EXHAUSTED.
-        """
+        """Count captions, against the caller's rate too."""
         if self.caller is not None:
             self.caller.charge(captions)
         self.captions += captions
@@ -105,16 +101,7 @@ class Malformed:
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """The interceptor. It leaves health and reflection alone.
-
-    Args:
-        services: the services of the contract; each knows its callers.
-        log: records every call.
-        tracing: makes a span of every call.
-
-    Raises:
-        KeyError: a service says nothing of one of its methods.
-    """
+    """The interceptor. It leaves health and reflection alone."""
 
     def __init__(self, services: Sequence[Service], log: CallLog, tracing: Tracing | None = None) -> None:
         self._methods: Mapping[str, tuple[Service, Method]] = {
@@ -243,11 +230,7 @@ class _CallRecord:
         )
 
     def admit(self, caller: Caller) -> None:
-        """Record who calls.
-
-        Raises:
-            CallError: RESOURCE_EXHAUSTED, since the caller has too many calls under way.
-        """
+        """Record who calls."""
         self.call.caller = caller
         caller.begin()
         self._begun = True

@@ -58,12 +58,7 @@ class FullError(Exception):
 
 
 class ByteBudget:
-    """The bound of bytes that were read and are not answered yet, in memory and in files.
-
-    Args:
-        most: of all callers.
-        most_of_peer: of one address.
-    """
+    """The bound of bytes that were read and are not answered yet: of all callers, and of one address."""
 
     def __init__(self, most: int, most_of_peer: int) -> None:
         self._most = most
@@ -122,20 +117,12 @@ class Budget:
         self._waiting: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}  # by caller
 
     def take(self, captions: int, *, caller: str = "", refusals: int = 0) -> None:
-        """Make room for a request of a caller that was refused so often before.
-
-        Raises:
-            FullError: there is none.
-        """
+        """Make room for a request of a caller that was refused so often before."""
         self.check(captions, caller=caller, refusals=refusals)
         self._enter(captions, caller)
 
     def check(self, captions: int, *, caller: str = "", refusals: int = 0) -> None:
-        """Check that there is room.
-
-        Raises:
-            FullError: there is none.
-        """
+        """Check that there is room."""
         longest = (1 + refusals) * self.max_wait_s + _OWN_TIMES * captions / self._rate
         seconds = self._before(captions, caller) / self._rate
         if self.used and (self.used + captions > self.limit or seconds > longest):
@@ -222,11 +209,7 @@ class CallSlots:
         self.used = 0
 
     def enter(self) -> None:
-        """Begin a call.
-
-        Raises:
-            FullError: there are too many.
-        """
+        """Begin a call."""
         if self.most and self.used >= self.most:
             raise FullError(_SLOT_RETRY_S)
         self.used += 1
@@ -262,11 +245,7 @@ class TokenBucket:
         self._updated = self._clock()
 
     def take(self, captions: int) -> None:
-        """Take captions. A full bucket lets any one request pass, and then stays empty for longer.
-
-        Raises:
-            FullError: the caller is too fast.
-        """
+        """Take captions. A full bucket lets any one request pass, and then stays empty for longer."""
         level = self.level
         needed = min(float(captions), self.burst)
         if level < needed:
@@ -299,11 +278,7 @@ class SharedBucket:
         return self._bucket.rate
 
     def take(self, captions: int) -> None:
-        """See :meth:`TokenBucket.take`.
-
-        Raises:
-            FullError: the caller is too fast.
-        """
+        """See :meth:`TokenBucket.take`."""
         self._bucket.take(captions)
         self._unsent += captions
         if self._sharing is None or self._sharing.done():

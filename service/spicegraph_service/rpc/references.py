@@ -59,10 +59,6 @@ class References:
 
         Return the tenant whose parses such calls look up and keep: for another's set one that nobody is, so that the
         time of the caller's own calls tells nothing of its references.
-
-        Raises:
-            CallError: NOT_FOUND, also for others' sets that are not shared with the caller; PERMISSION_DENIED.
-            StoreError: the store cannot be read.
         """
         reference_set = await self._sets.get((current_call().tenant, set_id))
         if reference_set is None:
@@ -77,12 +73,7 @@ class References:
         return await self._thread.run(lambda: self._thread.store.get_set(*key))
 
     async def resolve(self, set_id: str, items: Sequence[scores_pb2.Item], *, first: int = 0) -> list[ItemWork]:
-        """Return the items with the references of a set, which :meth:`check` knows.
-
-        Raises:
-            CallError: INVALID_ARGUMENT, naming every item that the set has no entry for.
-            StoreError: the store cannot be read.
-        """
+        """Return the items with the references of a set, which :meth:`check` knows."""
         wanted = [item.reference_id if item.HasField("reference_id") else item.id for item in items]
         entries: dict[str, bytes] = {}
         missing = []
@@ -204,11 +195,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         return await asyncio.shield(asyncio.ensure_future(self._thread.run(store)))
 
     def _check_count(self, tenant: str, new: str) -> None:
-        """Check that a tenant may store one more set, unless it is there already.
-
-        Raises:
-            CallError: RESOURCE_EXHAUSTED.
-        """
+        """Check that a tenant may store one more set, unless it is there already."""
         store, most = self._thread.store, self._limits.max_sets
         if most and store.get_set(tenant, new) is None and store.count_sets(tenant) >= most:
             raise too_many_sets(most)
@@ -300,11 +287,7 @@ def _rights(wanted: Sequence[pb.ReferenceRight.ValueType]) -> tuple[str, ...]:
 
 
 def check_tenant(field: str, name: str) -> None:
-    """Check the name of a tenant.
-
-    Raises:
-        CallError: INVALID_ARGUMENT.
-    """
+    """Check the name of a tenant."""
     if not (name.strip() and len(name) <= LONGEST_TENANT and name.isprintable()):
         raise invalid([Violation(field, f"1 to {LONGEST_TENANT} printable characters")])
 

@@ -185,11 +185,7 @@ class _Symbols:
         return getattr(descriptor_pool.Default(), name)
 
     def FindFileContainingSymbol(self, symbol: str) -> FileDescriptor:  # noqa: N802 (the name that reflection calls)
-        """Return the file that declares a symbol.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """Return the file that declares a symbol."""
         pool = descriptor_pool.Default()
         try:
             return pool.FindFileContainingSymbol(symbol)

@@ -142,8 +142,7 @@ class Telemetry:
 class ProcessCollector:
     """Memory and processor time of the server's processes, read when they are asked for; nothing without ``/proc``.
 
-    Args:
-        processes: returns the processes' ids by what they are: ``server``, ``worker``, ``reserve``.
+    ``processes`` returns their ids by what they are: ``server``, ``worker``, ``reserve``.
     """
 
     def __init__(self, processes: Callable[[], Mapping[str, Iterable[int]]]) -> None:

@@ -71,11 +71,7 @@ def check_items(
     seen: set[str],
     first: int = 0,
 ) -> None:
-    """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, naming every wrong field.
-    """
+    """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first."""
     violations = list(_count("items", len(items), limits.max_items))
     for index, item in enumerate(items if not violations else (), start=first):
         path = f"items[{index}]"
@@ -96,11 +92,7 @@ def check_items(
 
 
 def check_captions(captions: Sequence[str], limits: Limits) -> None:
-    """Check captions to parse.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, naming every wrong field.
-    """
+    """Check captions to parse."""
     violations = list(_count("captions", len(captions), limits.max_items))
     for index, caption in enumerate(captions if not violations else ()):
         violations += _caption(f"captions[{index}]", caption, limits)
@@ -114,11 +106,7 @@ def check_entries(
     seen: Iterable[str],
     first: int,
 ) -> None:
-    """Check entries of a reference set; ``seen`` holds the ids before them.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, naming every wrong field.
-    """
+    """Check entries of a reference set; ``seen`` holds the ids before them."""
     violations: list[Violation] = []
     if not entries:
         violations.append(Violation("entries", "is empty"))
@@ -159,11 +147,7 @@ def shows_references(request: evaluation_service_pb2.ScoreRequest | evaluation_s
 
 
 def check_detail(detail: scores_pb2.Detail.ValueType, *, path: str = "") -> None:
-    """Check how much a request asks to see.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
-    """
+    """Check how much a request asks to see."""
     if detail not in scores_pb2.Detail.values():
         _raise([Violation(f"{path}detail", f"{detail} is not one of its values")])
 
@@ -236,11 +220,7 @@ def graph_style_value(style: GraphStyle) -> scene_graph_pb2.GraphStyle.ValueType
 
 
 def check_reward(request: evaluation_service_pb2.RewardRequest, info: WorkerInfo, limits: Limits) -> tuple[str, ...]:
-    """Return the metrics that a reward computes.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, naming every wrong field.
-    """
+    """Return the metrics that a reward computes."""
     if request.advantage not in evaluation_service_pb2.Advantage.values():
         _raise([Violation("advantage", f"{request.advantage} is not one of its values")])
     if len(request.reward) > _MAX_REWARD:
@@ -278,11 +258,7 @@ async def check_data(
     *,
     path: str = "",
 ) -> RequestData:
-    """Return what a request gives its metrics.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, naming every wrong field below ``path``.
-    """
+    """Return what a request gives its metrics."""
     text = spice_text(request.spice_text, field=f"{path}spice_text")
     style = graph_style(request.graph_style, info, field=f"{path}graph_style")
     return RequestData(await _categories(request.categories, path=path), text, style)
@@ -294,9 +270,6 @@ async def _categories(
     """Return a request's own categories.
 
     They are checked in a thread, since the first of them loads WordNet.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, naming every wrong field below ``path``.
     """
     if not messages:
         return ()
@@ -321,11 +294,7 @@ async def _categories(
 
 
 def check_display_name(name: str) -> None:
-    """Check the name of a reference set.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: it is too long, or holds a NUL.
-    """
+    """Check the name of a reference set."""
     if len(name) > _MAX_DISPLAY_NAME or _NUL in name:
         _raise([Violation("settings.display_name", f"at most {_MAX_DISPLAY_NAME} characters, and no NUL")])
 

@@ -259,11 +259,7 @@ def encode_parse(parse: StoredParse) -> bytes:
 
 
 def unpack_parse(data: bytes) -> StoredParse:
-    """Return a stored parse.
-
-    Raises:
-        msgspec.DecodeError: the bytes are not a parse (a store that somebody else wrote to).
-    """
+    """Return a stored parse."""
     return _parses.decode(data)
 
 

@@ -45,12 +45,7 @@ class BackupListing(msgspec.Struct, frozen=True):
 
 
 def make_backup(parts: Sequence[StatePart], folder: Path) -> BackupListing:
-    """Copy a server's state into a new folder, which is there whole or not at all. The server may run meanwhile.
-
-    Raises:
-        InputError: the folder exists, or a place does not.
-        StoreError: a database or the disk fails, or a file is missing or damaged.
-    """
+    """Copy a server's state into a new folder, which is there whole or not at all. The server may run meanwhile."""
     if folder.exists():
         raise InputError(f"{folder}: exists already; a backup goes into a new folder")
     databases, uploads = _databases(parts), _uploads(parts)
@@ -95,12 +90,7 @@ def _uploads(parts: Sequence[StatePart]) -> StatePart | None:
 
 
 def restore_backup(folder: Path, parts: Sequence[StatePart]) -> BackupListing:
-    """Put a backup where there is nothing yet. It is checked whole before anything is written.
-
-    Raises:
-        InputError: the folder is not a backup, a place is taken, or the backup does not hold what a place is for.
-        StoreError: the backup is damaged, or the disk fails.
-    """
+    """Put a backup where there is nothing yet. It is checked whole before anything is written."""
     listing = check_backup(folder)
     databases, uploads = _databases(parts), _uploads(parts)
     for name, path in databases.items():
@@ -125,12 +115,7 @@ def restore_backup(folder: Path, parts: Sequence[StatePart]) -> BackupListing:
 
 
 def check_backup(folder: Path) -> BackupListing:
-    """Check that a backup holds what it lists, byte for byte.
-
-    Raises:
-        InputError: it is not a backup, or one of a newer version.
-        StoreError: it is damaged.
-    """
+    """Check that a backup holds what it lists, byte for byte."""
     try:
         listing = msgspec.json.decode((folder / _LISTING).read_bytes(), type=BackupListing)
     except (OSError, msgspec.DecodeError) as error:
