@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = (
     "spicegraph_api",
     "spicegraph_challenge",
+    "spicegraph_detail",
     "spicegraph_parser",
     "spicegraph_scorer",
     "spicegraph_service",

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spicegraph_detail.claims import MISSING, aspect_of
+from spicegraph_detail.metric import Detail, DetailStatistic
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.detail.claims import MISSING, aspect_of
-from spicegraph_scorer.metrics.detail.metric import Detail, DetailStatistic
 
 pytestmark = pytest.mark.model
 

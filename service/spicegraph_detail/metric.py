@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from spicegraph_detail.claims import MEANING_SHARE, Claims, claims_of
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.detail.claims import MEANING_SHARE, Claims, claims_of
 from spicegraph_scorer.metrics.graded.meaning import load_meaning
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 
@@ -43,7 +43,7 @@ class Detail(Metric[DetailStatistic]):
     """``detail``: of what a candidate says, how much holds, and of what its references say, how much it says.
 
     Facts are those of SPICE-G, whose likeness, weights, verdicts and table of meanings are used
-    (:func:`spicegraph_scorer.metrics.detail.claims.claims_of` has the formula). ``Detail`` is the harmonic mean of
+    (:func:`spicegraph_detail.claims.claims_of` has the formula). ``Detail`` is the harmonic mean of
     ``Detail_Correctness`` and ``Detail_Coverage``; all are in [0, 1]. The order of references does not matter, and it
     matters little whether they are several captions, a list of facts or one text. Corpus scores are means of the
     items' scores.

@@ -1,0 +1,1 @@
+"""Descriptions of many sentences: how much of one holds, and how much of its references it says."""
