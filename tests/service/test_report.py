@@ -94,7 +94,7 @@ def test_ranks_tests_and_moves(report: Report) -> None:
     assert one.value is not None
     assert two.value is not None
     assert (one.rank, two.rank) == ((1, 2) if one.value > two.value else (2, 1))
-    spice = next(test for test in report.tests if test.name == "SPICE")
+    spice = next(test for tests in report.tests.values() for test in tests if test.name == "SPICE")
     assert spice.difference == pytest.approx(two.value - one.value)
     assert {row.image_id for row in report.gained} == {0, 2}
     assert [row.image_id for row in report.lost] == [3]

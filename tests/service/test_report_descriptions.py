@@ -38,7 +38,7 @@ def _words(views: tuple[TupleView, ...], places: tuple[int, ...]) -> set[tuple[s
 def test_sentences_have_their_tuples_and_how_many_are_right(report: Report) -> None:
     view: CandidateView = report.images[0].candidates[0]
     assert view.description is not None
-    ((first, second),) = view.description.candidate.sentences
+    ((first, second),) = view.description["candidate"].sentences
     assert [CANDIDATE[s.start : s.end] for s in (first, second)] == [
         "A brown dog lies on a bed.", "A zebra wears a hat."
     ]  # fmt: skip
@@ -46,7 +46,7 @@ def test_sentences_have_their_tuples_and_how_many_are_right(report: Report) -> N
     assert first.matched == len(first.tuples)
     assert {("zebra",), ("hat",)} <= _words(view.candidate, second.tuples)
     assert second.matched == 0
-    of_references = view.description.reference.sentences
+    of_references = view.description["reference"].sentences
     assert [len(sentences) for sentences in of_references] == [2, 1]
     assert ("bed", "red") in _words(view.reference, of_references[0][0].tuples)
     assert of_references[1][0].matched == 1
@@ -55,7 +55,10 @@ def test_sentences_have_their_tuples_and_how_many_are_right(report: Report) -> N
 def test_objects_have_all_that_is_said_of_them(report: Report) -> None:
     view = report.images[0].candidates[0]
     assert view.description is not None
-    for side, views in ((view.description.candidate, view.candidate), (view.description.reference, view.reference)):
+    for side, views in (
+        (view.description["candidate"], view.candidate),
+        (view.description["reference"], view.reference),
+    ):
         assert {found.object for found in side.objects} == {i for i, t in enumerate(views) if len(t.strings) == 1}
         for found in side.objects:
             (name,) = views[found.object].strings

@@ -28,7 +28,6 @@ from spicegraph_service.registry import commands
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from spicegraph_service.registry import Command
 
 BAD_INPUT = 2
 _OUTPUT: Final = "output"
@@ -45,16 +44,6 @@ TERMINATED = 143  # and one that SIGTERM ended
 
 def _not_loaded() -> None:
     """Stand for a command that this run does not call."""
-
-
-def _load(registered: Command) -> Callable[..., None] | typer.Typer:
-    loaded: Callable[..., None] | typer.Typer = registered.load()
-    if not isinstance(loaded, typer.Typer):
-        return flattened(loaded)
-    for command in loaded.registered_commands:
-        if command.callback is not None:
-            command.callback = flattened(command.callback)
-    return loaded
 
 
 class _GroupedCommands(TyperGroup):
@@ -84,11 +73,15 @@ def make_app(*wanted: str) -> typer.Typer:
     )
     app.callback()(options)
     for name, registered in commands().items():
-        command = _load(registered) if name in wanted else _not_loaded
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
+        if name not in wanted:
+            app.command(name, help=registered.summary)(_not_loaded)
+        elif isinstance(loaded := registered.load(), typer.Typer):
+            for command in loaded.registered_commands:
+                if command.callback is not None:
+                    command.callback = flattened(command.callback)
+            app.add_typer(loaded, name=name)
         else:
-            app.command(name, help=registered.summary if command is _not_loaded else None)(command)
+            app.command(name)(flattened(loaded))
     return app
 
 
@@ -209,17 +202,6 @@ def _places(given: object) -> Iterator[str]:
             yield str(value).partition("=")[2] or str(value)
 
 
-def _completed() -> list[str]:
-    """Return the words that a shell wants completed, if it does: those after the program's name."""
-    return (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or "").split()[1:]
-
-
-def _end_on_sigterm() -> None:
-    """Let SIGTERM end a command as Ctrl-C does, so that what was done is kept; a server has its own answer."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminated)
-
-
 def _terminated(_number: int, _frame: object) -> None:
     raise SystemExit(TERMINATED)
 
@@ -235,8 +217,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     atexit.register(gc.freeze)  # else Python looks for cycles among all modules when it ends
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
-        _end_on_sigterm()
-        command = next((argument for argument in _completed() or given if not argument.startswith("-")), "")
+        # SIGTERM ends a command as Ctrl-C does, so that what was done is kept; a server has its own answer.
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _terminated)
+        # What a shell wants completed, if it does, stands behind the program's name.
+        completed = (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or "").split()[1:]
+        command = next((argument for argument in completed or given if not argument.startswith("-")), "")
         with rare_collections():
             app = command_line(command)
             settings = find_settings(Path.cwd())

@@ -77,19 +77,15 @@ def build(
     """
     check_output(output)
     base = None if extend is None else load_table() if extend == BUNDLED else VectorTable.read(Path(extend))
-    images = [texts for texts in read_references(references).values() if texts]
+    captions = [texts for texts in read_references(references).values() if texts]
     with progress_bar() as progress, parsing.facts() as facts:
-        words = list(word_sets(images, FactCache(facts, progress)))
-    order = learn_order(text for texts in images for text in texts)
-    table = build_table(words, name=name or PurePath(output).stem, dimensions=dimensions, fewest=fewest, order=order)
+        said = list(word_sets(captions, FactCache(facts, progress)))
+    order = learn_order(text for texts in captions for text in texts)
+    table = build_table(said, name=name or PurePath(output).stem, dimensions=dimensions, fewest=fewest, order=order)
     if base is not None:
         table = extended_table(base, table)
     with whole_path(output) as temporary:
         table.write(temporary)
-    typer.echo(f"{output}: {_described(table)}")
-
-
-def _described(table: VectorTable) -> str:
-    size = table.vectors.shape[1]
     words, images = counted(len(table.words), "word"), counted(table.images, "image")
-    return f"{words} in {counted(size, 'dimension')}, of {images}, {table.signature}"
+    size = counted(table.vectors.shape[1], "dimension")
+    typer.echo(f"{output}: {words} in {size}, of {images}, {table.signature}")

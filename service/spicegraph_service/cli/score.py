@@ -164,7 +164,11 @@ def score(
         target.check_systems()
         if chosen.score_systems is None:
             raise InputError(f"--engine {engine} scores one INPUT at a time, and {len(systems)} are given")
-    more = _terms(reward) if reward else []
+    more: list[str] = []
+    if reward:
+        from spicegraph_scorer.metrics.reward import parse_reward  # noqa: PLC0415 (few commands have a reward)
+
+        more = [term.name for term in parse_reward(reward, METRICS)]
     data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()), *more)
     with warned_progress() as progress:
         task = Task(
@@ -197,13 +201,6 @@ def score(
         scored = chosen.score_systems([replace(task, source=source) for source in systems.values()])
         results = dict(zip(systems, scored, strict=True))
     target.write_systems(results)
-
-
-def _terms(reward: str) -> list[str]:
-    """Return the names of a reward's terms."""
-    from spicegraph_scorer.metrics.reward import parse_reward  # noqa: PLC0415 (few commands have a reward)
-
-    return [term.name for term in parse_reward(reward, METRICS)]
 
 
 def _systems(sources: Sequence[str]) -> dict[str, str]:
@@ -285,9 +282,11 @@ def compare(
     if page.split:
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
     data = scoring.data()
+    called = system_name(first)[0], system_name(second)[0]
+    names_of = called if called[0] != called[1] else (first, second)
     a, b = (
         given.system(source, name=name, empty=scoring.empty)
-        for source, name in zip((first, second), _names(first, second), strict=True)
+        for source, name in zip((first, second), names_of, strict=True)
     )
     with parsing.facts() as facts:
         if changes:
@@ -313,9 +312,3 @@ def compare(
                 data=data,
             )
     write_text(COMPARISON_FORMATS[chosen](comparison, (a.name, b.name)), output)
-
-
-def _names(first: str, second: str) -> tuple[str, str]:
-    """Return what the systems are called, or the whole arguments where that is the same."""
-    names = system_name(first)[0], system_name(second)[0]
-    return names if names[0] != names[1] else (first, second)

@@ -69,7 +69,9 @@ def show(
     """Show how many parses a cache contains, of all pipelines and versions, and the size of its file."""
     with closing(_existing(location)) as store:
         count = store.count_parses()
-    size = _bytes(location)
+    size = None
+    if not location.startswith(_REMOTE):  # a file of ours, with its log
+        size = sum(path.stat().st_size for path in map(Path, (location, f"{location}-wal")) if path.exists())
     if as_json:
         write_stdout(msgspec.json.encode({"parses": count, "bytes": size}).decode() + "\n")
     else:
@@ -103,14 +105,6 @@ def _existing(location: str) -> Store:
     if not location.startswith(_REMOTE) and not Path(location).is_file():
         raise InputError(f"{location}: there is no such cache")
     return open_store(location)
-
-
-def _bytes(location: str) -> int | None:
-    """Return the size of a cache's file with its log, or ``None`` where it is not in a file of ours."""
-    if location.startswith(_REMOTE):
-        return None
-    parts = (Path(location), Path(f"{location}-wal"))
-    return sum(part.stat().st_size for part in parts if part.exists())
 
 
 token = typer.Typer(help="Make, list and revoke the tokens with which clients call a server.", no_args_is_help=True)
@@ -163,8 +157,10 @@ def list_tokens(*, store: StoreOption = None) -> None:
     """List the tokens: id, name, scopes, captions per second, time of creation, tenant, end, last use (-: never)."""
     with closing(_token_store(store)) as opened:
         for record in opened.list_tokens():
-            moments = (record.create_time, record.expires, record.last_used)
-            created, expires, used = (_shown(moment) for moment in moments)
+            created, expires, used = (
+                datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds") if moment else "-"
+                for moment in (record.create_time, record.expires, record.last_used)
+            )
             row = (record.id, printable(record.name), ",".join(record.scopes), f"{record.rate:g}", created)
             write_stdout("\t".join((*row, printable(record.tenant), expires, used)) + "\n")
 
@@ -201,10 +197,6 @@ def revoke(
             raise InputError(f"there is no token {token_id!a}")
 
 
-def _shown(moment: float) -> str:
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds") if moment else "-"
-
-
 def token_end(text: str | None) -> datetime | None:
     """Return when a token ends, of the value of ``--expires``; ``None``: never.
 
@@ -227,8 +219,6 @@ def token_end(text: str | None) -> datetime | None:
 
 
 def _token_store(location: str | None) -> Store:
-    from spicegraph_service.store import open_store  # noqa: PLC0415
-
     chosen = location or default_store()
     if chosen == "memory":
         raise DataError("tokens need a persistent store: a file or a redis:// URL")

@@ -119,10 +119,6 @@ def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
     return [round(n * step, digits + 1) + 0.0 for n in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def _written(value: object) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-
-
 class _Plot:
     """A figure while it is drawn: values across and down to per cent and pixels, and a few shapes."""
 
@@ -153,7 +149,10 @@ class _Plot:
 
     def add(self, tag: str, within: ET.Element | None = None, **attributes: object) -> ET.Element:
         named = {"kind": "class", "anchor": "text-anchor", "effect": "vector-effect"}
-        values = {named.get(key, key): _written(value) for key, value in attributes.items()}
+        values = {
+            named.get(key, key): f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+            for key, value in attributes.items()
+        }
         return ET.SubElement(self.root if within is None else within, tag, values)
 
     def text(self, words: str, *, x: str, y: float, kind: str = "", anchor: str = "start") -> None:
@@ -239,10 +238,6 @@ def _span(values: Sequence[float], *, zero: bool = True, room: float = 0.04) -> 
     return low - (more if low < 0 or not zero else 0.0), high + (more if high > 0 or not zero else 0.0)
 
 
-def _ends(marks: Sequence[Mark]) -> list[float]:
-    return [end for mark in marks for end in (mark.value, mark.low, mark.high) if end is not None]
-
-
 _MARK, _GROUP, _HEAD = 14.0, 8.0, 16.0
 _BESIDE = 20  # characters of a label that stands beside its marks; where one is longer, all stand above theirs
 
@@ -268,7 +263,8 @@ def interval_chart(
     """
     head = _HEAD if any(len(row.label) > _BESIDE for row in rows) else 0.0
     heights = [_MARK * len(row.marks) + _GROUP + head for row in rows]
-    low, high = _span([end for row in rows for end in _ends(row.marks)])
+    ends = (end for row in rows for mark in row.marks for end in (mark.value, mark.low, mark.high))
+    low, high = _span([end for end in ends if end is not None])
     plot = _Plot((low, high), None, sum(heights) + 46, left=2 if head else 25, right=13)
     plot.across(axis, signed=signed)
     if low < 0:

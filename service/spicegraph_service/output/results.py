@@ -64,10 +64,6 @@ class ResultFormat(StrEnum):
     SPICE = "spice"
 
 
-def _table(result: Result) -> Iterator[str]:
-    yield rendered(result_tables(result))
-
-
 def _json(result: Result) -> Iterator[str]:
     """Yield the JSON of ``result.to_dict()``."""
     start, end = _pretty({**result.summary.to_dict(), "items": []}).rsplit("[]", 1)
@@ -82,11 +78,6 @@ def _systems_json(systems: Mapping[str, Result]) -> Iterator[str]:
     yield start
     yield from _pretty_list(({"name": name, **result.to_dict()} for name, result in systems.items()), depth=1)
     yield end
-
-
-def _jsonl(result: Result) -> Iterator[str]:
-    """Yield one item per line; the corpus scores and the signature are in the other formats."""
-    return (msgspec.json.encode(row).decode() + "\n" for row in result.iter_rows())
 
 
 def _csv(result: Result) -> Iterator[str]:
@@ -135,9 +126,10 @@ def _pretty(value: Json) -> str:
 
 
 RESULT_FORMATS: Mapping[ResultFormat, Callable[[Result], Iterable[str]]] = {
-    ResultFormat.TABLE: _table,
+    ResultFormat.TABLE: lambda result: (rendered(result_tables(result)),),
     ResultFormat.JSON: _json,
-    ResultFormat.JSONL: _jsonl,
+    # One item per line; the corpus scores and the signature are in the other formats.
+    ResultFormat.JSONL: lambda result: (msgspec.json.encode(row).decode() + "\n" for row in result.iter_rows()),
     ResultFormat.CSV: _csv,
     ResultFormat.SPICE: _spice,
 }
@@ -152,28 +144,20 @@ class ComparisonFormat(StrEnum):
     HTML = "html"
 
 
-def _comparison_table(comparison: SystemComparison, names: tuple[str, str]) -> str:
-    return rendered(comparison_tables(comparison, names))
-
-
 def _pair_json(comparison: SystemComparison | SystemDifference, names: tuple[str, str]) -> str:
     first, second = names
     return _pretty({"systems": {"first": first, "second": second}, **comparison.to_dict()})
 
 
 COMPARISON_FORMATS: Mapping[ComparisonFormat, Callable[[SystemComparison, tuple[str, str]], str]] = {
-    ComparisonFormat.TABLE: _comparison_table,
+    ComparisonFormat.TABLE: lambda comparison, names: rendered(comparison_tables(comparison, names)),
     ComparisonFormat.JSON: _pair_json,
 }
 """The formats of ``compare`` that hold the comparison and the two systems' names; a page is a whole report."""
 
 
-def _difference_table(comparison: SystemDifference, names: tuple[str, str]) -> str:
-    return rendered(difference_tables(comparison, names))
-
-
 DIFFERENCE_FORMATS: Mapping[ComparisonFormat, Callable[[SystemDifference, tuple[str, str]], str]] = {
-    ComparisonFormat.TABLE: _difference_table,
+    ComparisonFormat.TABLE: lambda difference, names: rendered(difference_tables(difference, names)),
     ComparisonFormat.JSON: _pair_json,
 }
 """The formats of ``compare --changes``."""
@@ -260,7 +244,12 @@ class ResultOutput:
             return
         if self.path is not None:
             if self.format is ResultFormat.PARQUET:
-                _write_bytes(self.path, parquet_bytes(result))
+                content = parquet_bytes(result)
+                if is_url(self.path):
+                    write_object(self.path, content)
+                else:
+                    with whole_path(self.path) as temporary:
+                        temporary.write_bytes(content)
             else:
                 write_text(RESULT_FORMATS[self.format](result), self.path)
         if self._is_printed:
@@ -276,11 +265,3 @@ class ResultOutput:
     def _is_printed(self) -> bool:
         """Whether standard output gets something: not of ``--quiet`` where a file holds it."""
         return self.path is None or (self.form is None and not is_quiet())
-
-
-def _write_bytes(target: str, content: bytes) -> None:
-    if is_url(target):
-        write_object(target, content)
-    else:
-        with whole_path(target) as temporary:
-            temporary.write_bytes(content)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.measure import Measurement
 
     from spicegraph_parser.extraction import ParsedCaption
-    from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.core.results import CorpusScore, Json, Result
     from spicegraph_scorer.metrics.spice.difference import SystemDifference
     from spicegraph_scorer.scoring import SystemComparison
     from spicegraph_service.output.grid import Cell
@@ -42,16 +42,12 @@ _LONGEST_HEAD = 24
 _SHOWN_ITEMS = 20
 
 
-def _width() -> int:
-    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _PLAIN_WIDTH
-
-
 def rendered(contents: Iterable[Content]) -> str:
     """Return what rich makes of tables and texts: with colour on a terminal, plain elsewhere."""
     console = Console(
         file=io.StringIO(),
         force_terminal=is_terminal(sys.stdout),
-        width=_width(),
+        width=shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _PLAIN_WIDTH,
         highlight=False,
         markup=False,
         emoji=False,
@@ -117,12 +113,7 @@ def result_tables(result: Result | Summary) -> Iterator[Content]:
     """Yield the tables of a result: all metrics, each SPICE's categories, and the signature."""
     summary = result if isinstance(result, Summary) else result.summary
     columns = headings("Metric|text", "Score|score", "Items|count", "95 % interval|score span")
-    ends = {interval.name: (interval.low, interval.high) for run in summary.runs for interval in run.intervals}
-    rows = [
-        (score.name, score.value, score.items, ends.get(score.name))
-        for run in summary.runs
-        for score in (run.scores if run.intervals else run.headline)
-    ]
+    rows = [(score.name, score.value, score.items, ends) for score, ends in _corpus_scores(summary)]
     width = 4 if summary.confidence else 3
     yield Grid("Corpus scores", columns[:width], [row[:width] for row in rows])
     for run in summary.runs:
@@ -158,7 +149,11 @@ def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Content]
         heads = numbers
     metrics = summaries[0].signature["metrics"]
     lower = lower_is_better(metrics if isinstance(metrics, Mapping) else ())
-    yield _side_by_side("Corpus scores", "Metric", heads, [_estimates(summary) for summary in summaries], lower)
+    estimates = [
+        {score.name: (score.value, *(ends or (None, None))) for score, ends in _corpus_scores(summary)}
+        for summary in summaries
+    ]
+    yield _side_by_side("Corpus scores", "Metric", heads, estimates, lower)
     for runs in zip(*(summary.runs for summary in summaries), strict=True):
         if runs[0].categories:
             title = f"{runs[0].headline[0].name} F by category"
@@ -174,11 +169,12 @@ def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Content]
             yield Text(f"{head}: {_fields(different)}", style="dim")
 
 
-def _estimates(summary: Summary) -> dict[str, tuple[float | None, float | None, float | None]]:
-    """Return the scores of a system by name, each with the ends of its interval, if there is one."""
-    ends = {interval.name: (interval.low, interval.high) for run in summary.runs for interval in run.intervals}
-    scores = chain.from_iterable(run.scores if run.intervals else run.headline for run in summary.runs)
-    return {score.name: (score.value, *ends.get(score.name, (None, None))) for score in scores}
+def _corpus_scores(summary: Summary) -> Iterator[tuple[CorpusScore, tuple[float | None, float | None] | None]]:
+    """Yield the corpus scores, each with the ends of its interval, if there is one; categories only with intervals."""
+    for run in summary.runs:
+        ends = {interval.name: (interval.low, interval.high) for interval in run.intervals}
+        for score in run.scores if run.intervals else run.headline:
+            yield score, ends.get(score.name)
 
 
 def _side_by_side(

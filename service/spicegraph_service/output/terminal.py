@@ -300,16 +300,11 @@ def whole_path(path: str) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
+        mask = os.umask(0o077)  # can only be read by setting it
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
         temporary.replace(target)
     except OSError as error:
         raise InputError(f"{path}: can't be written ({error.strerror})") from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    """Return the mask for new files; it can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from itertools import chain, combinations, islice
 from operator import attrgetter
@@ -27,7 +27,6 @@ from spicegraph_service.report.data import (
     GradedView,
     ImageView,
     MeanRow,
-    PairTest,
     Provenance,
     Report,
     ScoreChange,
@@ -41,7 +40,8 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource, Progress
-    from spicegraph_scorer.core.metric import Metric, Score, Working
+    from spicegraph_scorer.core.metric import Metric, Score
+    from spicegraph_scorer.core.results import Run
     from spicegraph_scorer.core.significance import Interval
     from spicegraph_scorer.errors import ErrorReport
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
@@ -105,36 +105,46 @@ def build_report(
     given = resources(with_spans(source, spans), progress, options.data)
     metrics = make_metrics((_SPICE, *check_names(options.metrics)), given)
     draws = options.resampling
-    scored = {
-        name: _score(name, corpus, metrics, draws, explained=True, progress=progress)
-        for name, corpus in corpora.items()
-    }
+    views: list[SystemView] = []
+    runs_of: list[Sequence[Run]] = []
+    columns: list[Iterator[CandidateView]] = []
+    for name, corpus in corpora.items():
+        view, runs, errors = _score(name, corpus, metrics, draws)
+        graded = _graded(name, runs, metrics, progress)
+        views.append(replace(view, wrong=wrong_statements([why.explanation for why in graded if why is not None])))
+        runs_of.append(runs)
+        columns.append(_candidates(corpus, runs, metrics, errors, graded, spans=spans))
     empty = empty_candidates(chain.from_iterable(corpora.values()))
     fingerprint = replace(Fingerprint.of(items), empty=empty)
     signature = signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()})
     signature["resampling"] = draws.signature()
     sources = image_sources(options.images, [item.id for item in items]) if options.images else {}
-    columns = [system.candidates(spans) for system in scored.values()]
     images = tuple(
         ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
         for item, *candidates in zip(map(metrics[_SPICE].reads, items), *columns, strict=True)
     )
-    changes = _changes(items, [system.statistics[_SPICE] for system in scored.values()])
-    first = next(iter(scored.values()))
+    changes = _changes(items, [runs[0].statistics for runs in runs_of])
     return Report(
         options.title or " and ".join(corpora),
         version("spicegraph"),
         signature,
         len(items),
-        tuple(metrics[_SPICE].by_category(first.statistics[_SPICE][0])),
-        ranked(tuple(system.view for system in scored.values()), lower_is_better(metrics)),
+        tuple(metrics[_SPICE].by_category(runs_of[0][0].statistics[0])),
+        ranked(tuple(views), lower_is_better(metrics)),
         _human(items, metrics, draws) if options.human else None,
-        _tests({name: system.statistics for name, system in scored.items()}, metrics, draws),
+        {
+            (first, second): tuple(
+                test
+                for before, after in zip(runs_of[a], runs_of[b], strict=True)
+                for test in compare(metrics[before.name], before.statistics, after.statistics, resampling=draws)
+            )
+            for (a, first), (b, second) in combinations(enumerate(corpora), 2)
+        },
         tuple(change for change in reversed(changes) if change.difference > _EQUAL)[:_MOST_CHANGED],
         tuple(change for change in changes if change.difference < -_EQUAL)[:_MOST_CHANGED],
         images,
         synset_views(images),
-        first.names,
+        tuple(score.name for score in _other_scores(runs_of[0])),
         options.provenance,
     )
 
@@ -154,65 +164,13 @@ def _corpora(systems: Sequence[System]) -> dict[str, tuple[Item, ...]]:
     return corpora
 
 
-Statistics = dict[str, list[Any]]
-"""A system's statistics by metric."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ScoredSystem:
-    """A system's part of a report, and what its captions' views are made from, an entry per item.
-
-    ``names`` are of all scores but SPICE's and those by category; ``values`` are these scores of each item.
-    """
-
-    view: SystemView
-    items: Sequence[Item]
-    statistics: Statistics
-    errors: ErrorReport
-    graded: Sequence[GradedView | None]
-    names: tuple[str, ...]
-    values: Sequence[tuple[float | None, ...]]
-    workings: Sequence[tuple[Working, ...]]
-    credits: Sequence[Mapping[str, Credit]]
-
-    def candidates(self, spans: dict[str, tuple[Span, ...]]) -> Iterator[CandidateView]:
-        """Yield the view of each item's candidate."""
-        rows = (self.items, self.statistics[_SPICE], self.errors.findings, self.graded)
-        more = (self.values, self.workings, self.credits)
-        for item, statistic, findings, graded, values, workings, credits_of in zip(*rows, *more, strict=True):
-            view = candidate_view(item, statistic, findings, spans)
-            yield replace(view, graded=graded, metrics=values, workings=workings, credits=credits_of)
-
-
 def _score(
-    name: str,
-    items: tuple[Item, ...],
-    metrics: Mapping[str, Metric[Any]],
-    draws: Resampling,
-    *,
-    explained: bool,
-    progress: Progress | None = None,
-) -> _ScoredSystem:
-    """Score a system, and explain its SPICE-G and divide its scores among words if that is asked for."""
-    statistics: Statistics = collect(items, metrics)
+    name: str, items: tuple[Item, ...], metrics: Mapping[str, Metric[Any]], draws: Resampling
+) -> tuple[SystemView, list[Run], ErrorReport]:
+    """Return a system's part of a report and what it was made from; SPICE's run is the first."""
+    statistics = collect(items, metrics)
     runs = [run_of(key, metric, statistics[key], confidence=draws) for key, metric in metrics.items()]
     errors = analyse_errors(statistics[_SPICE])
-    corpus = Corpus(items)
-    graded: list[GradedView | None] = [None] * len(items)
-    credits_of: list[dict[str, Credit]] = [{} for _ in items]
-    workings: list[list[tuple[Working, ...]]] = []
-    for run, (key, metric) in zip(runs if explained else (), metrics.items(), strict=False):
-        if key == _SPICE_G:
-            for number, statistic in enumerate(statistics[key]):
-                graded[number] = GradedView(statistic.weights[ALL].f1, metric.explain(statistic))
-                if progress:
-                    progress(f"explaining SPICE-G of {name}", number + 1, len(items))
-        score = run.scores[0]
-        if metric.credits and None not in score.each:
-            for credit_of, credit in zip(credits_of, metric.credit(corpus, statistics[key]), strict=True):
-                credit_of[score.name] = credit
-        workings.append(metric.workings(corpus, statistics[key]))
-    others = [score for run in runs if run.name != _SPICE for score in run.headline]
     view = system_view(
         name,
         items,
@@ -221,17 +179,51 @@ def _score(
         scores=[score for run in runs for score in run.scores],
         bounds=[bound for run in runs for bound in run.intervals],
     )
-    return _ScoredSystem(
-        replace(view, wrong=wrong_statements([why.explanation for why in graded if why is not None])),
-        [metrics[_SPICE].reads(item) for item in items],
-        statistics,
-        errors,
-        graded,
-        tuple(score.name for score in others),
-        list(zip(*(score.each for score in others), strict=True)) if others else [()] * len(items),
-        [tuple(chain.from_iterable(row)) for row in zip(*workings, strict=True)] if explained else [()] * len(items),
-        credits_of,
-    )
+    return view, runs, errors
+
+
+def _graded(
+    name: str, runs: Sequence[Run], metrics: Mapping[str, Metric[Any]], progress: Progress | None
+) -> list[GradedView | None]:
+    """Explain the SPICE-G of each caption, if it was asked for."""
+    graded: list[GradedView | None] = []
+    for statistic in next((run.statistics for run in runs if run.name == _SPICE_G), ()):
+        graded.append(GradedView(statistic.weights[ALL].f1, metrics[_SPICE_G].explain(statistic)))
+        if progress:
+            progress(f"explaining SPICE-G of {name}", len(graded), len(runs[0].statistics))
+    return graded or [None] * len(runs[0].statistics)
+
+
+def _other_scores(runs: Sequence[Run]) -> list[Score]:
+    """Return all scores but SPICE's and those by category."""
+    return [score for run in runs if run.name != _SPICE for score in run.headline]
+
+
+def _candidates(
+    items: tuple[Item, ...],
+    runs: Sequence[Run],
+    metrics: Mapping[str, Metric[Any]],
+    errors: ErrorReport,
+    graded: Sequence[GradedView | None],
+    *,
+    spans: dict[str, tuple[Span, ...]],
+) -> Iterator[CandidateView]:
+    """Yield the view of each item's candidate, with how its scores come about and which words earned them."""
+    corpus = Corpus(items)
+    credits_of: list[dict[str, Credit]] = [{} for _ in items]
+    for run in runs:
+        metric, score = metrics[run.name], run.scores[0]
+        if metric.credits and None not in score.each:
+            for credit_of, credit in zip(credits_of, metric.credit(corpus, run.statistics), strict=True):
+                credit_of[score.name] = credit
+    workings = zip(*(metrics[run.name].workings(corpus, run.statistics) for run in runs), strict=True)
+    others = _other_scores(runs)
+    values = zip(*(score.each for score in others), strict=True) if others else [()] * len(items)
+    rows = zip(items, runs[0].statistics, errors.findings, graded, values, workings, credits_of, strict=True)
+    for item, statistic, findings, why, metric_scores, working, credit_of in rows:
+        view = candidate_view(metrics[_SPICE].reads(item), statistic, findings, spans)
+        made = tuple(chain.from_iterable(working))
+        yield replace(view, graded=why, metrics=metric_scores, workings=made, credits=credit_of)
 
 
 def _human(items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Resampling) -> SystemView | None:
@@ -239,19 +231,7 @@ def _human(items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Res
     if any(len(item.references) < 2 for item in items):
         return None
     held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
-    return _score("Held-out reference", held_out, metrics, draws, explained=False).view
-
-
-def _tests(
-    statistics: Mapping[str, Statistics], metrics: Mapping[str, Metric[Any]], draws: Resampling
-) -> tuple[PairTest, ...]:
-    """Test every pair of systems by every score."""
-    return tuple(
-        PairTest(test.name, first, second, *astuple(test)[3:])
-        for first, second in combinations(statistics, 2)
-        for key, metric in metrics.items()
-        for test in compare(metric, statistics[first][key], statistics[second][key], resampling=draws)
-    )
+    return _score("Held-out reference", held_out, metrics, draws)[0]
 
 
 def _changes(items: Sequence[Item], spice: Sequence[Sequence[SpiceStatistic]]) -> list[ScoreChange]:
@@ -317,23 +297,20 @@ def _mean_of(label: str, wanted: Sequence[int], sizes: Sequence[int], each: Sequ
 def ranked(systems: tuple[SystemView, ...], lower: frozenset[str] = frozenset()) -> tuple[SystemView, ...]:
     """Give every score its rank, the best first or, for ``lower`` scores, the lowest; equal scores share one."""
     values = {row.name: [s.scores[i].value for s in systems] for i, row in enumerate(systems[0].scores)}
+
+    def rank(value: float | None, name: str) -> int | None:
+        sign = -1 if name in lower else 1
+        better = [
+            other for other in values[name] if other is not None and value is not None and sign * other > sign * value
+        ]
+        return None if value is None else 1 + len(better)
+
     return tuple(
         replace(
             system,
             scores=tuple(
-                replace(
-                    row,
-                    rank=_rank(row.value, values[row.name], sign=-1 if row.name in lower else 1),
-                    lower_is_better=row.name in lower,
-                )
-                for row in system.scores
+                replace(row, rank=rank(row.value, row.name), lower_is_better=row.name in lower) for row in system.scores
             ),
         )
         for system in systems
     )
-
-
-def _rank(value: float | None, others: Iterable[float | None], *, sign: int) -> int | None:
-    if value is None:
-        return None
-    return 1 + sum(1 for other in others if other is not None and sign * other > sign * value)

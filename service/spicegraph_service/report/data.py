@@ -7,13 +7,14 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.categories import Counts
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.metric import Working
     from spicegraph_scorer.core.results import Json
+    from spicegraph_scorer.core.significance import Comparison
     from spicegraph_scorer.errors import ErrorKind, Hallucination, WrongStatement
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 
@@ -68,20 +69,6 @@ class SystemView:
     by_length: tuple[MeanRow, ...]
     by_references: tuple[MeanRow, ...]
     wrong: tuple[WrongStatement, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PairTest:
-    """A paired test: ``difference`` is ``second`` minus ``first``, with a 95 % interval and two p-values."""
-
-    name: str
-    first: str
-    second: str
-    difference: float | None
-    low: float | None
-    high: float | None
-    p_bootstrap: float | None
-    p_randomization: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,14 +208,6 @@ class SideView:
 
 
 @dataclass(frozen=True, slots=True)
-class DescriptionView:
-    """A long caption and its references by sentence and by object."""
-
-    candidate: SideView
-    reference: SideView
-
-
-@dataclass(frozen=True, slots=True)
 class CandidateView:
     """One system's caption of an image: scores, tuples of both sides, and the overlaid graphs.
 
@@ -244,7 +223,8 @@ class CandidateView:
         metrics: the other metrics' scores, in the order of ``Report.metrics``.
         workings: how scores come about.
         credits: by the name of each score that is divided among words, which of them earned it.
-        description: the tuples by sentence and by object, if the caption or a reference has several sentences.
+        description: the tuples of either side by sentence and by object, if the caption or a reference has several
+            sentences.
     """
 
     caption: str
@@ -257,7 +237,7 @@ class CandidateView:
     metrics: tuple[float | None, ...] = ()
     workings: tuple[Working, ...] = ()
     credits: Mapping[str, Credit] = field(default_factory=dict)
-    description: DescriptionView | None = None
+    description: Mapping[str, SideView] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +271,8 @@ class Provenance:
 class Report:
     """A whole report.
 
-    ``categories`` names the values in ``CandidateView.scores``. ``human`` scores each image's first reference
+    ``categories`` names the values in ``CandidateView.scores``. ``tests`` are paired tests of every score by the names
+    of two systems, the second minus the first. ``human`` scores each image's first reference
     against its other references (so with one reference less than the systems have); ``None`` if an image has
     only one. ``gained`` and ``lost`` are there for two systems: the images where SPICE differs most, those where the
     second is better and those where it is worse. ``synsets`` says what the numbers in ``TupleView.how`` and
@@ -305,7 +286,7 @@ class Report:
     categories: tuple[str, ...]
     systems: tuple[SystemView, ...]
     human: SystemView | None
-    tests: tuple[PairTest, ...]
+    tests: Mapping[tuple[str, str], Sequence[Comparison]]
     gained: tuple[ScoreChange, ...]
     lost: tuple[ScoreChange, ...]
     images: tuple[ImageView, ...]

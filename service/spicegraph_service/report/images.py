@@ -27,7 +27,6 @@ from spicegraph_service.report.data import (
     ArrowPicture,
     CandidateView,
     CardPicture,
-    DescriptionView,
     GraphPicture,
     Mention,
     ObjectView,
@@ -64,21 +63,19 @@ def with_spans(source: FactSource, spans: dict[str, tuple[Span, ...]]) -> Functi
     """
 
     def facts(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        parses: Iterable[StoredParse]
         wanted = list(texts)
-        for text, parse in zip(wanted, _parses(source, wanted), strict=True):
+        if isinstance(source, CaptionPipeline):
+            parses = map(stored_parse, source.captions(wanted))
+        elif isinstance(source, ParseSource):
+            parses = source.parses(wanted)
+        else:  # what gives facts alone knows no places
+            parses = (StoredParse(facts, ()) for facts in source.facts(wanted))
+        for text, parse in zip(wanted, parses, strict=True):
             spans[text] = parse.spans
             yield parse.facts
 
     return FunctionSource(source.signature, facts)
-
-
-def _parses(source: FactSource, texts: Sequence[str]) -> Iterator[StoredParse]:
-    """Yield the parses of captions; of what gives facts alone, without places."""
-    if isinstance(source, CaptionPipeline):
-        return map(stored_parse, source.captions(texts))
-    if isinstance(source, ParseSource):
-        return source.parses(texts)
-    return (StoredParse(facts, ()) for facts in source.facts(texts))
 
 
 def mentions(
@@ -140,11 +137,20 @@ def _view(
     others: Sequence[SceneTuple] = (),
 ) -> TupleView:
     """Return the view of a tuple; for one of a candidate, ``others`` are the references' tuples."""
+    how: tuple[int, ...] = ()
+    if partners and others:
+        concepts = scene_tuple.concepts
+        how = tuple(
+            0 if set(concept.strings) & set(other.strings) else connecting_synset(concept, other, likely)
+            for concept, other, likely in zip(
+                concepts, others[partners[0]].concepts, _PARTS[len(concepts)], strict=True
+            )
+        )
     return TupleView(
         scene_tuple.strings,
         mentions(scene_tuple, captions, spans),
         partners,
-        _how(scene_tuple, others[partners[0]]) if partners and others else (),
+        how,
         finding.kind if finding else None,
         finding.counterpart if finding else None,
         str(finding.near) if finding and finding.near else None,
@@ -170,15 +176,6 @@ def _merged(concept: Concept) -> tuple[int, ...]:
 @lru_cache(maxsize=10_000)
 def _senses(name: str) -> tuple[Synset, ...]:
     return load_wordnet().senses(name, "nvar")
-
-
-def _how(scene_tuple: SceneTuple, partner: SceneTuple) -> tuple[int, ...]:
-    """Return 0 for each slot that a string connects with the partner, else the connecting synset."""
-    slots = zip(scene_tuple.concepts, partner.concepts, _PARTS[len(scene_tuple.concepts)], strict=True)
-    return tuple(
-        0 if set(concept.strings) & set(other.strings) else connecting_synset(concept, other, likely)
-        for concept, other, likely in slots
-    )
 
 
 class _Overlay:
@@ -336,19 +333,16 @@ def image_sources(pictures: Pictures, ids: Iterable[ItemId]) -> dict[ItemId, str
             raise InputError(f"{option}: images {pattern!a} are addresses already; it takes a folder")
         if _SCHEME.match(pattern) and not _WEB.match(pattern):
             raise InputError(f"images {pattern!a}: only http and https addresses, and paths, can be shown")
-        return {image_id: _address_of(image_id, pattern) for image_id in ids}
+
+        def address(image_id: ItemId) -> str:
+            return _ID.sub(lambda match: quote(str(image_id).zfill(int(match[1] or 0)), safe=""), pattern)
+
+        return {image_id: address(image_id) for image_id in ids}
     folder = Path(pattern)
     if not folder.is_dir():
         raise InputError(f"images {pattern!a}: is neither a folder nor an address with {{id}} in it")
     files = _pictures_in(folder.absolute(), folder.stat().st_mtime_ns)
     return {image_id: pictures.address(files[str(image_id)]) for image_id in ids if str(image_id) in files}
-
-
-def _address_of(image_id: ItemId, pattern: str) -> str:
-    def padded(match: re.Match[str]) -> str:
-        return quote(str(image_id).zfill(int(match[1] or 0)), safe="")
-
-    return _ID.sub(padded, pattern)
 
 
 @lru_cache(maxsize=4)  # the viewer asks for each of its pages
@@ -365,15 +359,17 @@ def _pictures_in(folder: Path, _changed: int) -> dict[str, Path]:
 
 def description_view(
     item: Item, match: Match, candidate: Sequence[TupleView], reference: Sequence[TupleView]
-) -> DescriptionView | None:
+) -> dict[str, SideView] | None:
     """Return both sides, with the views of the match's tuples, by sentence and by object.
 
     ``None`` where no caption of the item has several sentences.
     """
-    sides = ((item.candidate,), match.candidate, candidate), (item.references, match.reference, reference)
-    if all(len(sentence_spans(text)) < 2 for texts, _, _ in sides for text in texts):
+    if all(len(sentence_spans(text)) < 2 for text in (item.candidate, *item.references)):
         return None
-    return DescriptionView(*[SideView(_sentences(texts, views), _objects(graph)) for texts, graph, views in sides])
+    return {
+        "candidate": SideView(_sentences((item.candidate,), candidate), _objects(match.candidate)),
+        "reference": SideView(_sentences(item.references, reference), _objects(match.reference)),
+    }
 
 
 @lru_cache(maxsize=1024)  # of the references, which all systems share

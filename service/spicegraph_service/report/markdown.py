@@ -43,14 +43,15 @@ def _grids(report: Report) -> Iterator[Grid]:
             [
                 (
                     t.name,
-                    t.first,
-                    t.second,
+                    first,
+                    second,
                     signed(t.difference),
                     f"{signed(t.low)} to {signed(t.high)}",
                     t.p_bootstrap,
                     t.p_randomization,
                 )
-                for t in report.tests
+                for (first, second), tests in report.tests.items()
+                for t in tests
             ],
         )
     columns_of_categories = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import gzip
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from spicegraph_service.report.data import (
         CandidateView,
         GradedView,
-        ImageView,
         MeanRow,
         Report,
-        SideView,
         SystemView,
         TupleView,
     )
@@ -82,8 +80,8 @@ def _categories(report: Report) -> Markup:
 
 def _differences(report: Report) -> Markup:
     """Return by how much the second of two systems is better in each category, in the colour of the better one."""
-    first, second = (system.name for system in report.systems)
-    tests = {test.name: test for test in report.tests}
+    [((first, second), pair_tests)] = report.tests.items()
+    tests = {test.name: test for test in pair_tests}
     rows = []
     for name in report.categories:
         test = tests["SPICE" if name == ALL else f"SPICE_{name}"]
@@ -127,35 +125,24 @@ def _means(systems: Sequence[SystemView], part: str, title: str, about: str) -> 
     return line_chart(title, labels, lines, x=about, y="mean SPICE", description=described)
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorBlock:
-    """Kinds of errors with one denominator: what can have them, how many such tuples each system has, and the kinds.
+def _blocks(report: Report) -> list[dict[str, object]]:
+    """Return kinds of errors by what can have them, each kind with every system's errors, the most frequent first.
 
-    ``kinds`` hold the errors of each system; ``side`` is ``invented`` or ``missed``; ``follows`` says whether they
-    follow from other errors.
+    ``side`` is ``invented`` or ``missed``, ``follows`` says whether they follow from other errors, and ``of`` how many
+    tuples of each system can have such errors.
     """
-
-    title: str
-    side: str
-    follows: bool
-    of: tuple[int, ...]
-    kinds: tuple[tuple[ErrorKind, ...], ...]
-
-
-def _blocks(report: Report) -> list[ErrorBlock]:
-    """Return the errors by what can have them, those first that systems make most."""
     blocks: dict[str, list[tuple[ErrorKind, ...]]] = {}
     for errors in zip(*(system.kinds for system in report.systems), strict=True):
         if any(each.count for each in errors):
             blocks.setdefault(errors[0].kind.among, []).append(errors)
     return [
-        ErrorBlock(
-            CHANCES[among].title,
-            CHANCES[among].side.value,
-            not kinds[0][0].kind.primary,
-            tuple(errors.of for errors in kinds[0]),
-            tuple(sorted(kinds, key=lambda errors: -max(each.rate or 0.0 for each in errors))),
-        )
+        {
+            "title": CHANCES[among].title,
+            "side": CHANCES[among].side.value,
+            "follows": not kinds[0][0].kind.primary,
+            "of": [errors.of for errors in kinds[0]],
+            "kinds": sorted(kinds, key=lambda errors: -max(each.rate or 0.0 for each in errors)),
+        }
         for among, kinds in blocks.items()
     ]
 
@@ -212,6 +199,11 @@ def to_json(report: Report) -> str:
     """Return everything in the report as JSON, ``tuples`` and ``pictures`` of every image included."""
     values = _fields(report) | {"systems": list(map(_system, report.systems))}
     values["human"] = None if report.human is None else _system(report.human)
+    values["tests"] = [
+        _fields(test) | {"first": first, "second": second}
+        for (first, second), tests in report.tests.items()
+        for test in tests
+    ]
     return msgspec.json.encode(values, enc_hook=GradedExplanation.to_dict).decode() + "\n"
 
 
@@ -265,6 +257,7 @@ def index(report: Report) -> str:
                 for item in group.items:
                     errors[system][item] += _KINDS[kind.name], number
     columns = [[image.candidates[system] for image in report.images] for system in range(len(report.systems))]
+    sources = [image.source for image in report.images]
     return _packed(
         {
             "chunk": CHUNK,
@@ -278,7 +271,8 @@ def index(report: Report) -> str:
             "groups": [[[g.words for g in kind.groups] for kind in view.kinds] for view in report.systems],
             "senses": _senses(report),
             "workings": list(_workings(report)),
-            "sources": _sources(report),
+            # Those that are in the page stand with the details.
+            "sources": [None if s is None or s.startswith(_IN_PAGE) else s for s in sources] if any(sources) else None,
             "ids": [permalink(image.id) for image in report.images],
             "captions": [[view.caption for view in views] for views in columns],
             # Of the references there are as many tuples for every system.
@@ -291,12 +285,6 @@ def index(report: Report) -> str:
             "errors": errors,
         }
     )
-
-
-def _sources(report: Report) -> list[str | None] | None:
-    """Return the addresses of images, ``None`` without any; those that are in the page stand with the details."""
-    sources = [image.source for image in report.images]
-    return [None if s is None or s.startswith(_IN_PAGE) else s for s in sources] if any(sources) else None
 
 
 def _workings(report: Report) -> dict[tuple[str, str], int]:
@@ -368,20 +356,17 @@ _ORDER = ("n", "an", "v", "")
 def chunks(report: Report) -> list[str]:
     """Return the packed details, ``CHUNK`` images each."""
     workings = _workings(report)
-    return [
-        _packed([_image(image, workings) for image in report.images[start : start + CHUNK]])
-        for start in range(0, len(report.images), CHUNK)
+    images = [
+        [
+            image.references,
+            image.source if image.source and image.source.startswith(_IN_PAGE) else None,
+            # The references are the same for every system.
+            [[t.strings, _mentions(t), t.merged] for t in image.candidates[0].reference],
+            [_candidate(candidate, workings) for candidate in image.candidates],
+        ]
+        for image in report.images
     ]
-
-
-def _image(image: ImageView, workings: Mapping[tuple[str, str], int]) -> list[object]:
-    first = image.candidates[0]
-    return [
-        image.references,
-        image.source if image.source and image.source.startswith(_IN_PAGE) else None,
-        [[t.strings, _mentions(t), t.merged] for t in first.reference],  # the references are the same for every system
-        [_candidate(candidate, workings) for candidate in image.candidates],
-    ]
+    return [_packed(images[start : start + CHUNK]) for start in range(0, len(images), CHUNK)]
 
 
 def _candidate(view: CandidateView, workings: Mapping[tuple[str, str], int]) -> list[object]:
@@ -402,7 +387,14 @@ def _candidate(view: CandidateView, workings: Mapping[tuple[str, str], int]) -> 
         view.graded and _graded(view.graded),
         [[workings[w.score, w.text], *_rounded(w.values)] for w in view.workings],
         _credits(view.credits),
-        view.description and [_side(side) for side in (view.description.candidate, view.description.reference)],
+        view.description
+        and [
+            [
+                [[(s.start, s.end, s.tuples, s.matched) for s in caption] for caption in side.sentences],
+                [(each.object, each.attributes, each.relations) for each in side.objects],
+            ]
+            for side in view.description.values()
+        ],
     ]
 
 
@@ -415,11 +407,6 @@ def _credits(credits_of: Mapping[str, Credit]) -> list[object]:
         [end for word in first.words for end in (word.start, word.end)],
         *([name, _brief(c.score), *(round(1000 * w.credit) for w in c.words)] for name, c in credits_of.items()),
     ]
-
-
-def _side(view: SideView) -> list[object]:
-    sentences = [[(s.start, s.end, s.tuples, s.matched) for s in caption] for caption in view.sentences]
-    return [sentences, [(each.object, each.attributes, each.relations) for each in view.objects]]
 
 
 def _graded(view: GradedView) -> list[object]:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_service.report.data import CandidateView, PairTest, Report, SystemView, TupleView
+    from spicegraph_scorer.core.significance import Comparison
+    from spicegraph_service.report.data import CandidateView, Report, SystemView, TupleView
 
 SHOWN: Final = 3
 """Telling errors of a report."""
@@ -78,9 +79,11 @@ def verdict(report: Report) -> Verdict:
     if len(order) == 1:
         return _single(report)
     best, other = (report.systems[number] for number in order[:2])
-    tests = {test.name: better_minus_other(test, best.name) for test in _tests_of(report.tests, best.name, other.name)}
+    names = best.name, other.name
+    forward, backward = report.tests.get((other.name, best.name), ()), report.tests.get(names, ())
+    tests = {test.name: test for test in (*forward, *map(reversed_test, backward))}
     values = best.scores[0].value, other.scores[0].value
-    headline, detail = pair_headline("SPICE", values, tests["SPICE"], systems=len(order))
+    headline, detail = pair_headline("SPICE", names, values, tests["SPICE"], systems=len(order))
     lower = {row.name for row in best.scores if row.lower_is_better}
     categories = {name: tests[f"SPICE_{name}"] for name in report.categories if name != ALL}
     scores = [tests[name] for name in report.metrics if name in tests]
@@ -88,14 +91,14 @@ def verdict(report: Report) -> Verdict:
     is_long = has_descriptions(report)
     if is_long:
         control = length_control(report, *order[:2])
-        length = (*length_points(control, (best.name, other.name)), *_said_and_covered((best, other)))
+        length = (*length_points(control, names), *_said_and_covered((best, other)))
         if control.is_only_longer:
             headline = headline.replace(":", f", but has {control.words[0] / control.words[1]:.1f} times the words:", 1)
     points = (
         *length,
         *category_points(categories, best.name),
         *_invented_objects((other, best)),
-        *other_scores(scores, lower, (best.name, other.name)),
+        *other_scores(scores, lower, names),
     )
     telling = tuple(_telling(report, order[1], order[0], is_long=is_long))
     # A description that is another's beginning has no error that the other avoids.
@@ -103,10 +106,16 @@ def verdict(report: Report) -> Verdict:
 
 
 def pair_headline(
-    score: str, values: tuple[float | None, float | None], test: PairTest, *, systems: int, of: str = "images"
+    score: str,
+    names: tuple[str, str],
+    values: tuple[float | None, float | None],
+    test: Comparison,
+    *,
+    systems: int,
+    of: str = "images",
 ) -> tuple[str, str]:
     """Return who is the best of ``systems``, and how sure that is by a test of the best minus the next."""
-    best, other = test.second, test.first
+    best, other = names
     is_sure = test.low is not None and test.low > 0
     better = "is better than" if systems == 2 else f"is the best of {systems}, before"
     winner = f"{best} {better} {other}" if is_sure else f"No sure winner, {best} or {other}"
@@ -155,20 +164,13 @@ def strongest_and_weakest(categories: Mapping[str, float | None]) -> list[tuple[
     ]
 
 
-def _tests_of(tests: Iterable[PairTest], *names: str) -> Iterator[PairTest]:
-    return (test for test in tests if {test.first, test.second} == set(names))
+def reversed_test(test: Comparison) -> Comparison:
+    """Return a test as the difference of its first system from its second."""
+    difference, low, high = (None if end is None else -end for end in (test.difference, test.high, test.low))
+    return replace(test, first=test.second, second=test.first, difference=difference, low=low, high=high)
 
 
-def better_minus_other(test: PairTest, best: str) -> PairTest:
-    """Return a test as the difference of the better system from the other."""
-    if test.second == best:
-        return test
-    low, high = (None if end is None else -end for end in (test.high, test.low))
-    difference = None if test.difference is None else -test.difference
-    return replace(test, first=test.second, second=best, difference=difference, low=low, high=high)
-
-
-def category_points(tests: Mapping[str, PairTest], name: str) -> Iterator[tuple[str, str]]:
+def category_points(tests: Mapping[str, Comparison], name: str) -> Iterator[tuple[str, str]]:
     """Yield in which categories a system is stronger, weaker, and neither for sure; ``tests`` are it minus another."""
     known = {c: t for c, t in tests.items() if t.difference is not None and t.low is not None and t.high is not None}
     largest = sorted(known, key=lambda category: -abs(known[category].difference or 0.0))
@@ -180,7 +182,7 @@ def category_points(tests: Mapping[str, PairTest], name: str) -> Iterator[tuple[
     yield "Weaker in", (_listed(known, weaker) or "no category for sure") + undecided
 
 
-def _listed(tests: Mapping[str, PairTest], names: Sequence[str]) -> str:
+def _listed(tests: Mapping[str, Comparison], names: Sequence[str]) -> str:
     return ", ".join(f"{name} ({signed(tests[name].difference)})" for name in names)
 
 
@@ -196,7 +198,7 @@ def _invented_objects(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]
 
 
 def other_scores(
-    tests: Iterable[PairTest], lower: Collection[str], names: tuple[str, str]
+    tests: Iterable[Comparison], lower: Collection[str], names: tuple[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield which other scores agree that the first system is better, which disagree, and which are undecided."""
     agree: list[str] = []
@@ -215,7 +217,11 @@ def other_scores(
 def _telling(report: Report, wrong: int, better: int | None, *, is_long: bool) -> Iterator[TellingError]:
     """Yield the errors that tell most, of different kinds if there are such; of a description, the sentence with it."""
     ranked = sorted(_weighted_errors(report, wrong, better, is_long=is_long), reverse=True)
-    words = _words_of_errors(report.systems[wrong])
+    words: dict[tuple[str, int], tuple[str, ...]] = {}  # by kind and image, those of the heaviest group
+    for errors in report.systems[wrong].kinds:
+        for group in errors.groups if errors.name in _SENTENCES else ():
+            for item in group.items:
+                words.setdefault((errors.name, item), group.words)
     shown = [system for system in (wrong, better) if system is not None]
     items: set[int] = set()
     kinds: set[str] = set()
@@ -281,26 +287,13 @@ def _weighted_errors(
                 known = 0
                 if view.counterpart is not None:
                     reference = candidate.reference[view.counterpart]
-                    if len(reference.strings) > 1 and _says(candidate, reference):
+                    # A caption that calls a bull black and white also has the word that the references have.
+                    words = reference.strings[1].split("/") if len(reference.strings) > 1 else ()
+                    if any(word in candidate.caption.lower() for word in words):
                         continue
                     known = len({mention.caption for mention in reference.mentions})
                 brief = -len(candidate.caption) / _LONG_CAPTION
                 yield _SENTENCES[view.kind][0] + 3 * gap + known / len(image.references) + brief, -item, view.kind
-
-
-def _says(view: CandidateView, reference: TupleView) -> bool:
-    """Say whether a caption has the word that the references have, too: it calls a bull black and white."""
-    return any(name in view.caption.lower() for name in reference.strings[1].split("/"))
-
-
-def _words_of_errors(system: SystemView) -> dict[tuple[str, int], tuple[str, ...]]:
-    """Return the words of a system's errors by kind and image, those of the heaviest group."""
-    words: dict[tuple[str, int], tuple[str, ...]] = {}
-    for kind in system.kinds:
-        for group in kind.groups if kind.name in _SENTENCES else ():
-            for item in group.items:
-                words.setdefault((kind.name, item), group.words)
-    return words
 
 
 def marked(view: CandidateView, first: int = 0, end: int | None = None) -> Iterator[MarkedPart]:

@@ -15,12 +15,11 @@ from aiohttp import web
 
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.core.significance import Comparison, Resampling
 from spicegraph_scorer.metrics import METRICS, lower_is_better
 from spicegraph_service.engines import System
 from spicegraph_service.output.charts import Line, Mark, Row, histogram, ink, interval_chart
 from spicegraph_service.report.build import ReportOptions, build_report
-from spicegraph_service.report.data import PairTest
 from spicegraph_service.report.images import image_sources
 from spicegraph_service.report.local import LONGEST_TEXT, local_page
 from spicegraph_service.report.render import chunks, index
@@ -113,7 +112,7 @@ def overview_of(table: ResultTable) -> Overview:
         pair = names[best], names[other]
         tests = {name: _test(name, table, best, other) for name in means}
         headline, detail = pair_headline(
-            label, (values[best], values[other]), tests[score], systems=len(names), of="items"
+            label, pair, (values[best], values[other]), tests[score], systems=len(names), of="items"
         )
         points = [
             *(category_points({n: tests[c] for n, c in categories.items()}, names[best]) if categories else ()),
@@ -165,11 +164,11 @@ def _interval(values: Numbers) -> tuple[float | None, float | None, float | None
     return mean, mean - error, mean + error
 
 
-def _test(name: str, table: ResultTable, best: int, other: int) -> PairTest:
+def _test(name: str, table: ResultTable, best: int, other: int) -> Comparison:
     first, second = table.column(other, name), table.column(best, name)
     size = min(len(first), len(second))
     difference, low, high = _interval(second[:size] - first[:size])
-    return PairTest(name, table.systems[other].name, table.systems[best].name, difference, low, high, None, None)
+    return Comparison(name, None, None, difference, low, high, None, None)
 
 
 def _written(value: float | None) -> str:
