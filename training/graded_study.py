@@ -1,4 +1,6 @@
-"""Hold SPICE-G against people's judgements on ten sets, beside SPICE and beside the same vectors without a graph.
+"""Hold SPICE-G against people's judgements on ten sets, beside SPICE and formula 4, and beside words without a graph.
+
+The control of formula 5 has the same tables: .6 of the words' F1, aligned, and .4 of the meaning.
 
     python training/graded_study.py FOLDER
 
@@ -24,7 +26,8 @@ from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.matching import cells_of, precision_weights, word_sides
+from spicegraph_scorer.metrics.graded.matching import MEANING_SHARE, cells_of, precision_weights, word_sides
+from spicegraph_scorer.metrics.graded.meaning import Meaning, cosines, load_meaning
 from spicegraph_scorer.metrics.graded.metric import SpiceG, alignments
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.spice.metric import Spice
@@ -35,7 +38,7 @@ EQUAL = 1e-12
 GROUPS = 100
 BATCH = 512
 ALIGNED_SHARE = 0.2
-CONTROLS = ("words", "words, aligned")
+CONTROLS = ("SPICE-G-4", "meaning", "words with the same tables")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -152,6 +155,16 @@ def word_scores(items: Sequence[Item], words: Mapping[str, frozenset[str]], vect
     return np.concatenate(found)
 
 
+def likenesses(items: Sequence[Item], meaning: Meaning) -> Array:
+    """Return the cosine of each candidate and the sum of its references by a table of meanings."""
+    texts = list(dict.fromkeys(text for item in items for text in (item.candidate, *item.references)))
+    places, vectors = {text: place for place, text in enumerate(texts)}, meaning.of_texts(texts)
+    candidates = vectors[[places[item.candidate] for item in items]]
+    references = vectors[[places[text] for item in items for text in item.references]]
+    starts = np.cumsum([0, *[len(item.references) for item in items]])[:-1]
+    return cosines(candidates, np.add.reduceat(references, starts)).astype(np.float64)
+
+
 def main() -> None:
     """Print a line for each set, with the figures times 100, and the kinds of pairs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -164,7 +177,7 @@ def main() -> None:
         dict.fromkeys(t for one in sets.values() for item in one.items for t in (item.candidate, *item.references))
     )
     facts, words = {}, {}
-    pipeline, vectors = load_pipeline(), load_vectors()
+    pipeline, vectors, meaning = load_pipeline(), load_vectors(), load_meaning()
     for text, caption in zip(texts, pipeline.captions(texts), strict=True):
         facts[text] = caption.every_fact
         words[text] = frozenset(
@@ -186,6 +199,11 @@ def main() -> None:
         "SPICE": lambda items: scores_of(Spice(source, evidence=False), items),
         "words": lambda items: word_scores(items, words, vectors, 0.5),
         "words, aligned": aligned_words,
+        "meaning": lambda items: likenesses(items, meaning),
+        "words with the same tables": lambda items: (
+            aligned_words(items) * (1 - MEANING_SHARE) + MEANING_SHARE * likenesses(items, meaning)
+        ),
+        "SPICE-G-4": lambda items: scores_of(SpiceG(source, evidence=False, meaning=None), items),
         "SPICE-G": lambda items: scores_of(SpiceG(source, evidence=False), items),
     }
     gains = [("SPICE-G", control) for control in CONTROLS]

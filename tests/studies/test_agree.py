@@ -146,6 +146,25 @@ def test_hallucinations_in_every_output(pairs, tmp_path, capsys):
     assert (code, "name a metric" in err) == (2, True)
 
 
+def test_hallucinations_are_looked_for_on_scene_graphs_and_thresholds_come_with_them(pairs, capsys):
+    asked = ("hallucinations", pairs, "--metrics", "spice-g", "--draws", "5")
+    written = json.loads(run(capsys, *asked, "--format", "json")[1])
+    assert written["signature"]["metrics"]["spice-g"]["pipeline"] == load_pipeline("scene").signature
+    assert list(written["thresholds"]) == ["0.05", "0.1", "0.2"]
+    limits = list(written["thresholds"].values())
+    assert limits == sorted(limits, reverse=True)
+    assert f"{limits[1]:.3f} (10%)" in " ".join(run(capsys, *asked)[1].split())
+    for more in (("--pipeline", "en_caption", "--graph-style", "spice"), ("--graph-style", "spice")):
+        other = json.loads(run(capsys, *asked, *more, "--format", "json")[1])
+        assert other["signature"]["metrics"]["spice-g"]["pipeline"] == load_pipeline().signature
+    assert (
+        json.loads(run(capsys, "hallucinations", pairs, "--metrics", "chair", "--draws", "5", "--format", "json")[1])[
+            "thresholds"
+        ]
+        == {}
+    )
+
+
 def test_the_coefficients_of_the_option_are_those_that_there_are():
     assert {each.value for each in CoefficientName} == set(COEFFICIENTS)
 

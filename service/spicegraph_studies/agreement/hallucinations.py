@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from spicegraph_parser.errors import InputError
+from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.results import collect, result_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.metrics import lower_is_better, make_metrics
-from spicegraph_scorer.metrics.graded.verdicts import object_words
+from spicegraph_scorer.metrics.graded.verdicts import conformal_threshold, object_words
 from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
 from spicegraph_scorer.scoring import resources
@@ -200,6 +201,10 @@ LOCALISERS: Mapping[str, Callable[[Any, Any], list[Suspect]]] = {"spice-g": _of_
 """What says which word is wrong, by the metric whose evidence it reads."""
 
 
+FALSE_ALARMS: Final = (0.05, 0.1, 0.2)
+"""Shares of right words that are flagged at the thresholds of a study."""
+
+
 class Bounded(NamedTuple):
     """A value with its 95 % bootstrap interval over images; ``None``: undefined."""
 
@@ -223,7 +228,8 @@ class HallucinationAgreement:
     """How well metrics find what people marked as wrong.
 
     ``faulty`` captions have a marked word: their share is the average precision of a metric that knows nothing.
-    ``undefined`` counts, by score, the captions without a value; they count as the most suspicious ones.
+    ``undefined`` counts, by score, the captions without a value; they count as the most suspicious ones. ``thresholds``
+    are the probabilities of SPICE-G's verdicts above which a share of the words that nobody marked are flagged.
     """
 
     protocol: HallucinationProtocol
@@ -232,6 +238,7 @@ class HallucinationAgreement:
     images: int
     detections: tuple[Detection, ...]
     undefined: Mapping[str, int]
+    thresholds: Mapping[float, float]
     signature: Mapping[str, Json]
 
     def to_dict(self) -> dict[str, Json]:
@@ -243,6 +250,7 @@ class HallucinationAgreement:
             "faulty": self.faulty,
             "images": self.images,
             "undefined": self.undefined,
+            "thresholds": {f"{rate:g}": limit for rate, limit in self.thresholds.items()},
             "detections": {
                 detection.score: {
                     name: None if value is None else value._asdict()
@@ -267,13 +275,14 @@ def agree_on_hallucinations(
     """Score captions and hold every score against what people marked.
 
     SPICE-G has three scores: its own, and two of its verdicts: the probability of the word that is most likely wrong,
-    and the mean over the words. It and CHAIR say which word is wrong.
+    and the mean over the words. It and CHAIR say which word is wrong. Without ``scoring``, SPICE-G is computed on scene
+    graphs.
 
     Raises:
         InputError: no caption, or every caption, has a marked word; a caption has no references; a metric is unknown.
         DataError: a pipeline or the data of a metric is not installed.
     """
-    scoring, resampling = scoring or JudgementScoring(("spice-g",)), resampling or Resampling()
+    scoring, resampling = scoring or JudgementScoring(("spice-g",), SCENE), resampling or Resampling()
     faulty = np.array([bool(caption.wrong) for caption in captions])
     if not 0 < faulty.sum() < len(faulty):
         raise InputError(f"{faulty.sum()} of {len(faulty)} captions have a marked word: expected some, and not all")
@@ -289,7 +298,7 @@ def agree_on_hallucinations(
     lower = lower_is_better(scoring.metrics)
     groups = numbered(caption.image for caption in captions)
     draws = _Draws(faulty, groups, resampling)
-    detections, undefined = [], {}
+    detections, undefined, thresholds = [], {}, {}
     for name, run in zip(made, result.runs, strict=True):
         suspects = _suspects(made[name], name, statistics[name])
         located = None if suspects is None else draws.share(_located(captions, suspects, protocol))
@@ -302,6 +311,8 @@ def agree_on_hallucinations(
             each = [np.array([caption.probability for caption in of_caption]) for of_caption in suspects]
             worst = np.array([of_caption.max(initial=0) for of_caption in each])
             mean = np.array([of_caption.mean() if len(of_caption) else 0.0 for of_caption in each])
+            right = _unmarked(captions, suspects)
+            thresholds = {rate: conformal_threshold(right, rate) for rate in FALSE_ALARMS}
             detections.append(draws.detection("SPICE-G verdicts, worst word", worst, located))
             detections.append(draws.detection("SPICE-G verdicts, mean of words", mean, located))
     return HallucinationAgreement(
@@ -311,6 +322,7 @@ def agree_on_hallucinations(
         int(groups.max()) + 1,
         tuple(detections),
         {name: count for name, count in undefined.items() if count},
+        thresholds,
         {**result.signature, "resampling": resampling.signature()},
     )
 
@@ -329,9 +341,19 @@ def _located(
         compared = [word for word in words if word.is_object or not protocol.objects]
         highest = max((word.probability for word in compared), default=0.0)
         worst = [word for word in compared if word.probability == highest > 0]
-        hits = [any(s < end and start < e for s, e in word.spans for start, end in caption.wrong) for word in worst]
+        hits = [_is_marked(word, caption) for word in worst]
         shares[place] = sum(hits) / len(hits) if hits else 0.0
     return shares
+
+
+def _is_marked(word: Suspect, caption: Marked) -> bool:
+    return any(s < end and start < e for s, e in word.spans for start, end in caption.wrong)
+
+
+def _unmarked(captions: Sequence[Marked], suspects: Sequence[Sequence[Suspect]]) -> list[float]:
+    """Return the probabilities of the words that nobody marked."""
+    pairs = zip(captions, suspects, strict=True)
+    return [word.probability for caption, words in pairs for word in words if not _is_marked(word, caption)]
 
 
 def average_precision(scores: Vector, labels: Vector, weights: Matrix) -> Vector:

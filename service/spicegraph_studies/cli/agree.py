@@ -11,9 +11,11 @@ import typer
 from rich.text import Text
 
 from spicegraph_parser.errors import InputError, counted
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.metrics import metric_names
 from spicegraph_service.kit import (
     EmptyOption,
+    GraphStyle,
     Grid,
     MetricOptions,
     ParsingOptions,
@@ -100,6 +102,21 @@ class JudgedOptions(MetricOptions):
     def names(self) -> tuple[str, ...]:
         """The metrics, groups spelled out; empty if none is to be computed."""
         return () if self.metrics.strip() == NO_METRIC else metric_names(self.asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedParsing(ParsingOptions):
+    """How captions with marked words are parsed: as scene graphs, whose verdicts find more of these words."""
+
+    graph_style: Annotated[
+        GraphStyle | None, typer.Option(help="Whose scene graphs. Default: scene; with another --pipeline: spice.")
+    ] = None  # type: ignore[assignment]  # no style is named
+
+    @property
+    def parser(self) -> str:
+        """The name of the pipeline that parses."""
+        unnamed = GraphStyle.SCENE if self.pipeline == DEFAULT_PIPELINE else GraphStyle.SPICE
+        return ParsingOptions(pipeline=self.pipeline, graph_style=self.graph_style or unnamed).parser
 
 
 @contextmanager
@@ -357,11 +374,12 @@ def hallucinations(
     ] = "hat",
     scoring: JudgedOptions,
     options: StudyOptions,
-    parsing: ParsingOptions,
+    parsing: MarkedParsing,
 ) -> None:
     """Count how well metrics find captions with a hallucinated word, and the word itself.
 
-    Average precision and AUC for every metric; SPICE-G (by its verdicts) and CHAIR also say which word is wrong.
+    Average precision and AUC for every metric; SPICE-G (by its verdicts) and CHAIR also say which word is wrong. With
+    SPICE-G come the probabilities above which 5, 10 and 20 % of the words that nobody marked are flagged.
     """
     chosen = hallucination_protocol(protocol)
     if not scoring.names:

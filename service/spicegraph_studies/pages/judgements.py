@@ -485,9 +485,13 @@ def _found_grid(agreement: HallucinationAgreement) -> Grid:
         )
         for row in agreement.detections
     ]
-    notes = (
-        "Intervals: 95 % percentile bootstrap over images. Localisation: of metrics that say which word is wrong.",
-    )
+    notes = ["Intervals: 95 % percentile bootstrap over images. Localisation: of metrics that say which word is wrong."]
+    if agreement.thresholds:
+        limits = ", ".join(f"{limit:.3f} ({rate:.0%})" for rate, limit in agreement.thresholds.items())
+        notes.append(
+            "Verdicts of SPICE-G: probability of being wrong above which words are flagged, by the share of the words "
+            f"that nobody marked which it flags: {limits}."
+        )
     return Grid("What metrics find of the words that people marked", columns, rows, notes)
 
 
