@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from spicegraph_challenge.model import schema
     from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.model.database import Transactions
-    from spicegraph_challenge.model.leaderboard import Row, ScorerVersion, ShownScore, Standing
+    from spicegraph_challenge.model.leaderboard import BoardRow, ScorerVersion, ShownScore, Standing
     from spicegraph_challenge.sandbox.files import FaultRow, Incoming
     from spicegraph_service.kit import WorkerInfo
 
@@ -244,7 +244,7 @@ def user_message(user: schema.User) -> pb.User:
     )
 
 
-def token_message(token: schema.Token) -> pb.UserToken:
+def token_message(token: schema.UserToken) -> pb.UserToken:
     """Return a token without its secret."""
     return pb.UserToken(
         id=token.id,
@@ -307,7 +307,7 @@ def _failure(submission: schema.Submission, faults: Sequence[FaultRow]) -> pb.Su
 
 
 def _split_scores(
-    submission: schema.Submission, run: schema.Run, account: Account, now: datetime
+    submission: schema.Submission, run: schema.ScoringRun, account: Account, now: datetime
 ) -> Iterable[pb.SplitScores]:
     challenge = submission.challenge
     for results in submission.files:
@@ -325,7 +325,9 @@ def _split_scores(
             )
 
 
-def _errors(run: schema.Run, set_id: int, challenge: schema.Challenge, account: Account) -> Iterator[pb.ErrorCount]:
+def _errors(
+    run: schema.ScoringRun, set_id: int, challenge: schema.Challenge, account: Account
+) -> Iterator[pb.ErrorCount]:
     """Yield the errors that a caller may see: organisers all that were kept, which are rounded down already."""
     least = challenge.settings.error_images
     if account.may(MemberRole.VIEWER, challenge):
@@ -347,7 +349,7 @@ def _score(row: ShownScore) -> pb.CorpusScore:
     return pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high, digits=row.digits)
 
 
-def _origin(run: schema.Run, scorer: ScorerVersion | None) -> pb.ScoreOrigin:
+def _origin(run: schema.ScoringRun, scorer: ScorerVersion | None) -> pb.ScoreOrigin:
     return pb.ScoreOrigin(
         version=run.version,
         signatures=[scores_pb2.MetricSignature(metric=name, fields=fields) for name, fields in run.signatures.items()],
@@ -376,7 +378,9 @@ def leaderboard_message(
     )
 
 
-def _row(row: Row, challenge: schema.Challenge, account: Account, scorer: ScorerVersion | None) -> pb.LeaderboardRow:
+def _row(
+    row: BoardRow, challenge: schema.Challenge, account: Account, scorer: ScorerVersion | None
+) -> pb.LeaderboardRow:
     return pb.LeaderboardRow(
         rank=row.rank,
         user=row.submission.user.name,

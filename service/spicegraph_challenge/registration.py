@@ -57,7 +57,7 @@ class ChallengeOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ChallengeState:
+class ChallengeFolder:
     """Options of ``spicegraph backup`` and ``restore``."""
 
     challenges: Annotated[
@@ -92,4 +92,4 @@ class ChallengeState:
         )
 
 
-SERVICE: Final = ServiceEntry("spicegraph_challenge.service:open_service", ChallengeOptions, ChallengeState)
+SERVICE: Final = ServiceEntry("spicegraph_challenge.service:open_service", ChallengeOptions, ChallengeFolder)

@@ -10,7 +10,7 @@ import pytest
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.client import ChallengeClient
-from spicegraph_challenge.registration import ChallengeState
+from spicegraph_challenge.registration import ChallengeFolder
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client
 from spicegraph_service.registry import StatePart
@@ -109,7 +109,7 @@ def test_damage_is_seen(backup: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_the_database_needs_must_be_there(tmp_path: Path) -> None:
     from spicegraph_challenge.model.database import Database
-    from spicegraph_challenge.model.schema import Challenge, ReferenceSet, Split
+    from spicegraph_challenge.model.schema import Challenge, Split, SplitReferences
     from spicegraph_challenge.sandbox.files import FileStore
 
     files = FileStore(tmp_path / "files")
@@ -120,11 +120,11 @@ def test_a_file_that_the_database_needs_must_be_there(tmp_path: Path) -> None:
     with Database(str(tmp_path / "c.db")) as database, database.writing() as session:
         split = Split(position=0, name="val")
         split.reference_sets = [
-            ReferenceSet(position=0, name="c5", file=key, source=key, image_count=1, caption_count=1)
+            SplitReferences(position=0, name="c5", file=key, source=key, image_count=1, caption_count=1)
         ]
         settings = pb.ChallengeSettings(splits=[pb.ChallengeSplit(name="val")])
         session.add(Challenge(name="c", settings=settings, created=database.now(session), splits=[split]))
-    parts = [ChallengeState(str(tmp_path / "c.db"), tmp_path / "files").part()]
+    parts = [ChallengeFolder(str(tmp_path / "c.db"), tmp_path / "files").part()]
     assert make_backup(parts, tmp_path / "whole").files == (key,)
     assert check_backup(tmp_path / "whole").files == (key,)
     (tmp_path / "whole" / "files" / key[:2] / key).write_bytes(b"other")

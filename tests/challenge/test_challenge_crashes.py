@@ -22,7 +22,7 @@ from sqlalchemy import func, select
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.schema import Job, JobKind, Role, Run, State, Submission, User
+from spicegraph_challenge.model.schema import Job, JobKind, Role, ScoringRun, State, Submission, User
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.submissions import NewSubmission, accept
 
@@ -193,7 +193,7 @@ def fill_up(arena: Arena, people: list[Participant], server: RunningServer, tool
 def check(arena: Arena, people: list[Participant]) -> None:
     with arena.database() as database, database.reading() as session:
         rows = {row.id: row for row in session.scalars(select(Submission))}
-        runs = Counter(session.scalars(select(Run.submission_id)))
+        runs = Counter(session.scalars(select(ScoringRun.submission_id)))
         for person in people:
             for submission in person.cancelled:
                 assert rows[submission].state is State.CANCELLED
@@ -221,7 +221,7 @@ def test_two_servers_score_each_submission_once(postgres_arena: Arena, tools: ty
     wait_for_all(arena)
     with arena.database() as database, database.reading() as session:
         assert set(session.scalars(select(Submission.state))) == {State.SUCCEEDED}
-        runs = Counter(session.scalars(select(Run.submission_id)))
+        runs = Counter(session.scalars(select(ScoringRun.submission_id)))
     assert len(runs) == SHARED
     assert set(runs.values()) == {1}
     # The log follows the state: a server has said all of it when it has stopped.

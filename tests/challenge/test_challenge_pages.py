@@ -561,7 +561,7 @@ def store(
         set_id = split.reference_sets[0].id
         errors = [row | {"images": images if not row["words"] else row["images"]} for row in ERRORS]
         errors += [ERRORS[1] | {"words": ["blue", word]} for word in words]
-        run = schema.Run(
+        run = schema.ScoringRun(
             job_id=secrets.randbits(40), version="0", signatures={}, created=moment, errors={str(set_id): errors}
         )
         for place, (name, value) in enumerate([("SPICE", spice), ("SPICE_Color", 0.25), ("Bleu_1", 0.5)]):

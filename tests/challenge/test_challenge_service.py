@@ -20,7 +20,7 @@ from sqlalchemy import update
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.client import ChallengeClient
-from spicegraph_challenge.model.schema import Run
+from spicegraph_challenge.model.schema import ScoringRun
 from spicegraph_challenge.pages.tables import to_html
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
@@ -550,7 +550,7 @@ def test_old_scores_stand_until_they_are_made_again(world: World) -> None:
     done = world.scored(user, name, "old")
     assert world.organiser.rescore(name) == 0
     with world.arena.database() as database, database.writing() as session:
-        session.execute(update(Run).where(Run.submission_id == done.id).values(version="0.0.1"))
+        session.execute(update(ScoringRun).where(ScoringRun.submission_id == done.id).values(version="0.0.1"))
     old = user.leaderboard(name).rows[0]
     assert (old.origin.version, old.origin.outdated) == ("0.0.1", True)
     assert world.organiser.rescore(name) == 1
@@ -563,7 +563,9 @@ def test_old_scores_stand_until_they_are_made_again(world: World) -> None:
     assert new.scores == old.scores
     assert new.create_time == old.create_time
     with world.arena.database() as database, database.reading() as session:
-        versions = [run.version for run in session.query(Run).filter_by(submission_id=done.id).order_by(Run.id)]
+        versions = [
+            run.version for run in session.query(ScoringRun).filter_by(submission_id=done.id).order_by(ScoringRun.id)
+        ]
     assert versions == ["0.0.1", new.origin.version]  # the old run is kept
 
 

@@ -51,7 +51,7 @@ SplitOption = Annotated[str, typer.Option(help="The split; default: the first.")
 SetOption = Annotated[str, typer.Option("--set", help="The reference set; default: the first of the split.")]
 
 
-class MemberRole(StrEnum):
+class MembershipChange(StrEnum):
     """What a member of a challenge may do."""
 
     VIEWER = "viewer"
@@ -213,7 +213,7 @@ def member(
     name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
     user_name: Annotated[str, typer.Argument(metavar="USER")],
     role: Annotated[
-        MemberRole,
+        MembershipChange,
         typer.Argument(
             help="viewer: sees all submissions, scores and reports; organiser: changes the challenge, too; owner: says "
             "who is a member, and deletes it; none: no longer a member."
@@ -223,7 +223,7 @@ def member(
     """Let another user see or manage a challenge, or no longer."""
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
 
-    chosen = "UNSPECIFIED" if role is MemberRole.NONE else role.name
+    chosen = "UNSPECIFIED" if role is MembershipChange.NONE else role.name
     with connected(context) as client:
         client.set_member(name, user_name, pb.ChallengeRole.Value(f"CHALLENGE_ROLE_{chosen}"))
 

@@ -17,7 +17,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import joinedload, selectinload
 
-from spicegraph_challenge.model.schema import MemberRole, Role, Submission, Token, User
+from spicegraph_challenge.model.schema import MemberRole, Role, Submission, User, UserToken
 from spicegraph_service.kit import DEFAULT_TENANT, denied, name_taken, not_found, taken_name, unauthenticated, wrong
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ def find_account(session: Session, authorization: str | None, now: datetime) -> 
         raise unauthenticated("the call needs a user's token: authorization: Bearer TOKEN")
     if not secret.startswith(_PREFIX) or len(secret) > _LONGEST_TOKEN:
         raise unauthenticated("the token is not valid here; users' tokens begin with sgu_")
-    query = select(Token).join(Token.user).where(Token.hash == _hash(secret), User.removed.is_(None))
-    token = session.scalars(query.options(joinedload(Token.user).selectinload(User.memberships))).one_or_none()
+    query = select(UserToken).join(UserToken.user).where(UserToken.hash == _hash(secret), User.removed.is_(None))
+    token = session.scalars(query.options(joinedload(UserToken.user).selectinload(User.memberships))).one_or_none()
     if token is None:
         raise unauthenticated("the token is not valid")
     if token.expires is not None and token.expires <= now:
@@ -147,7 +147,7 @@ def find_account(session: Session, authorization: str | None, now: datetime) -> 
 
 def touch_token(session: Session, token_id: str, now: datetime) -> None:
     """Record that a token is in use."""
-    session.execute(update(Token).where(Token.id == token_id).values(used=now))
+    session.execute(update(UserToken).where(UserToken.id == token_id).values(used=now))
 
 
 def add_user(
@@ -202,7 +202,7 @@ def remove_user(session: Session, name: str, now: datetime) -> None:
 
 def add_token(
     session: Session, caller: Account, user_name: str, name: str, now: datetime, *, expires: datetime | None = None
-) -> tuple[Token, str]:
+) -> tuple[UserToken, str]:
     """Make a token for a user; return it and its secret.
 
     Raises:
@@ -222,10 +222,12 @@ def begin_session(session: Session, authorization: str, now: datetime, lasts: ti
         CallError: UNAUTHENTICATED: the token is not valid, or is a session's itself.
     """
     find_account(session, authorization, now)
-    token = session.scalars(select(Token).where(Token.hash == _hash(authorization.partition(" ")[2].strip()))).one()
+    token = session.scalars(
+        select(UserToken).where(UserToken.hash == _hash(authorization.partition(" ")[2].strip()))
+    ).one()
     if token.session_of is not None:
         raise unauthenticated("the token is not valid")
-    session.execute(delete(Token).where(Token.session_of.is_not(None), Token.expires <= now))
+    session.execute(delete(UserToken).where(UserToken.session_of.is_not(None), UserToken.expires <= now))
     ends = min(filter(None, (token.expires, now + lasts)))
     made, secret = _make_token(session, token.user, "browser", now, ends)
     made.session_of = token.id
@@ -234,7 +236,7 @@ def begin_session(session: Session, authorization: str, now: datetime, lasts: ti
 
 def end_session(session: Session, secret: str) -> None:
     """End a browser's session."""
-    session.execute(delete(Token).where(Token.hash == _hash(secret), Token.session_of.is_not(None)))
+    session.execute(delete(UserToken).where(UserToken.hash == _hash(secret), UserToken.session_of.is_not(None)))
 
 
 def revoke_token(session: Session, caller: Account, token_id: str) -> None:
@@ -243,10 +245,10 @@ def revoke_token(session: Session, caller: Account, token_id: str) -> None:
     Raises:
         CallError: NOT_FOUND, also for others' tokens.
     """
-    token = session.get(Token, token_id)
+    token = session.get(UserToken, token_id)
     if token is None or not (caller.organises or token.user_id == caller.user_id):
         raise not_found("token", token_id)
-    session.execute(delete(Token).where(Token.session_of == token.id))
+    session.execute(delete(UserToken).where(UserToken.session_of == token.id))
     session.delete(token)
 
 
@@ -262,12 +264,16 @@ def find_user(session: Session, name: str) -> User:
     return user
 
 
-def _make_token(session: Session, user: User, name: str, now: datetime, expires: datetime | None) -> tuple[Token, str]:
+def _make_token(
+    session: Session, user: User, name: str, now: datetime, expires: datetime | None
+) -> tuple[UserToken, str]:
     """Make 32 random bytes a token: a plain SHA-256 protects them, there is nothing to guess."""
     if expires is not None and expires <= now:
         raise wrong("expire_time", "is over")
     secret = _PREFIX + secrets.token_urlsafe(32)
-    token = Token(id=secrets.token_hex(6), user_id=user.id, name=name, hash=_hash(secret), created=now, expires=expires)
+    token = UserToken(
+        id=secrets.token_hex(6), user_id=user.id, name=name, hash=_hash(secret), created=now, expires=expires
+    )
     session.add(token)
     session.flush()
     return token, secret

@@ -15,8 +15,8 @@ from spicegraph_challenge.model.schema import (
     JobKind,
     Member,
     MemberRole,
-    ReferenceSet,
     Split,
+    SplitReferences,
     Submission,
     User,
 )
@@ -69,7 +69,7 @@ def add_challenge(
                 position=position,
                 name=split.name,
                 reference_sets=[
-                    ReferenceSet(position=number, name=reference_set.name, image_count=0, caption_count=0)
+                    SplitReferences(position=number, name=reference_set.name, image_count=0, caption_count=0)
                     for number, reference_set in enumerate(split.reference_sets)
                 ],
             )
@@ -171,7 +171,7 @@ def find_split(challenge: Challenge, name: str) -> Split:
     raise not_found("split", name)
 
 
-def find_reference_set(split: Split, name: str) -> ReferenceSet:
+def find_reference_set(split: Split, name: str) -> SplitReferences:
     """Return a reference set; no name means the first.
 
     Raises:

@@ -15,10 +15,10 @@ from spicegraph_challenge.model.schema import (
     Job,
     JobKind,
     MemberRole,
-    ReferenceSet,
-    Run,
     RunScore,
+    ScoringRun,
     Split,
+    SplitReferences,
     State,
     Submission,
     SubmissionFile,
@@ -68,7 +68,7 @@ class ScorerVersion:
             for name in names
         }
 
-    def is_of(self, run: Run) -> bool:
+    def is_of(self, run: ScoringRun) -> bool:
         """Say whether a run's scores would come out the same today."""
         wanted = self.signatures_of(run.signatures, run.submission.challenge.given)
         return run.version == self.version and run.signatures == wanted
@@ -85,16 +85,16 @@ class ShownScore(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BoardRow:
     """A submission on the leaderboard; ``rank`` is ``None`` where its score is undefined."""
 
     rank: int | None
     submission: Submission
-    run: Run
+    run: ScoringRun
     scores: tuple[RunScore, ...]
 
 
-class Point(NamedTuple):
+class BoardPoint(NamedTuple):
     """A score of a user's submission, as the caller may see it."""
 
     user: str
@@ -108,10 +108,10 @@ class Standing:
 
     challenge: Challenge
     split: Split
-    reference_set: ReferenceSet
+    reference_set: SplitReferences
     score: str
-    rows: tuple[Row, ...]
-    history: tuple[Point, ...]
+    rows: tuple[BoardRow, ...]
+    history: tuple[BoardPoint, ...]
 
 
 def visible(when: pb.Visibility.ValueType, challenge: Challenge, account: Account, now: datetime) -> bool:
@@ -200,7 +200,7 @@ def check_visible(split: Split, challenge: Challenge, account: Account, now: dat
         raise denied(f"the leaderboard of the split {split.name!r} is {when}", reason="NOT_VISIBLE")
 
 
-def standing(session: Session, split: Split, reference_set: ReferenceSet, score: str, account: Account) -> Standing:
+def standing(session: Session, split: Split, reference_set: SplitReferences, score: str, account: Account) -> Standing:
     """Return the leaderboard of a split: one submission per user, the best first, equal ones by the earlier time.
 
     Scores that participants see as equal are equal: a rank must not tell more than the score.
@@ -232,7 +232,7 @@ def standing(session: Session, split: Split, reference_set: ReferenceSet, score:
         return next((shown.value for shown in scores if shown.name == by), None)
 
     history = tuple(
-        Point(submission.user.name, submission.created, value)
+        BoardPoint(submission.user.name, submission.created, value)
         for submission in submissions
         if submission.user_id in first
         and chosen.get(submission.user_id, submission.id) == submission.id
@@ -249,7 +249,7 @@ def stands(session: Session, submission: Submission) -> bool:
     )
 
 
-def _against(run: Run, reference_set: ReferenceSet) -> tuple[RunScore, ...]:
+def _against(run: ScoringRun, reference_set: SplitReferences) -> tuple[RunScore, ...]:
     return tuple(row for row in run.scores if row.reference_set_id == reference_set.id)
 
 
@@ -260,7 +260,7 @@ def _submissions(session: Session, split: Split) -> Sequence[Submission]:
         .join(SubmissionFile)
         .where(SubmissionFile.split_id == split.id, Submission.state == State.SUCCEEDED)
         .order_by(Submission.created, Submission.id)
-        .options(selectinload(Submission.user), selectinload(Submission.runs).selectinload(Run.scores))
+        .options(selectinload(Submission.user), selectinload(Submission.runs).selectinload(ScoringRun.scores))
     )
     return session.scalars(query).all()
 
@@ -283,17 +283,17 @@ def _entries(submissions: Iterable[Submission], chosen: Mapping[int, str | None]
 
 
 def _ranked(
-    rows: Sequence[tuple[Submission, Run, tuple[RunScore, ...]]], score: str, challenge: Challenge
-) -> tuple[Row, ...]:
+    rows: Sequence[tuple[Submission, ScoringRun, tuple[RunScore, ...]]], score: str, challenge: Challenge
+) -> tuple[BoardRow, ...]:
     sign = 1 if score in lower_is_better(challenge.settings.metrics) else -1
 
-    def order(row: tuple[Submission, Run, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
+    def order(row: tuple[Submission, ScoringRun, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
         value = _value(row[2], score, challenge)
         return value is None, sign * (value or 0.0), row[0].created, row[0].id
 
     ordered = sorted(rows, key=order)
     return tuple(
-        Row(rank if _value(scores, score, challenge) is not None else None, submission, run, scores)
+        BoardRow(rank if _value(scores, score, challenge) is not None else None, submission, run, scores)
         for rank, (submission, run, scores) in enumerate(ordered, start=1)
     )
 

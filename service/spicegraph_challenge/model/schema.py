@@ -169,11 +169,11 @@ class User(Base):
     role: Mapped[Role]
     created: Mapped[datetime]
     removed: Mapped[datetime | None]
-    tokens: Mapped[list[Token]] = relationship(back_populates="user", order_by="Token.created, Token.id")
+    tokens: Mapped[list[UserToken]] = relationship(back_populates="user", order_by="UserToken.created, UserToken.id")
     memberships: Mapped[list[Member]] = relationship(back_populates="user", cascade="all, delete-orphan")
 
 
-class Token(Base):
+class UserToken(Base):
     """A bearer token: the SHA-256 of it, never the token.
 
     A browser's session is one, too: it ends with the token ``session_of`` by which its user signed in.
@@ -250,8 +250,8 @@ class Split(Base):
     position: Mapped[int]
     name: Mapped[str] = mapped_column(String(40))
     challenge: Mapped[Challenge] = relationship(back_populates="splits")
-    reference_sets: Mapped[list[ReferenceSet]] = relationship(
-        back_populates="split", order_by="ReferenceSet.position", cascade="all, delete-orphan"
+    reference_sets: Mapped[list[SplitReferences]] = relationship(
+        back_populates="split", order_by="SplitReferences.position", cascade="all, delete-orphan"
     )
 
     @property
@@ -260,7 +260,7 @@ class Split(Base):
         return self.challenge.settings.splits[self.position]
 
 
-class ReferenceSet(Base):
+class SplitReferences(Base):
     """References of a split: ``file`` is the key of the normalised file, ``source`` that of what was uploaded."""
 
     __tablename__ = "challenge_reference_sets"
@@ -317,7 +317,7 @@ class Submission(Base):
     challenge: Mapped[Challenge] = relationship()
     user: Mapped[User] = relationship()
     files: Mapped[list[SubmissionFile]] = relationship(order_by="SubmissionFile.split_id")
-    runs: Mapped[list[Run]] = relationship(order_by="Run.id", back_populates="submission")
+    runs: Mapped[list[ScoringRun]] = relationship(order_by="ScoringRun.id", back_populates="submission")
     job: Mapped[Job | None] = relationship(back_populates="submission")
 
 
@@ -333,7 +333,7 @@ class SubmissionFile(Base):
     split: Mapped[Split] = relationship()
 
 
-class Run(Base):
+class ScoringRun(Base):
     """One scoring of a submission. The newest counts; older ones stay. A job leaves one run at most.
 
     ``errors`` holds, by the id of a reference set, what may be shown of errors.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_challenge.model.database import Database, Transactions
-from spicegraph_challenge.model.schema import Challenge, JobKind, ReferenceSet, Submission
+from spicegraph_challenge.model.schema import Challenge, JobKind, SplitReferences, Submission
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.scoring import Part, Plan, Progress
 from spicegraph_challenge.queue.submissions import Failure, Lease, LeaseLostError
@@ -342,7 +342,7 @@ class Runner:
         lease = held.lease
 
         def find(session: Session, _now: datetime) -> tuple[Path, int, list[str], RequestData]:
-            reference_set = session.get_one(ReferenceSet, lease.reference_set_id)
+            reference_set = session.get_one(SplitReferences, lease.reference_set_id)
             challenge = reference_set.split.challenge
             return (
                 self._files.path(reference_set.file or ""),

@@ -23,9 +23,9 @@ from spicegraph_challenge.model.schema import (
     Job,
     JobKind,
     MemberRole,
-    ReferenceSet,
-    Run,
     RunScore,
+    ScoringRun,
+    SplitReferences,
     State,
     Submission,
     SubmissionFile,
@@ -284,7 +284,7 @@ def choose(session: Session, account: Account, challenge_name: str, submission_i
 
 def used_files(session: Session) -> set[str]:
     """Return the keys of the files that are needed; what was refused or cancelled is not, only its faults are."""
-    columns = (Submission.faults, SubmissionFile.file, ReferenceSet.file, ReferenceSet.source)
+    columns = (Submission.faults, SubmissionFile.file, SplitReferences.file, SplitReferences.source)
     queries = [
         select(Submission.sha256).where(Submission.state.not_in(UNCHARGED)),
         *(select(column).where(column.is_not(None)) for column in columns),
@@ -401,7 +401,7 @@ def end_scored(
     """
     job = _held(session, lease, owner)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
-    run = Run(
+    run = ScoringRun(
         submission_id=submission.id,
         job_id=job.id,
         version=version,

@@ -163,7 +163,7 @@ class Image(NamedTuple):
     references: int
 
 
-class Result(NamedTuple):
+class CandidateRow(NamedTuple):
     """A submitted caption."""
 
     id: int | str
@@ -187,7 +187,7 @@ class _ImageReferences(NamedTuple):
 _encoder = msgspec.msgpack.Encoder()
 _images = msgspec.msgpack.Decoder(list[Image])
 _image_references = msgspec.msgpack.Decoder(list[_ImageReferences])
-_results = msgspec.msgpack.Decoder(list[Result])
+_results = msgspec.msgpack.Decoder(list[CandidateRow])
 _faults = msgspec.msgpack.Decoder(list[FaultRow])
 
 
@@ -230,7 +230,7 @@ def read_references(path: Path) -> Iterator[tuple[int | str, tuple[str, ...]]]:
             yield from _image_references.decode(data)
 
 
-def result_frames(results: Sequence[Result]) -> bytes:
+def result_frames(results: Sequence[CandidateRow]) -> bytes:
     """Return the file of a submission's results for one split."""
     return frame(_encoder.encode(results))
 

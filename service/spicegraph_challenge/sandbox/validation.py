@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_challenge.sandbox.files import FaultRow, Image, Result
+from spicegraph_challenge.sandbox.files import CandidateRow, FaultRow, Image
 from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, shown
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SplitImages:
 class SubmittedResults(NamedTuple):
     """What came out: results by split, and faults. With a fault, no result counts."""
 
-    results: dict[str, list[Result]]
+    results: dict[str, list[CandidateRow]]
     faults: list[FaultRow]
 
 
@@ -118,13 +118,13 @@ def read_submission(
         caption_characters: the longest caption that is accepted.
     """
     empty: Empty = "zero" if settings.empty == scores_pb2.EMPTY_CANDIDATES_ZERO else "refuse"
-    results: dict[str, list[Result]] = {}
+    results: dict[str, list[CandidateRow]] = {}
     faults: list[FaultRow] = []
     try:
         contents = _contents(path, file_name, _largest(splits))
         for content in contents:
             name = _split_of(content.name, split, splits, results)
-            rows: list[Result] = []
+            rows: list[CandidateRow] = []
             results[name] = rows
             of_file = list(_read(content, splits[name], rows, longest=caption_characters, empty=empty))
             faults += of_file or _equal_faults(content.name, rows, settings)
@@ -278,7 +278,7 @@ def _decoded(data: bytes, images: SplitImages) -> list[object]:
 
 
 def _read(
-    content: _Content, images: SplitImages, results: list[Result], *, longest: int, empty: Empty
+    content: _Content, images: SplitImages, results: list[CandidateRow], *, longest: int, empty: Empty
 ) -> Iterator[FaultRow]:
     """Append the sound results of a file to ``results``, and yield every fault."""
     try:
@@ -295,7 +295,7 @@ def _read(
             yield FaultRow(content.name, f"image_id {shown(image_id)}", "", "has no result")
 
 
-def _equal_faults(name: str, results: Sequence[Result], settings: pb.ChallengeSettings) -> Iterator[FaultRow]:
+def _equal_faults(name: str, results: Sequence[CandidateRow], settings: pb.ChallengeSettings) -> Iterator[FaultRow]:
     """Yield faults where captions are too much alike: scores of such files are sums over chosen images."""
     if len(results) <= _FEW_IMAGES:
         return
@@ -317,7 +317,7 @@ def _record_faults(
     record: object,
     images: SplitImages,
     first: dict[Id, int],
-    results: list[Result],
+    results: list[CandidateRow],
     *,
     longest: int,
     empty: Empty,
@@ -346,7 +346,7 @@ def _record_faults(
         wrong = [f"has {len(caption):,} characters, the limit is {longest:,}"]
     yield from ((item, "caption", reason) for reason in wrong)
     if not problems and not wrong and isinstance(image_id, int | str) and isinstance(caption, str):
-        results.append(Result(image_id, caption))
+        results.append(CandidateRow(image_id, caption))
 
 
 def _known_faults(image_id: Id, index: int, images: SplitImages, first: dict[Id, int]) -> Iterator[str]:
