@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-core test-studies test-challenge test-detail test-e2e hosts lint format proto serve train \
-  meaning bench bench-checkouts graded examples docs clean
+.PHONY: help setup demo test check test-core test-studies test-challenge test-detail test-rewards test-e2e hosts lint format proto \
+  serve train meaning bench bench-checkouts graded examples docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 18
@@ -40,7 +40,7 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and a report
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
-test: lint test-core test-studies test-challenge test-detail test-e2e  ## Every check and test, lane after lane: what CI runs
+test: lint test-core test-studies test-challenge test-detail test-rewards test-e2e  ## Every check and test, lane after lane: what CI runs
 
 check: lint  ## Style, types, layers and the quick tests: less than a minute on two idle cores
 	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow" --hypothesis-profile=quick \
@@ -58,6 +58,9 @@ test-challenge: $(READY)  ## Tests of the evaluation server: PostgreSQL and Chro
 
 test-detail: $(READY)  ## Tests of the scores of descriptions
 	$(BIN)/python -m pytest -n auto tests/detail
+
+test-rewards: $(READY)  ## Tests of rewards for training, and of the fluency detector
+	$(BIN)/python -m pytest -n auto tests/rewards
 
 test-e2e: $(READY) hosts  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
 	$(BIN)/python -m pytest -n auto tests/e2e

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from load.captions import REFERENCES, Candidate, new_candidates
 from load.server import server
 from spicegraph_parser import load_pipeline
-from spicegraph_scorer.rewards import RewardModel
-from spicegraph_service.client import Client, item
+from spicegraph_rewards import RewardClient, RewardModel
+from spicegraph_service.client import item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,7 +108,7 @@ def served(
 
     def call(_: int) -> list[float]:
         times: list[float] = []
-        with Client(address) as client:
+        with RewardClient(address) as client:
             while len(times) < _CALLS or time.perf_counter() < end:
                 with turn:
                     batch = list(islice(source, size))
@@ -145,7 +145,7 @@ def main() -> None:
         for size in sizes:
             row = library(model, source, size, options.seconds)
             print(line(size, "library", row, row.rate), "  (times are of CPU)")
-        with server("--workers=2", "--max-wait=600") as running, Client(running.address) as client:
+        with server("--workers=2", "--max-wait=600") as running, RewardClient(running.address) as client:
             stored = running.with_references()
             warm = [item(n, one.text, reference_id=one.image) for n, one in enumerate(islice(source, 64))]
             client.reward(warm, options.reward, reference_set=stored)

@@ -32,6 +32,7 @@ from spicegraph_service.pool.tasks import (
     GraphStyle,
     ItemsWork,
     ItemWork,
+    MadeMetric,
     RequestData,
     StyledText,
     Work,
@@ -187,7 +188,7 @@ class Worker:
 
     def _items(self, task: str, item: ItemWork) -> ItemsWork | None:
         if task == f"reward {REWARD}":
-            given = RequestData(reward=REWARD)
+            given = RequestData(made=MadeMetric("reward", "spicegraph_rewards.reward:make_reward", REWARD))
             return ItemsWork(("spice", "spice-g"), DETAILS["evidence"], (item,), finish=True, given=given)
         metric, _, detail = task.partition(", ")
         return ItemsWork((metric,), DETAILS[detail], (item,), finish=True) if detail else None

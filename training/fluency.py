@@ -22,8 +22,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from captions import read_captions
 from heldout import Hashes, add_hashes, kind_of
-from spicegraph_scorer.metrics.chair import CLASSES
-from spicegraph_scorer.metrics.fluency.detector import (
+from spicegraph_rewards.fluency.detector import (
     BUCKETS,
     COUNTERS,
     KINDS,
@@ -34,6 +33,7 @@ from spicegraph_scorer.metrics.fluency.detector import (
     features_of,
     sentences_of,
 )
+from spicegraph_scorer.metrics.chair import CLASSES
 
 Tagged = list[tuple[str, str]]  # words in lower case and tags, without end punctuation
 JOINTS = ("and", "while", "as", "then", "followed", "before", "after")

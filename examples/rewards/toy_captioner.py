@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from spicegraph_rewards import RewardModel
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.rewards import RewardModel
 
 IMAGES, SAMPLES, STEPS, LONGEST, RATE = 24, 12, 50, 14, 2.0
 REWARD = "spice-g=1,cider-d=.05,length=-.01,repetition=-.1"

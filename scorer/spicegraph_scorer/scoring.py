@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
@@ -20,12 +21,13 @@ from spicegraph_scorer.readers.checks import check_items, shown
 from spicegraph_scorer.readers.pairs import paired_items
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.metrics import Factory
     from spicegraph_scorer.readers.checks import Empty, GivenItem
     from spicegraph_scorer.readers.pairs import Candidates
 
@@ -40,7 +42,7 @@ def score(
     confidence: Resampling | None = None,
     explain: bool = False,
     credit: bool = False,
-    reward: str | None = None,
+    more: Mapping[str, Factory] | None = None,
     evidence: bool = True,
     empty: Empty = "refuse",
     **fields: Unpack[DataFields],
@@ -61,8 +63,7 @@ def score(
             per item.
         credit: divide every item's score among the words of its candidate, of metrics that do so, see
             :attr:`spicegraph_scorer.core.results.Run.credits`.
-        reward: a mixture that is scored as a metric beside the others: ``spice-g=1,cider-d=.1,length=-.01``; see
-            :class:`spicegraph_scorer.metrics.reward.Reward`.
+        more: what makes further metrics, by their names here, such as a reward of ``spicegraph_rewards``.
         evidence: keep what each item's score comes from: the tuples and their matches. Reports, explanations and
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
         empty: ``refuse`` an empty candidate as a fault, or let it score ``zero``, as the original programs do;
@@ -81,21 +82,20 @@ def score(
         1.0
     """
     _check_options(confidence, empty)
+    if more is not None:
+        expect(more, Mapping, "more", "an object {name: what makes the metric}")
+        for name, make in more.items():
+            expect(make, Callable, f"more[{name!a}]", "a function of Resources")  # type: ignore[arg-type]
     checked = check_items(items, empty=empty)
     with rare_collections():
         made = resources(
             pipeline,
             progress,
             merged_data(data, fields),
-            metrics=None if reward else metrics,
+            metrics=None if more else metrics,
             evidence=evidence or explain or credit,
         )
-        chosen = make_metrics(metrics, made)
-        if reward:
-            # Imported here, as all metrics are: where they are asked for.
-            from spicegraph_scorer.metrics.reward import make_reward  # noqa: PLC0415
-
-            chosen["reward"] = make_reward(reward, made)
+        chosen = {**make_metrics(metrics, made), **{name: make(made) for name, make in (more or {}).items()}}
         statistics = collect(checked, chosen)
         return result_of(
             checked, chosen, statistics, confidence=confidence, explain=explain, credit=credit, progress=progress

@@ -195,7 +195,7 @@ class Server:
             service = entry.open(self._options.get(name) or entry.options(), host)
             if service is not None:
                 yield service
-        self._pages = host.pages
+        self._pages, self._dialects = host.pages, host.dialects
 
     def _open_second_way(self) -> Scheduler:
         return self._open_way(Scheduler(Budget(self.config.queue), chunks_at_once=1), suffix=_PRIVATE)
@@ -212,6 +212,7 @@ class Server:
             self._limits,
             self._health,
             routes=[route for pages in self._pages for route in pages(gateway)],
+            dialects=self._dialects,
             tls=self._certificates.context() if self._certificates is not None else None,
             reuse_port=self.config.reuse_port,
             grace_s=self.config.grace,

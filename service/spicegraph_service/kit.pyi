@@ -18,12 +18,16 @@ from spicegraph_service.cli.stores import (
 )
 from spicegraph_service.engines import (
     System as System,
+    Task as Task,
 )
 from spicegraph_service.engines.local import (
     ParseSource as ParseSource,
     Spread as Spread,
     local_facts as local_facts,
     spread_over as spread_over,
+)
+from spicegraph_service.engines.table import (
+    score_here as score_here,
 )
 from spicegraph_service.output.charts import (
     HUMAN_INK as HUMAN_INK,
@@ -53,6 +57,10 @@ from spicegraph_service.output.pages import (
     render_page as render_page,
     static as static,
 )
+from spicegraph_service.output.results import (
+    ResultFormat as ResultFormat,
+    ResultOutput as ResultOutput,
+)
 from spicegraph_service.output.studies import (
     BY_ENDING as BY_ENDING,
     STUDY_FORMATS as STUDY_FORMATS,
@@ -70,6 +78,7 @@ from spicegraph_service.output.terminal import (
     note as note,
     printable as printable,
     progress_bar as progress_bar,
+    say as say,
     say_warning as say_warning,
     warned_progress as warned_progress,
     whole_path as whole_path,
@@ -87,6 +96,7 @@ from spicegraph_service.pool.tasks import (
     NOTHING_GIVEN as NOTHING_GIVEN,
     ChunkStatistics as ChunkStatistics,
     ItemWork as ItemWork,
+    MadeMetric as MadeMetric,
     RequestData as RequestData,
     WorkerInfo as WorkerInfo,
     parsed_texts as parsed_texts,
@@ -104,6 +114,7 @@ from spicegraph_service.rpc.gateway import (
     Origin as Origin,
 )
 from spicegraph_service.rpc.host import (
+    Dialect as Dialect,
     Host as Host,
 )
 from spicegraph_service.rpc.http import (
@@ -116,6 +127,7 @@ from spicegraph_service.rpc.interceptor import (
 )
 from spicegraph_service.rpc.scheduler import (
     Scheduler as Scheduler,
+    count_captions as count_captions,
 )
 from spicegraph_service.rpc.service import (
     Caller as Caller,
@@ -142,6 +154,8 @@ from spicegraph_service.rpc.telemetry import (
 )
 from spicegraph_service.rpc.validation import (
     EMPTY_VALUES as EMPTY_VALUES,
+    caption_faults as caption_faults,
+    check_items as check_items,
     check_metrics as check_metrics,
     check_page_size as check_page_size,
     check_page_token as check_page_token,

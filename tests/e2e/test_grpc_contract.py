@@ -18,11 +18,13 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescript
 from spicegraph_api.challenge.v1 import challenge_pb2
 from spicegraph_api.challenge.v1.methods import METHODS as CHALLENGE_METHODS
 from spicegraph_api.challenge.v1.methods import PUBLIC_SCOPE
+from spicegraph_api.rewards.v1 import rewards_pb2
+from spicegraph_api.rewards.v1.methods import METHODS as REWARD_METHODS
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.methods import METHODS as OWN_METHODS
 from spicegraph_challenge.client import ChallengeClient
+from spicegraph_rewards import RewardClient
 from spicegraph_service.app import Server
-from spicegraph_service.client import SERVICE_CONFIG
 from spicegraph_service.config import ServerConfig
 from spicegraph_service.rpc import services
 from spicegraph_service.rpc.auth import SCOPES
@@ -33,7 +35,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 FILES: list[FileDescriptor] = [
     module.DESCRIPTOR
-    for module in (challenge_pb2, evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2)
+    for module in (
+        challenge_pb2,
+        rewards_pb2,
+        evaluation_service_pb2,
+        reference_service_pb2,
+        scene_graph_pb2,
+        scores_pb2,
+    )
 ]
 
 
@@ -104,7 +113,7 @@ def test_enums_begin_with_unspecified() -> None:
             assert enum.values_by_number[0].name.endswith("_UNSPECIFIED")
 
 
-METHODS = OWN_METHODS | CHALLENGE_METHODS
+METHODS = OWN_METHODS | CHALLENGE_METHODS | REWARD_METHODS
 SERVICES = {service.full_name: service for file in FILES for service in file.services_by_name.values()}
 
 
@@ -144,7 +153,7 @@ def test_a_method_without_a_line_keeps_the_server_from_starting(monkeypatch: pyt
 
 
 def test_clients_retry_what_the_table_calls_repeatable() -> None:
-    configs = [json.loads(config)["methodConfig"] for config in (SERVICE_CONFIG, ChallengeClient._config)]
+    configs = [json.loads(config)["methodConfig"] for config in (RewardClient._config, ChallengeClient._config)]
     retried = {(entry["service"], entry["method"]) for (policy,) in configs for entry in policy["name"]}
     assert retried == {
         (service, name) for service, methods in METHODS.items() for name, method in methods.items() if method.repeatable

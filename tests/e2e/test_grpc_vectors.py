@@ -19,7 +19,6 @@ from spicegraph_scorer import score
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics.chair import read_instances
-from spicegraph_scorer.metrics.fluency.detector import KINDS
 from spicegraph_scorer.metrics.graded.building import build_table
 from spicegraph_scorer.metrics.graded.vectors import Vectors
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
@@ -94,18 +93,6 @@ def test_scores_are_the_library_s_with_the_same_vectors(
     bundled = score(ITEMS, ["spice-g"], explain=True)
     assert found["SPICE-G"] != bundled.corpus["SPICE-G"]
     assert supports != [each.support for each in bundled.runs[0].explanations[0].candidate]
-
-
-def test_fluency_sends_its_kinds_of_errors(own_server: RunningServer) -> None:
-    sent = [item("1", "a dog on a couch", ["a dog"]), item("2", "a dog on a couch with a", ["a dog"])]
-    with Client(own_server.address) as client:
-        reply = client.score(sent, metrics=["fluency"], detail=scores_pb2.DETAIL_TUPLES)
-        (whole,), (broken,) = (each.fluency_reports for each in reply.items)
-        assert (whole.metric, whole.broken, broken.broken) == ("fluency", False, True)
-        assert broken.wrong == 1 - reply.items[1].scores[0].value
-        assert set(broken.kinds) == set(KINDS)
-        assert max(broken.kinds, key=broken.kinds.__getitem__) == "unfinished"
-        assert not client.score(sent, metrics=["fluency"]).items[0].fluency_reports
 
 
 def test_chair_knows_the_instances_and_sends_its_evidence(own_server: RunningServer, instances: Path) -> None:

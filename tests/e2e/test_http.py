@@ -18,6 +18,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
 from spicegraph_api.challenge.v1 import challenge_pb2
+from spicegraph_api.rewards.v1 import rewards_pb2
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import reference_service_pb2, scores_pb2
 from spicegraph_service.client import Client, item
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.model
 
 EVALUATION = "/spicegraph.v1.EvaluationService/"
 REFERENCES = "/spicegraph.v1.ReferenceService/"
-FILES = (challenge_pb2, reference_service_pb2, scores_pb2, pb)
+FILES = (challenge_pb2, rewards_pb2, reference_service_pb2, scores_pb2, pb)
 DOG = {"id": "1", "candidate": "a brown dog", "references": ["a dog that is brown", "a puppy"]}
 CAPTIONS = [
     "two red dogs run after a big ball",
@@ -224,54 +225,6 @@ def envelopes(body: bytes) -> list[tuple[int, bytes]]:
         found.append((flags, body[5 : 5 + size]))
         body = body[5 + size :]
     return found
-
-
-def test_openrlhf_asks_for_rewards_by_url(ask: Callable[..., Reply], server: RunningServer) -> None:
-    """The body is what ``SingleTurnAgentExecutor`` of OpenRLHF 0.11.2 sends, and it reads ``rewards`` and ``scores``."""
-    prompt = "<|im_start|>user\nDescribe it.<|im_end|>"
-    captions = ["a brown dog", "a cat"]
-    body = {"query": [f"{prompt}{c}<|im_end|>" for c in captions], "prompts": [prompt] * 2, "labels": ["7", "7"]}
-    with Client(server.address) as client:
-        stored = client.create_reference_set({"7": ["a dog that is brown", "a puppy"]}).id
-        samples = [item(n, text, reference_id="7") for n, text in enumerate(captions)]
-        expected = [one.reward for one in client.reward(samples, "spice=1,length=-.01", reference_set=stored).items]
-    path = f"/openrlhf?reward=spice%3D1,length%3D-.01&reference_set={stored}"
-    reply = ask(path, body)
-    assert reply.status == 200
-    assert reply.json == {"rewards": expected, "scores": expected, "extra_logs": {"spicegraph": expected}}
-    assert expected[0] > expected[1]
-    for faulty, message in (
-        (body | {"prompts": [prompt]}, "the lists differ in length: query 2, prompts 1, labels 2"),
-        (body | {"prompts": ["another", prompt]}, "query[0]: the query"),
-        ({"query": ["a"]}, "missing required field `prompts`"),
-        (body | {"labels": ["7", "8"]}, "8"),
-    ):
-        reply = ask(path, faulty)
-        assert reply.status in (400, 404)
-        assert message in reply.json["message"]
-    assert ask("/openrlhf", body).status == 400
-
-
-def test_slime_asks_for_rewards_by_url(ask: Callable[..., Reply], server: RunningServer) -> None:
-    """The body is what slime's ``remote_rm`` posts for a sample; the JSON of the answer is the reward itself."""
-    with Client(server.address) as client:
-        stored = client.create_reference_set({"7": ["a dog that is brown", "a puppy"]}).id
-        samples = [item(1, "a brown dog", reference_id="7")]
-        (expected,) = client.reward(samples, "spice=1,length=-.01", reference_set=stored).items
-    path = f"/slime?reward=spice%3D1,length%3D-.01&reference_set={stored}"
-    body = {"prompt": "Describe it.", "response": "a brown dog<|im_end|>", "label": "7"}
-    assert ask(path, body).json == expected.reward
-    messages = [{"role": "user", "content": "Describe it."}]
-    assert ask(path, body | {"prompt": messages, "label": 7}).json == expected.reward
-    for faulty, message in (
-        ({"prompt": "Describe it.", "label": "7"}, "missing required field `response`"),
-        (body | {"response": ["a dog"]}, "`$.response`"),
-        (body | {"label": None}, "`$.label`"),
-    ):
-        reply = ask(path, faulty)
-        assert reply.status == 400
-        assert message in reply.json["message"]
-    assert ask(path, body | {"label": "8"}).status in (400, 404)
 
 
 def test_reference_sets_are_stored_and_used(ask: Callable[..., Reply]) -> None:

@@ -33,6 +33,7 @@ PACKAGES = (
     "spicegraph_challenge",
     "spicegraph_detail",
     "spicegraph_parser",
+    "spicegraph_rewards",
     "spicegraph_scorer",
     "spicegraph_service",
     "spicegraph_shim",

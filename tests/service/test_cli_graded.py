@@ -136,27 +136,3 @@ def test_a_file_that_is_no_table_is_refused(
         path.write_bytes(content)
     assert main(["score", *INPUT, "--metrics", "spice-g", "--vectors", str(path)]) == 2
     assert "table.npz: cannot be read as a table of vectors" in capsys.readouterr().err
-
-
-def test_a_reward_is_scored_beside_the_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(
-            [
-                "score",
-                *INPUT,
-                "--reward",
-                "spice-g=1,cider-d=.1,length=-.01",
-                "--format",
-                "jsonl",
-                "--metrics",
-                "spice-g,cider-d",
-            ]
-        )
-        == 0
-    )
-    for row in items(capsys.readouterr().out):
-        scores = row["scores"]
-        expected = scores["SPICE-G"] + 0.1 * scores["CIDEr-D"] - 0.01 * scores["Reward_length"]  # type: ignore[index]
-        assert scores["Reward"] == pytest.approx(expected)  # type: ignore[index]
-    assert main(["score", *INPUT, "--reward", "spice-g"]) == 2
-    assert "reward: term 1: spice-g has no weight" in capsys.readouterr().err

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 LIBRARY = "from spicegraph_scorer import Item, score; score([Item(1, 'a dog', ('a dog',))], ['rouge'])"
 SERVER = {"google.protobuf", "grpc", "jinja2", "sqlalchemy"}
-METRIC_MODULES = {f"spicegraph_scorer.metrics.{name}" for name in ("capture", "chair", "fluency", "graded", "meteor")}
+METRIC_MODULES = {f"spicegraph_scorer.metrics.{name}" for name in ("capture", "chair", "graded", "meteor")} | {
+    "spicegraph_rewards.fluency"
+}
 PARSING = {"spicegraph_parser.caption_pipeline.network", "spicegraph_parser.scenes.parser", "networkx", "ray", "spacy"}
 STUDIES = {
     "spicegraph_scorer.errors",

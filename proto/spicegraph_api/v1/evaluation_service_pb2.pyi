@@ -7,7 +7,6 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
-from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from spicegraph_api.v1 import scene_graph_pb2 as _scene_graph_pb2
 from spicegraph_api.v1 import scores_pb2 as _scores_pb2
 import builtins as _builtins
@@ -20,34 +19,6 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class _Advantage:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _AdvantageEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Advantage.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    ADVANTAGE_UNSPECIFIED: _Advantage.ValueType  # 0
-    """No advantages."""
-    ADVANTAGE_SCALED: _Advantage.ValueType  # 1
-    """The mean of its group, divided by the group's standard deviation: GRPO."""
-    ADVANTAGE_MEAN: _Advantage.ValueType  # 2
-    """The mean of its group."""
-    ADVANTAGE_OTHERS: _Advantage.ValueType  # 3
-    """The mean of the others of its group: RLOO."""
-
-class Advantage(_Advantage, metaclass=_AdvantageEnumTypeWrapper):
-    """What a candidate's advantage is taken over."""
-
-ADVANTAGE_UNSPECIFIED: Advantage.ValueType  # 0
-"""No advantages."""
-ADVANTAGE_SCALED: Advantage.ValueType  # 1
-"""The mean of its group, divided by the group's standard deviation: GRPO."""
-ADVANTAGE_MEAN: Advantage.ValueType  # 2
-"""The mean of its group."""
-ADVANTAGE_OTHERS: Advantage.ValueType  # 3
-"""The mean of the others of its group: RLOO."""
-Global___Advantage: _TypeAlias = Advantage  # noqa: Y015
 
 @_typing.final
 class ParseCaptionsRequest(_message.Message):
@@ -334,150 +305,6 @@ class ScoreStreamResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ScoreStreamResponse: _TypeAlias = ScoreStreamResponse  # noqa: Y015
-
-@_typing.final
-class RewardRequest(_message.Message):
-    """Request of Reward."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ITEMS_FIELD_NUMBER: _builtins.int
-    REWARD_FIELD_NUMBER: _builtins.int
-    REFERENCE_SET_FIELD_NUMBER: _builtins.int
-    DRAFTS_FIELD_NUMBER: _builtins.int
-    ADVANTAGE_FIELD_NUMBER: _builtins.int
-    GROUPS_FIELD_NUMBER: _builtins.int
-    CREDIT_FIELD_NUMBER: _builtins.int
-    reward: _builtins.str
-    """Terms and their weights: "spice-g=1,cider-d=.1,length=-.01". A term is a metric, a score of it ("bleu:Bleu_4"),
-    one of the text ("length", "repetition", "word-order", "guard", "generic") or of what a candidate changes in its draft
-    ("added-right", "added-wrong", "removed-right", "removed-wrong"). Or the name of a reward: "guarded". At most 1,000
-    characters. A metric whose scores depend on the other items
-    (`MetricInfo.corpus_dependent`) is refused.
-    """
-    reference_set: _builtins.str
-    """Id of a reference set; the items then carry no references."""
-    advantage: Global___Advantage.ValueType
-    """What advantages are taken over."""
-    credit: _builtins.bool
-    """Whether to say which words earned each reward."""
-    @_builtins.property
-    def items(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.Item]:
-        """The candidates, with unique ids; several of one image share a `reference_id`, or their references. Between 1 and
-        `Limits.max_items`.
-        """
-
-    @_builtins.property
-    def drafts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What each item revises, in the order of `items`; needed by terms of drafts, and empty without any."""
-
-    @_builtins.property
-    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The group of each item, in the order of `items`; none: its `reference_id`, and without one its id."""
-
-    def __init__(
-        self,
-        *,
-        items: _abc.Iterable[_scores_pb2.Item] | None = ...,
-        reward: _builtins.str = ...,
-        reference_set: _builtins.str | None = ...,
-        drafts: _abc.Iterable[_builtins.str] | None = ...,
-        advantage: Global___Advantage.ValueType = ...,
-        groups: _abc.Iterable[_builtins.str] | None = ...,
-        credit: _builtins.bool = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "advantage", b"advantage", "credit", b"credit", "drafts", b"drafts", "groups", b"groups", "items", b"items", "reference_set", b"reference_set", "reward", b"reward"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
-    _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__reference_set) -> _WhichOneofReturnType__reference_set | None: ...
-
-Global___RewardRequest: _TypeAlias = RewardRequest  # noqa: Y015
-
-@_typing.final
-class ItemReward(_message.Message):
-    """The reward of a candidate."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ID_FIELD_NUMBER: _builtins.int
-    REWARD_FIELD_NUMBER: _builtins.int
-    ADVANTAGE_FIELD_NUMBER: _builtins.int
-    TERMS_FIELD_NUMBER: _builtins.int
-    CREDIT_FIELD_NUMBER: _builtins.int
-    id: _builtins.str
-    """The item's id, as it was sent."""
-    reward: _builtins.float
-    """The reward; absent where a term is undefined."""
-    advantage: _builtins.float
-    """Its advantage; absent where it was not asked for, or a reward of the group is absent."""
-    @_builtins.property
-    def terms(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.Score]:
-        """The terms without their weights, in the order of the request."""
-
-    @_builtins.property
-    def credit(self) -> _scores_pb2.Credit:
-        """Which words earned the reward, if that was asked for."""
-
-    def __init__(
-        self,
-        *,
-        id: _builtins.str = ...,
-        reward: _builtins.float | None = ...,
-        advantage: _builtins.float | None = ...,
-        terms: _abc.Iterable[_scores_pb2.Score] | None = ...,
-        credit: _scores_pb2.Credit | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_advantage", b"_advantage", "_credit", b"_credit", "_reward", b"_reward", "advantage", b"advantage", "credit", b"credit", "reward", b"reward"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_advantage", b"_advantage", "_credit", b"_credit", "_reward", b"_reward", "advantage", b"advantage", "credit", b"credit", "id", b"id", "reward", b"reward", "terms", b"terms"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__advantage: _TypeAlias = _typing.Literal["advantage"]  # noqa: Y015
-    _WhichOneofArgType__advantage: _TypeAlias = _typing.Literal["_advantage", b"_advantage"]  # noqa: Y015
-    _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
-    _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015
-    _WhichOneofReturnType__reward: _TypeAlias = _typing.Literal["reward"]  # noqa: Y015
-    _WhichOneofArgType__reward: _TypeAlias = _typing.Literal["_reward", b"_reward"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__advantage) -> _WhichOneofReturnType__advantage | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__credit) -> _WhichOneofReturnType__credit | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__reward) -> _WhichOneofReturnType__reward | None: ...
-
-Global___ItemReward: _TypeAlias = ItemReward  # noqa: Y015
-
-@_typing.final
-class RewardResponse(_message.Message):
-    """Reply of Reward."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ITEMS_FIELD_NUMBER: _builtins.int
-    SIGNATURE_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___ItemReward]:
-        """One entry per item, in the order of the request."""
-
-    @_builtins.property
-    def signature(self) -> _scores_pb2.MetricSignature:
-        """What must be equal for two rewards to be comparable."""
-
-    def __init__(
-        self,
-        *,
-        items: _abc.Iterable[Global___ItemReward] | None = ...,
-        signature: _scores_pb2.MetricSignature | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["signature", b"signature"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "signature", b"signature"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___RewardResponse: _TypeAlias = RewardResponse  # noqa: Y015
 
 @_typing.final
 class GetServerInfoRequest(_message.Message):

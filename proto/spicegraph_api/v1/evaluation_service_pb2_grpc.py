@@ -50,11 +50,6 @@ class EvaluationServiceStub:
                 request_serializer=spicegraph__api_dot_v1_dot_evaluation__service__pb2.ScoreStreamRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_v1_dot_evaluation__service__pb2.ScoreStreamResponse.FromString,
                 _registered_method=True)
-        self.Reward = channel.unary_unary(
-                '/spicegraph.v1.EvaluationService/Reward',
-                request_serializer=spicegraph__api_dot_v1_dot_evaluation__service__pb2.RewardRequest.SerializeToString,
-                response_deserializer=spicegraph__api_dot_v1_dot_evaluation__service__pb2.RewardResponse.FromString,
-                _registered_method=True)
         self.GetServerInfo = channel.unary_unary(
                 '/spicegraph.v1.EvaluationService/GetServerInfo',
                 request_serializer=spicegraph__api_dot_v1_dot_evaluation__service__pb2.GetServerInfoRequest.SerializeToString,
@@ -88,13 +83,6 @@ class EvaluationServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Reward(self, request, context):
-        """Rewards candidates by a weighted mixture of scores, for training, with advantages over others of their group.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
     def GetServerInfo(self, request, context):
         """Says what runs here: version, pipeline, metrics, limits.
         """
@@ -119,11 +107,6 @@ def add_EvaluationServiceServicer_to_server(servicer, server):
                     servicer.ScoreStream,
                     request_deserializer=spicegraph__api_dot_v1_dot_evaluation__service__pb2.ScoreStreamRequest.FromString,
                     response_serializer=spicegraph__api_dot_v1_dot_evaluation__service__pb2.ScoreStreamResponse.SerializeToString,
-            ),
-            'Reward': grpc.unary_unary_rpc_method_handler(
-                    servicer.Reward,
-                    request_deserializer=spicegraph__api_dot_v1_dot_evaluation__service__pb2.RewardRequest.FromString,
-                    response_serializer=spicegraph__api_dot_v1_dot_evaluation__service__pb2.RewardResponse.SerializeToString,
             ),
             'GetServerInfo': grpc.unary_unary_rpc_method_handler(
                     servicer.GetServerInfo,
@@ -213,33 +196,6 @@ class EvaluationService:
             '/spicegraph.v1.EvaluationService/ScoreStream',
             spicegraph__api_dot_v1_dot_evaluation__service__pb2.ScoreStreamRequest.SerializeToString,
             spicegraph__api_dot_v1_dot_evaluation__service__pb2.ScoreStreamResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def Reward(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/spicegraph.v1.EvaluationService/Reward',
-            spicegraph__api_dot_v1_dot_evaluation__service__pb2.RewardRequest.SerializeToString,
-            spicegraph__api_dot_v1_dot_evaluation__service__pb2.RewardResponse.FromString,
             options,
             channel_credentials,
             insecure,

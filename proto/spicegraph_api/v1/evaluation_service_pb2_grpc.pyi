@@ -41,8 +41,6 @@ class EvaluationServiceStub:
     """Scores a stream of items of any length: per-item results as they are ready, in any order, and the corpus result
     at the end from the same statistics.
     """
-    Reward: _grpc.UnaryUnaryMultiCallable[_evaluation_service_pb2.RewardRequest, _evaluation_service_pb2.RewardResponse]
-    """Rewards candidates by a weighted mixture of scores, for training, with advantages over others of their group."""
     GetServerInfo: _grpc.UnaryUnaryMultiCallable[_evaluation_service_pb2.GetServerInfoRequest, _evaluation_service_pb2.GetServerInfoResponse]
     """Says what runs here: version, pipeline, metrics, limits."""
 
@@ -59,8 +57,6 @@ class EvaluationServiceAsyncStub(EvaluationServiceStub):
     """Scores a stream of items of any length: per-item results as they are ready, in any order, and the corpus result
     at the end from the same statistics.
     """
-    Reward: _aio.UnaryUnaryMultiCallable[_evaluation_service_pb2.RewardRequest, _evaluation_service_pb2.RewardResponse]  # type: ignore[assignment]
-    """Rewards candidates by a weighted mixture of scores, for training, with advantages over others of their group."""
     GetServerInfo: _aio.UnaryUnaryMultiCallable[_evaluation_service_pb2.GetServerInfoRequest, _evaluation_service_pb2.GetServerInfoResponse]  # type: ignore[assignment]
     """Says what runs here: version, pipeline, metrics, limits."""
 
@@ -92,14 +88,6 @@ class EvaluationServiceServicer(metaclass=_abc_1.ABCMeta):
         """Scores a stream of items of any length: per-item results as they are ready, in any order, and the corpus result
         at the end from the same statistics.
         """
-
-    @_abc_1.abstractmethod
-    def Reward(
-        self,
-        request: _evaluation_service_pb2.RewardRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_evaluation_service_pb2.RewardResponse, _abc.Awaitable[_evaluation_service_pb2.RewardResponse]]:
-        """Rewards candidates by a weighted mixture of scores, for training, with advantages over others of their group."""
 
     @_abc_1.abstractmethod
     def GetServerInfo(

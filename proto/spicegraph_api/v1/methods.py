@@ -32,7 +32,6 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "ParseCaptions": Method(SCORE_SCOPE),
         "Score": Method(SCORE_SCOPE),
         "ScoreStream": Method(SCORE_SCOPE),
-        "Reward": Method(SCORE_SCOPE),
         "GetServerInfo": Method(),
     },
     "spicegraph.v1.ReferenceService": {

@@ -811,62 +811,30 @@ class ChairMatch(_message.Message):
 Global___ChairMatch: _TypeAlias = ChairMatch  # noqa: Y015
 
 @_typing.final
-class FluencyReport(_message.Message):
-    """What the fluency detector says of a candidate."""
+class Explanation(_message.Message):
+    """What a metric says of a candidate, where this contract has no message of its own for it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    @_typing.final
-    class KindsEntry(_message.Message):
-        DESCRIPTOR: _descriptor.Descriptor
-
-        KEY_FIELD_NUMBER: _builtins.int
-        VALUE_FIELD_NUMBER: _builtins.int
-        key: _builtins.str
-        value: _builtins.float
-        def __init__(
-            self,
-            *,
-            key: _builtins.str = ...,
-            value: _builtins.float = ...,
-        ) -> None: ...
-        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
-        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-        def WhichOneof(self, oneof_group: _Never) -> None: ...
-
     METRIC_FIELD_NUMBER: _builtins.int
-    WRONG_FIELD_NUMBER: _builtins.int
-    BROKEN_FIELD_NUMBER: _builtins.int
-    KINDS_FIELD_NUMBER: _builtins.int
+    JSON_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
-    """The metric: "fluency"."""
-    wrong: _builtins.float
-    """The probability that its worst sentence is broken."""
-    broken: _builtins.bool
-    """Whether it counts as broken: that probability is above .9."""
-    @_builtins.property
-    def kinds(self) -> _containers.ScalarMap[_builtins.str, _builtins.float]:
-        """The probability of each kind of error: "unfinished", "repetition", "conjunction", "verb", "noun", "function", "order"."""
-
+    """The metric, such as "fluency": the probability of an error, and of each kind of error."""
+    json: _builtins.str
+    """Its values by name: the JSON that the command line writes with `--explain`."""
     def __init__(
         self,
         *,
         metric: _builtins.str = ...,
-        wrong: _builtins.float | None = ...,
-        broken: _builtins.bool = ...,
-        kinds: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
+        json: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_wrong", b"_wrong", "wrong", b"wrong"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_wrong", b"_wrong", "broken", b"broken", "kinds", b"kinds", "metric", b"metric", "wrong", b"wrong"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["json", b"json", "metric", b"metric"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__wrong: _TypeAlias = _typing.Literal["wrong"]  # noqa: Y015
-    _WhichOneofArgType__wrong: _TypeAlias = _typing.Literal["_wrong", b"_wrong"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__wrong) -> _WhichOneofReturnType__wrong | None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___FluencyReport: _TypeAlias = FluencyReport  # noqa: Y015
+Global___Explanation: _TypeAlias = Explanation  # noqa: Y015
 
 @_typing.final
 class WordCredit(_message.Message):
@@ -1009,7 +977,7 @@ class ItemResult(_message.Message):
     GRADED_MATCHES_FIELD_NUMBER: _builtins.int
     CHAIR_MATCHES_FIELD_NUMBER: _builtins.int
     CREDITS_FIELD_NUMBER: _builtins.int
-    FLUENCY_REPORTS_FIELD_NUMBER: _builtins.int
+    EXPLANATIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The item's id, as it was sent."""
     @_builtins.property
@@ -1037,8 +1005,8 @@ class ItemResult(_message.Message):
         """Which words earned the scores, one entry for each metric that divides its score, with DETAIL_CREDIT."""
 
     @_builtins.property
-    def fluency_reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___FluencyReport]:
-        """The kinds of errors of "fluency", with DETAIL_TUPLES and above."""
+    def explanations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Explanation]:
+        """What other metrics say of the candidate, with DETAIL_TUPLES and above."""
 
     def __init__(
         self,
@@ -1050,11 +1018,11 @@ class ItemResult(_message.Message):
         graded_matches: _abc.Iterable[Global___GradedMatch] | None = ...,
         chair_matches: _abc.Iterable[Global___ChairMatch] | None = ...,
         credits: _abc.Iterable[Global___Credit] | None = ...,
-        fluency_reports: _abc.Iterable[Global___FluencyReport] | None = ...,
+        explanations: _abc.Iterable[Global___Explanation] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "chair_matches", b"chair_matches", "credits", b"credits", "fluency_reports", b"fluency_reports", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "chair_matches", b"chair_matches", "credits", b"credits", "explanations", b"explanations", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

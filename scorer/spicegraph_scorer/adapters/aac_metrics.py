@@ -19,10 +19,10 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.caption_metric import paired_items
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
+from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.cider import ORDERS, SCALE, SIGMA, Cider, cider_statistics, mean_of
-from spicegraph_scorer.metrics.fluency.detector import load_detector
-from spicegraph_scorer.metrics.fluency.metric import PENALTY, THRESHOLD, fluency_of
 from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.scoring import resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -129,14 +129,14 @@ def spider_fl(
     return_all_scores: bool = True,  # noqa: FBT001, FBT002 (aac-metrics' signature)
     *,
     tokenizer: Callable[[str], list[str]] = str.split,
-    error_threshold: float = THRESHOLD,
-    penalty: float = PENALTY,
+    error_threshold: float = 0.9,
+    penalty: float = 0.9,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     **java: object,
 ) -> Scores | np.float64:
     """Return SPIDEr-FL: the scores of :func:`spider`, ``fer`` (1 for broken captions) and ``spider_fl``.
 
-    The detector is not FENSE's BERT but :class:`~spicegraph_scorer.metrics.fluency.metric.Fluency`'s linear model, so
+    The detector is not FENSE's BERT but the metric ``fluency``'s linear model, so
     ``echecker`` is refused, and figures are not comparable with published ones.
 
     Args:
@@ -150,12 +150,14 @@ def spider_fl(
         java: options that do nothing.
 
     Raises:
-        InputError: there are fewer than two items, the lists differ in length, or a caption is faulty.
+        InputError: there are fewer than two items, the lists differ in length, or a caption is faulty; or the metric
+            ``fluency`` is not installed.
     """
     _check_options(java, _DEVICE_OPTIONS)
-    corpus, each = _spider(paired_items(candidates, mult_references), tokenizer, pipeline)
-    fluencies = fluency_of(load_detector(), candidates)
-    each["fer"] = np.array([float(fluency.wrong > error_threshold) for fluency in fluencies])
+    items = paired_items(candidates, mult_references)
+    corpus, each = _spider(items, tokenizer, pipeline)
+    (fluency,) = make_metrics(["fluency"], resources(pipeline)).values()
+    each["fer"] = np.array([float(f.wrong > error_threshold) for f in fluency.collect(Corpus(tuple(items)))])
     each["spider_fl"] = each["spider"] * (1 - penalty * each["fer"])
     corpus |= {name: np.float64(each[name].mean()) for name in ("fer", "spider_fl")}
     return _given((corpus, each), "spider_fl", every=return_all_scores)

@@ -98,14 +98,6 @@ def score(
             "SPIDEr; the credits of the words add up to the score.",
         ),
     ] = False,
-    reward: Annotated[
-        str,
-        typer.Option(
-            metavar="TERMS",
-            help="Score a reward for training beside the metrics: terms with weights, such as "
-            "spice-g=1,cider-d=.1,length=-.01; or guarded.",
-        ),
-    ] = "",
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add a 95 % bootstrap interval to every corpus score.")
     ] = False,
@@ -164,12 +156,7 @@ def score(
         target.check_systems()
         if chosen.score_systems is None:
             raise InputError(f"--engine {engine} scores one INPUT at a time, and {len(systems)} are given")
-    more: list[str] = []
-    if reward:
-        from spicegraph_scorer.metrics.reward import parse_reward  # noqa: PLC0415 (few commands have a reward)
-
-        more = [term.name for term in parse_reward(reward, METRICS)]
-    data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()), *more)
+    data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()))
     with warned_progress() as progress:
         task = Task(
             next(iter(systems.values())),
@@ -187,7 +174,6 @@ def score(
             graphs=graphs,
             explain=explain,
             credit=credit,
-            reward=reward,
             evidence=target.format is ResultFormat.SPICE,
             confidence=Resampling(seed=seed) if confidence else None,
             data=data,

@@ -183,24 +183,6 @@ class ScoreOptions(TypedDict, total=False):
     graph_style: scene_graph_pb2.GraphStyle.ValueType
 
 
-class RewardOptions(TypedDict, total=False):
-    """What a caller may say of rewards.
-
-    Attributes:
-        reference_set: the set that has the references of items without any.
-        drafts: what each item revises, for terms of drafts.
-        advantage: what advantages are taken over.
-        groups: the group of each item; the image by default.
-        credit: say which words earned each reward.
-    """
-
-    reference_set: str | None
-    drafts: Sequence[str]
-    advantage: evaluation.Advantage.ValueType
-    groups: Sequence[str]
-    credit: bool
-
-
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}
 
 
@@ -289,12 +271,6 @@ class Client(Connection):
         request = evaluation.ScoreRequest(items=items, **_complete(options))
         return self._call(self._evaluation.Score, request)
 
-    def reward(
-        self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
-    ) -> evaluation.RewardResponse:
-        """Reward a batch of candidates: ``spice-g=1,length=-.01``."""
-        return self._call(self._evaluation.Reward, evaluation.RewardRequest(items=items, reward=reward, **options))
-
     def stream(
         self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
     ) -> Iterator[evaluation.ScoreStreamResponse]:
@@ -344,6 +320,8 @@ class Client(Connection):
 class AsyncClient:
     """An asynchronous client, with the same calls as :class:`Client`. Use it in one event loop."""
 
+    _config: ClassVar[str] = SERVICE_CONFIG
+
     def __init__(
         self,
         address: str,
@@ -353,9 +331,9 @@ class AsyncClient:
         timeout_s: float | None = 60.0,
     ) -> None:
         if tls is None:
-            self._channel = grpc.aio.insecure_channel(address, channel_options())
+            self._channel = grpc.aio.insecure_channel(address, channel_options(self._config))
         else:
-            self._channel = grpc.aio.secure_channel(address, tls.credentials(), channel_options())
+            self._channel = grpc.aio.secure_channel(address, tls.credentials(), channel_options(self._config))
         self._metadata = _metadata(token)
         self._timeout_s = timeout_s
         self._evaluation = EvaluationServiceStub(self._channel)
@@ -394,13 +372,6 @@ class AsyncClient:
         """Score a batch of items."""
         request = evaluation.ScoreRequest(items=items, **_complete(options))
         return await self._call(self._evaluation.Score, request)
-
-    async def reward(
-        self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
-    ) -> evaluation.RewardResponse:
-        """Reward a batch of candidates: ``spice-g=1,length=-.01``."""
-        request = evaluation.RewardRequest(items=items, reward=reward, **options)
-        return await self._call(self._evaluation.Reward, request)
 
     async def stream(
         self, items: Iterable[scores_pb2.Item] | AsyncIterable[scores_pb2.Item], **options: Unpack[ScoreOptions]

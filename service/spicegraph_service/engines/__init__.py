@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Result, Summary
     from spicegraph_scorer.core.significance import Resampling
+    from spicegraph_scorer.metrics import Factory
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.tables import Columns
 
@@ -59,7 +60,7 @@ class Task:
         parses: a CoNLL-U file with the parses of all captions.
         graphs: captions are scene graphs such as ``( man , ride , horse )``.
         explain: keep what explains each score.
-        reward: a mixture that is scored beside the metrics; empty: none.
+        more: what makes further metrics, by their names.
         credit: divide each score among the words of its caption.
         evidence: keep the tuples that each score was counted from.
         confidence: how to draw intervals of the corpus scores; ``None``: without.
@@ -82,7 +83,7 @@ class Task:
     parses: str | None = None
     graphs: bool = False
     explain: bool = False
-    reward: str = ""
+    more: Mapping[str, Factory] = field(default_factory=dict)
     credit: bool = False
     evidence: bool = False
     confidence: Resampling | None = None

@@ -387,7 +387,6 @@ RAY: Final = Engine(
         "graphs": "--graphs",
         "explain": "--explain",
         "credit": "--credit",
-        "reward": "--reward",
         "evidence": "--format spice",
     },
     score=score_on_ray,

@@ -97,7 +97,7 @@ def _facts_of(task: Task, datasets: Iterable[Dataset]) -> Iterator[FactSource]:
         for dataset in datasets:
             graphs |= check_graphs(dataset.items, source=dataset.source)
     given = read_parses(task.parses) if task.parses is not None else None
-    loose = bool(task.reward) or any(needs.loose for needs in needs_of(task.metrics))
+    loose = bool(task.more) or any(needs.loose for needs in needs_of(task.metrics))
     with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as parsing:
         parsed: FactSource = given or parsing
         yield graph_texts(parsed, graphs) if task.graphs else parsed
@@ -114,7 +114,7 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
         data=task.data,
         explain=task.explain,
         credit=task.credit,
-        reward=task.reward or None,
+        more=task.more,
         evidence=task.evidence,
     )
     return replace(scored, signature={**scored.signature, **chosen})

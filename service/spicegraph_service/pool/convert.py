@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_api.v1 import evaluation_service_pb2, scene_graph_pb2, scores_pb2
+import msgspec
+
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason
 from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.metrics.chair import ChairExplanation
-from spicegraph_scorer.metrics.fluency.metric import FluencyExplanation
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
 from spicegraph_scorer.metrics.spice.match import Match
@@ -50,7 +51,7 @@ def breakdown_message(metric: str, categories: Mapping[str, CategoryScore]) -> s
 
 
 def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: object, *, verdicts: bool) -> None:
-    """Add what a metric's ``explain`` gives, where the contract has a message for it; ``verdicts``: those, too."""
+    """Add what a metric's ``explain`` gives, in the contract's message for it or as JSON; ``verdicts``: those, too."""
     if isinstance(explanation, Match):
         result.matches.append(_match(metric, explanation))
     elif isinstance(explanation, GradedExplanation):
@@ -59,10 +60,8 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
             result.graded_matches[-1].verdicts.CopyFrom(_verdicts(explanation.verdicts))
     elif isinstance(explanation, ChairExplanation):
         result.chair_matches.append(_chair_match(metric, explanation))
-    elif isinstance(explanation, FluencyExplanation):
-        result.fluency_reports.add(
-            metric=metric, wrong=explanation.wrong, broken=explanation.is_broken, kinds=explanation.kinds
-        )
+    elif callable(to_dict := getattr(explanation, "to_dict", None)):
+        result.explanations.add(metric=metric, json=msgspec.json.encode(to_dict()).decode())
 
 
 def _chair_match(metric: str, explanation: ChairExplanation) -> scores_pb2.ChairMatch:
@@ -165,21 +164,6 @@ def credit_message(metric: str, credit: Credit) -> scores_pb2.Credit:
         ],
         parts=[scores_pb2.CreditPart(kind=kind, words=words, credit=value) for kind, words, value in credit.parts],
     )
-
-
-def reward_message(
-    item_id: str, scores: Sequence[tuple[str, float | None]], credit: Credit | None
-) -> evaluation_service_pb2.ItemReward:
-    """Return an item's reward, which is the first of the scores, and its terms, whose names begin with the reward's."""
-    (_, reward), *terms = scores
-    message = evaluation_service_pb2.ItemReward(
-        id=item_id,
-        reward=reward,
-        terms=[scores_pb2.Score(name=name.partition("_")[2], value=value) for name, value in terms],
-    )
-    if credit is not None:
-        message.credit.CopyFrom(credit_message("reward", credit))
-    return message
 
 
 def corpus_message(item_count: int, runs: Sequence[Run]) -> scores_pb2.CorpusResult:

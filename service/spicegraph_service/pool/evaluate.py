@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from functools import lru_cache
 from importlib.metadata import version
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -23,7 +24,6 @@ from spicegraph_scorer.core.results import Run, run_of
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import error_words
 from spicegraph_scorer.metrics import METRICS
-from spicegraph_scorer.metrics.reward import Reward, make_reward
 from spicegraph_scorer.metrics.spice.categories import make_categories
 from spicegraph_service.pool import convert
 from spicegraph_service.pool.tasks import (
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 _REQUESTED = frozenset({"categories", "spice_text"})
 _GIVEN = 8
-REWARD = "reward"  # the name of the one metric that is computed where a request asks for a reward
 _CHANGES = 3  # of SPICE-G, at most
 _IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
 _log = logging.getLogger(__name__)
@@ -211,11 +210,8 @@ class Evaluator:
         }
         now = [name for name in self._listed(names) if name not in later]
         runs = [run_of(name, metrics[name], statistics[name]) for name in now]
-        if work.given.reward:
-            serialized = _rewards(work, runs[0], metrics[REWARD], corpus)
-        else:
-            results = [scores_pb2.ItemResult(id=item.id) for item in work.items]
-            serialized = _filled(results, runs, metrics, corpus, work.detail)
+        results = [scores_pb2.ItemResult(id=item.id) for item in work.items]
+        serialized = _filled(results, runs, metrics, corpus, work.detail)
         if work.finish:
             return GroupReply(serialized, convert.corpus_message(len(work.items), runs).SerializeToString())
         compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
@@ -235,8 +231,10 @@ class Evaluator:
             data = replace(data, categories=make_categories(given.categories))
         resources = self._resources(data, given.graph_style, evidence=evidence)
         using = [name for name, metric in self._metrics.items() if metric.needs.facts or metric.needs.data & _REQUESTED]
-        mixture = {REWARD: make_reward(given.reward, resources)} if given.reward else {}
-        return {**self._metrics, **{name: METRICS[name].make(resources) for name in using}, **mixture}
+        made = (
+            {} if given.made is None else {given.made.name: resolve_name(given.made.maker)(given.made.text, resources)}
+        )
+        return {**self._metrics, **{name: METRICS[name].make(resources) for name in using}, **made}
 
     def _totals(self, work: Totals) -> TotalsReply:
         try:
@@ -291,15 +289,15 @@ def _filled(
 
 
 def _computed(work: ItemsWork | Totals) -> Sequence[str]:
-    """Return the metrics that are computed: the reward alone, if there is one."""
-    return (REWARD,) if work.given.reward else work.metrics
+    """Return the metrics that are computed: the one that is made for the request alone, if there is one."""
+    return work.metrics if work.given.made is None else (work.given.made.name,)
 
 
-def _collected(metric: Metric[Any], corpus: Corpus, work: ItemsWork) -> Sequence[Any]:
-    if not isinstance(metric, Reward) or not metric.drafts:
-        return metric.collect(corpus)
-    drafts = [Item(item.id, item.draft or "", item.references) for item in work.items]
-    return metric.compare(corpus, Corpus(tuple(drafts)))
+def _collected(metric: Any, corpus: Corpus, work: ItemsWork) -> Sequence[Any]:
+    """Return the statistics; where there are drafts, the metric is one that compares candidates with them."""
+    drafts = [Item(item.id, item.draft, item.references) for item in work.items if item.draft is not None]
+    statistics: Sequence[Any] = metric.compare(corpus, Corpus(tuple(drafts))) if drafts else metric.collect(corpus)
+    return statistics
 
 
 def _errors(
@@ -331,17 +329,6 @@ def _add_evidence(
         if detail >= scores_pb2.DETAIL_TUPLES:
             explanation = metric.explain(statistic, changes=changes)
             convert.add_explanation(result, run.name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
-
-
-def _rewards(work: ItemsWork, run: Run, metric: Metric[Any], corpus: Corpus) -> tuple[bytes, ...]:
-    """Return a message per item with its reward, the terms of it, and their credit if the request wants it."""
-    names = [score.name for score in run.scores]
-    each = zip(*(score.each for score in run.scores), strict=True)
-    credits_ = _credits(run, metric, detail=work.detail, corpus=corpus)
-    return tuple(
-        convert.reward_message(item.id, list(zip(names, values, strict=True)), credit).SerializeToString()
-        for item, values, credit in zip(work.items, each, credits_, strict=True)
-    )
 
 
 def _credits(run: Run, metric: Metric[Any], *, detail: int, corpus: Corpus) -> Sequence[Credit | None]:

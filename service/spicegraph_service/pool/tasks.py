@@ -49,16 +49,25 @@ class ItemWork(NamedTuple):
     draft: str | None = None
 
 
+class MadeMetric(NamedTuple):
+    """A metric that a service has made for a request: ``module:function``, which is given a text and the resources."""
+
+    name: str
+    maker: str
+    text: str
+
+
 class RequestData(msgspec.Struct, frozen=True):
     """What a request gives its metrics: categories of its own, the text that SPICE parses, and the style of graphs.
 
-    With ``reward``, that is what is computed; the metrics of the work are those that it needs parses for.
+    With ``made``, that is what is computed; the metrics of the work are those that it needs parses for, and parses of
+    candidates and drafts stay out of the store, since training makes millions.
     """
 
     categories: tuple[CategoryDefinition, ...] = ()
     spice_text: SpiceText = "written"
     graph_style: GraphStyle = "spice"
-    reward: str = ""
+    made: MadeMetric | None = None
 
 
 NOTHING_GIVEN: Final = RequestData()
@@ -103,8 +112,8 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
 
     @property
     def passing(self) -> frozenset[StyledText]:
-        """The texts whose parses stay out of the store: what a reward is asked for, since training makes millions."""
-        if not self.given.reward:
+        """The texts whose parses stay out of the store."""
+        if self.given.made is None:
             return frozenset()
         made = {text for item in self.items for text in (item.candidate, item.draft) if text is not None}
         return frozenset(

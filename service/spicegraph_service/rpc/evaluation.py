@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_scorer.core.items import empty_candidates
-from spicegraph_scorer.rewards import advantages_of
 from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork, RequestData
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Call, Context, current_call
@@ -18,10 +17,9 @@ from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, co
 from spicegraph_service.rpc.status import Violation, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Sequence
 
     from spicegraph_scorer.readers.checks import Empty
-    from spicegraph_scorer.rewards import Baseline
     from spicegraph_service.rpc.limits import Limits
     from spicegraph_service.rpc.references import References
 
@@ -117,29 +115,6 @@ class ItemStream:
         yield pb.ScoreStreamResponse(corpus=_corpus(totals.corpus, self._empty))
 
 
-_BASELINES: Final[Mapping[int, tuple[Baseline, bool]]] = {
-    pb.ADVANTAGE_SCALED: ("mean", True),
-    pb.ADVANTAGE_MEAN: ("mean", False),
-    pb.ADVANTAGE_OTHERS: ("others", False),
-}
-
-
-def _rewards(request: pb.RewardRequest, results: Iterable[bytes], corpus: bytes) -> pb.RewardResponse:
-    """Return the reply; a group in which a reward is undefined has no advantages."""
-    (signature,) = scores_pb2.CorpusResult.FromString(corpus).signatures
-    response = pb.RewardResponse(items=map(pb.ItemReward.FromString, results), signature=signature)
-    rewards = response.items
-    if request.advantage:
-        baseline, scaled = _BASELINES[request.advantage]
-        groups = request.groups or [item.reference_id or item.id for item in request.items]
-        undefined = {group for group, reward in zip(groups, rewards, strict=True) if not reward.HasField("reward")}
-        values = advantages_of([reward.reward for reward in rewards], groups, baseline=baseline, scaled=scaled)
-        for reward, group, value in zip(rewards, groups, values, strict=True):
-            if group not in undefined:
-                reward.advantage = value
-    return response
-
-
 def _corpus(message: bytes, empty: int) -> scores_pb2.CorpusResult:
     corpus = scores_pb2.CorpusResult.FromString(message)
     corpus.empty_candidate_count = empty
@@ -211,32 +186,6 @@ class EvaluationServicer(EvaluationServiceServicer):
             items=map(scores_pb2.ItemResult.FromString, results),
             corpus=_corpus(corpus, empty_candidates(items)),
         )
-
-    async def Reward(self, request: pb.RewardRequest, context: Context) -> pb.RewardResponse:
-        """Reward a batch."""
-        del context
-        info, call = self._scheduler.info, current_call()
-        self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
-        metrics = validation.check_reward(request, info, self._limits)
-        set_id = request.reference_set if request.HasField("reference_set") else None
-        validation.check_items(request.items, self._limits, reference_set=set_id is not None, empty="zero", seen=set())
-        tenant = call.tenant
-        if set_id is not None:
-            tenant = await self._references.check(set_id, evidence=request.credit)
-        items = await self._items(request.items, set_id, first=0)
-        if request.drafts:
-            items = [item._replace(draft=draft) for item, draft in zip(items, request.drafts, strict=True)]
-        call.charge(count_captions(items))
-        results, corpus = await self._scheduler.score(
-            items,
-            metrics,
-            scores_pb2.DETAIL_CREDIT if request.credit else scores_pb2.DETAIL_SCORES,
-            RequestData(reward=request.reward),
-            caller=call.share,
-            tenant=tenant,
-            refusals=call.refusals,
-        )
-        return _rewards(request, results, corpus)
 
     async def ScoreStream(
         self, request_iterator: AsyncIterator[pb.ScoreStreamRequest], context: Context

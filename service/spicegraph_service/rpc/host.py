@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from aiohttp.web import AbstractRouteDef
+    from google.protobuf.message import Message
 
     from spicegraph_service.pool.cache import StoreThread
     from spicegraph_service.rpc.auth import Authenticator
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
     from spicegraph_service.rpc.telemetry import Telemetry
 
 Pages: TypeAlias = "Callable[[Gateway], Iterable[AbstractRouteDef]]"
+
+
+class Dialect(NamedTuple):
+    """A method in the words of programs that know nothing of the contract: JSON that is posted to a path.
+
+    Attributes:
+        path: where it is asked.
+        method: what it asks for: ``/SERVICE/METHOD``, with one message each way.
+        read: makes the request of a body and the URL's query; a ``ValueError`` or ``InputError`` says what is faulty.
+        write: makes JSON values of the response.
+    """
+
+    path: str
+    method: str
+    read: Callable[[bytes, Mapping[str, str]], Message]
+    write: Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +56,7 @@ class Host:
         probes: the same, for probes, which do not wait for uploads.
         telemetry: counters, for Prometheus and OpenTelemetry.
         pages: a service that has pages adds what returns their routes; they make their calls by the gateway.
+        dialects: a service whose methods are asked in the words of other programs adds how.
     """
 
     limits: Limits
@@ -53,3 +71,4 @@ class Host:
     probes: StoreThread
     telemetry: Telemetry
     pages: list[Pages] = field(default_factory=list)
+    dialects: list[Dialect] = field(default_factory=list)

@@ -15,7 +15,7 @@ import time
 from base64 import b64encode
 from contextlib import aclosing, asynccontextmanager
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import grpc
 from aiohttp import web
@@ -23,8 +23,8 @@ from google.protobuf import descriptor_pool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
+from spicegraph_parser.errors import InputError
 from spicegraph_service.rpc import codec
-from spicegraph_service.rpc.dialects import DIALECTS, REWARD_METHOD, reward_request
 from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Method, Origin, Requests
 from spicegraph_service.rpc.interceptor import Malformed
 from spicegraph_service.rpc.limits import ByteBudget, FullError
@@ -33,8 +33,7 @@ from spicegraph_service.rpc.status import CallError, Violation, exhausted, inval
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
-    from spicegraph_api.v1.evaluation_service_pb2 import RewardResponse
-    from spicegraph_service.rpc.dialects import Dialect
+    from spicegraph_service.rpc.host import Dialect
     from spicegraph_service.rpc.limits import Limits
 
 _JSON = "application/json"
@@ -181,36 +180,41 @@ def error_response(failure: FailedCallError, *, status: int | None = None) -> we
 
 
 class CallRoutes:
-    """The methods of a gateway as routes."""
+    """The methods of a gateway as routes, and those that services offer in the words of other programs."""
 
-    def __init__(self, gateway: Gateway, limits: Limits) -> None:
+    def __init__(self, gateway: Gateway, limits: Limits, dialects: Iterable[Dialect] = ()) -> None:
         self._gateway = gateway
         self._limits = limits
+        self._dialects = dialects
         self._budget = ByteBudget(limits.max_unanswered_bytes, limits.max_unanswered_bytes // 2)
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
-        """Yield a route for each method."""
+        """Yield a route for each method and each dialect."""
         for path in self._gateway.methods:
             yield web.post(path, self._handle)
-        for dialect in DIALECTS:
-            yield web.post(dialect.path, partial(self._reward, dialect=dialect))
+        for dialect in self._dialects:
+            yield web.post(dialect.path, partial(self._translated, dialect=dialect))
 
-    async def _reward(self, request: web.Request, dialect: Dialect) -> web.Response:
-        """Answer what a trainer asks in its own words; the URL's query has ``reward`` and ``reference_set``."""
+    async def _translated(self, request: web.Request, dialect: Dialect) -> web.Response:
+        """Answer what a program asks in its own words."""
         try:
             origin = _origin(request)
-            await self._gateway.admit(REWARD_METHOD, origin)
+            await self._gateway.admit(dialect.method, origin)
             with self._budget.account(_host(request)) as count:
                 data = await self._whole_body(request, count)
-            answer = await self._gateway.unary(REWARD_METHOD, reward_request(dialect, data, request.query), origin)
+            message: Message | Malformed
+            try:
+                message = dialect.read(data, request.query)
+            except (ValueError, RecursionError, InputError) as error:
+                message = Malformed(str(error))
+            answer = await self._gateway.unary(dialect.method, message, origin)
         except CallError as error:
             return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
         except FullError as error:
             return error_response(FailedCallError.of(exhausted("BODIES_FULL", _FULL, error.retry_after_s)))
         except FailedCallError as failure:
             return error_response(failure)
-        rewards = [item.reward for item in cast("RewardResponse", answer.message).items]
-        return web.json_response(dialect.answer(rewards), headers=answer.headers)
+        return web.json_response(dialect.write(answer.message), headers=answer.headers)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method = self._gateway.methods[request.path]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from aiohttp.typedefs import Middleware
 
     from spicegraph_service.rpc.gateway import Gateway
+    from spicegraph_service.rpc.host import Dialect
     from spicegraph_service.rpc.limits import Limits
     from spicegraph_service.rpc.service import HealthMonitor
 
@@ -57,6 +58,7 @@ class WebServer:
         limits: sizes of messages.
         health: what ``/health`` reports.
         routes: other routes.
+        dialects: methods in the words of other programs.
         tls: how connections are secured; ``None``: they are not.
         reuse_port: whether several servers may share the port.
         grace_s: how long :meth:`stop` waits for calls under way.
@@ -71,6 +73,7 @@ class WebServer:
         health: HealthMonitor,
         *,
         routes: Iterable[web.AbstractRouteDef] = (),
+        dialects: Iterable[Dialect] = (),
         tls: ssl.SSLContext | None = None,
         reuse_port: bool = False,
         grace_s: float = 30.0,
@@ -80,7 +83,7 @@ class WebServer:
         self._health = health
         self._tls = tls
         self._reuse_port = reuse_port
-        calls = CallRoutes(gateway, limits)
+        calls = CallRoutes(gateway, limits, dialects)
         app = web.Application(middlewares=[_across(origins), _safe])
         app.on_response_prepare.append(_add_headers)
         app.add_routes([*calls.routes(), web.get("/health", self._report_health), *routes])

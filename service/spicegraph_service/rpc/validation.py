@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 import grpc
 
 from spicegraph_api.v1 import evaluation_service_pb2, scene_graph_pb2, scores_pb2
-from spicegraph_parser.errors import InputError
-from spicegraph_scorer.metrics.reward import DRAFT_TERMS, parse_reward
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
 from spicegraph_service.pool.tasks import RequestData
 from spicegraph_service.rpc.status import CallError, Violation, invalid
@@ -33,7 +31,6 @@ _KINDS = {
 _SCORES_ALONE = frozenset({scores_pb2.DETAIL_UNSPECIFIED, scores_pb2.DETAIL_SCORES})
 
 _LONGEST_SILENCE_S = 60
-_MAX_REWARD = 1_000
 _NUL = "\0"
 _MAX_DISPLAY_NAME = 200
 _MAX_PAGE = 1_000
@@ -79,7 +76,7 @@ def check_items(
         if item.id in seen:
             violations.append(Violation(f"{path}.id", f"{item.id!a} is the id of another item"))
         seen.add(item.id)
-        violations += _caption(f"{path}.candidate", item.candidate, limits)
+        violations += caption_faults(f"{path}.candidate", item.candidate, limits)
         if empty == "refuse" and not item.candidate.strip():
             violations.append(Violation(f"{path}.candidate", "is empty"))
         if reference_set:
@@ -95,7 +92,7 @@ def check_captions(captions: Sequence[str], limits: Limits) -> None:
     """Check captions to parse."""
     violations = list(_count("captions", len(captions), limits.max_items))
     for index, caption in enumerate(captions if not violations else ()):
-        violations += _caption(f"captions[{index}]", caption, limits)
+        violations += caption_faults(f"captions[{index}]", caption, limits)
     _raise(violations)
 
 
@@ -219,39 +216,6 @@ def graph_style_value(style: GraphStyle) -> scene_graph_pb2.GraphStyle.ValueType
     return scene_graph_pb2.GRAPH_STYLE_SCENE if style == "scene" else scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED
 
 
-def check_reward(request: evaluation_service_pb2.RewardRequest, info: WorkerInfo, limits: Limits) -> tuple[str, ...]:
-    """Return the metrics that a reward computes."""
-    if request.advantage not in evaluation_service_pb2.Advantage.values():
-        _raise([Violation("advantage", f"{request.advantage} is not one of its values")])
-    if len(request.reward) > _MAX_REWARD:
-        _raise([Violation("reward", f"has {len(request.reward)} characters, the limit is {_MAX_REWARD}")])
-    try:
-        terms = parse_reward(request.reward, [metric.name for metric in info.metrics])
-    except InputError as error:
-        raise invalid([Violation("reward", str(error).removeprefix("reward: "))]) from error
-    names = dict.fromkeys(term.name for term in terms)
-    violations = [
-        Violation(
-            "reward",
-            f"{metric.name} depends on the other items of a request here, so that a reward would, too; "
-            "start the server with document frequencies (--idf)",
-        )
-        for metric in info.metrics
-        if metric.name in names and metric.corpus_dependent
-    ]
-    compares = not set(DRAFT_TERMS).isdisjoint(names)
-    for field, values, wanted in (("drafts", request.drafts, compares), ("groups", request.groups, False)):
-        if (values or wanted) and len(values) != len(request.items):
-            violations.append(Violation(field, f"has {len(values)} entries for {len(request.items)} items"))
-    if request.drafts and not compares:
-        violations.append(Violation("drafts", "no term of the reward compares with drafts"))
-    for index, draft in enumerate(request.drafts):
-        violations += _caption(f"drafts[{index}]", draft, limits)
-    _raise(violations)
-    computed = tuple(metric.name for metric in info.metrics if metric.name in names)
-    return (*computed, "spice") if compares and "spice" not in computed else computed
-
-
 async def check_data(
     request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings,
     info: WorkerInfo,
@@ -341,7 +305,8 @@ def _id(path: str, value: str, limits: Limits) -> Iterator[Violation]:
         yield Violation(path, "holds a NUL character")
 
 
-def _caption(path: str, text: str, limits: Limits) -> Iterator[Violation]:
+def caption_faults(path: str, text: str, limits: Limits) -> Iterator[Violation]:
+    """Yield what is wrong with a caption."""
     if len(text) > limits.max_caption_characters:
         yield Violation(path, f"has {len(text)} characters, the limit is {limits.max_caption_characters}")
     if _NUL in text:
@@ -354,7 +319,7 @@ def _references(path: str, references: Sequence[str], limits: Limits, *, candida
         return
     for index, text in enumerate(references):
         field = f"{path}.references[{index}]"
-        yield from _caption(field, text, limits)
+        yield from caption_faults(field, text, limits)
         if not text.strip():
             yield Violation(field, "is empty")
     characters = candidate + sum(map(len, references))

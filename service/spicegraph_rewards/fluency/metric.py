@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
+from spicegraph_rewards.fluency.detector import KINDS, Detector, load_detector, sentences_of
 from spicegraph_scorer.core.credit import CreditPart, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh, Working
 from spicegraph_scorer.metrics.cider import Spider, SpiderStatistic
-from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, load_detector, sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

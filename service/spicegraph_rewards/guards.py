@@ -14,18 +14,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_rewards.fluency.detector import load_detector, sentences_of
+from spicegraph_rewards.fluency.metric import fluency_of
 from spicegraph_scorer.core.credit import FUNCTION_WORDS
 from spicegraph_scorer.metrics.chair import CLASSES
-from spicegraph_scorer.metrics.fluency.detector import load_detector, sentences_of
-from spicegraph_scorer.metrics.fluency.metric import fluency_of
 from spicegraph_scorer.metrics.graded.order import words_of_text
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from spicegraph_rewards.fluency.metric import FluencyStatistic
     from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.metrics.fluency.metric import FluencyStatistic
 
 _LONGEST: Final = 2.0  # times the longest reference
 _FREE_WORDS: Final = 30  # a candidate may have in any case

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 from spicegraph_parser.errors import InputError, counted, expect, expect_list, expect_texts, kind_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_rewards.reward import make_reward
 from spicegraph_scorer.core.data import MetricData, Resources
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
-from spicegraph_scorer.metrics.reward import make_reward
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spicegraph_parser.rules import Fact
+    from spicegraph_rewards.reward import Reward, RewardStatistic
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.metrics.reward import Reward, RewardStatistic
 
 _IMAGES = 2_000  # whose merged references SPICE keeps
 _SMALLEST_DEVIATION = 1e-4
@@ -42,7 +42,7 @@ class RewardModel:
 
     Args:
         reward: terms and their weights: ``spice-g=1,cider-d=.1,length=-.01``; see
-            :func:`spicegraph_scorer.metrics.reward.parse_reward`.
+            :func:`spicegraph_rewards.reward.parse_reward`.
         references: the references of each image.
         data: what metrics use instead of their own; without document frequencies, CIDEr takes those of ``references``.
         pipeline: what parses, by name or as a value.

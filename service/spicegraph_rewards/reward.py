@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from spicegraph_parser.errors import InputError, expect
+from spicegraph_rewards.guards import GUARD_TERMS, guarded
+from spicegraph_rewards.guards import signature as guards_signature
 from spicegraph_scorer.core.credit import Credit, CreditPart, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
-from spicegraph_scorer.metrics.guards import GUARD_TERMS, guarded
-from spicegraph_scorer.metrics.guards import signature as guards_signature
 from spicegraph_scorer.metrics.spice.difference import difference
 from spicegraph_scorer.metrics.spice.metric import Spice
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.tokens import Corpus
+    from spicegraph_scorer.metrics import Factory
 
 NAME: Final = "Reward"
 _LARGEST_WEIGHT: Final = 1e9  # so that sums and variances of rewards are finite
@@ -316,6 +318,16 @@ def _guard_credit(term: Term, item: Item) -> Credit:
     """Divide a guard among all words: it is the whole caption that it stops."""
     value = GUARD_TERMS[term.name](item)
     return Words(item.candidate).credit(value, [(CreditPart(term.name, (), value), ())] if value else [])
+
+
+def reward_metric(text: str) -> Factory:
+    """Return what makes a reward beside other metrics, for ``more`` of :func:`spicegraph_scorer.score`.
+
+    Raises:
+        InputError: a term is unknown, stands twice, or has no weight.
+    """
+    parse_reward(text, METRICS)
+    return partial(make_reward, text)
 
 
 def make_reward(text: str, resources: Resources) -> Reward:

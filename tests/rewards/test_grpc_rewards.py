@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 
-from spicegraph_api.v1 import evaluation_service_pb2 as pb
+from spicegraph_api.rewards.v1 import rewards_pb2 as pb
 from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_rewards import AsyncRewardClient, RewardClient, RewardModel
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.rewards import RewardModel
-from spicegraph_service.client import AsyncClient, Client, item
+from spicegraph_service.client import item
 from spicegraph_service.store import open_store, parse_signature
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ REWARD = "spice-g=1,spice=.5,length=-.01"
 
 @pytest.fixture(scope="module")
 def stored(server: RunningServer) -> str:
-    with Client(server.address) as client:
+    with RewardClient(server.address) as client:
         return client.create_reference_set(REFERENCES).id
 
 
@@ -49,7 +49,7 @@ def sent() -> list[object]:
     return [item(n, text, reference_id=image) for n, (image, text) in enumerate(zip(IMAGES, CAPTIONS, strict=True))]
 
 
-def test_rewards_and_advantages_are_the_library_s(client: Client, stored: str, model: RewardModel) -> None:
+def test_rewards_and_advantages_are_the_library_s(client: RewardClient, stored: str, model: RewardModel) -> None:
     reply = client.reward(sent(), REWARD, reference_set=stored, advantage=pb.ADVANTAGE_SCALED)  # type: ignore[arg-type]
     assert [one.id for one in reply.items] == [str(n) for n in range(len(IMAGES))]
     assert [one.reward for one in reply.items] == model.rewards(IMAGES, CAPTIONS)
@@ -66,7 +66,7 @@ def test_groups_of_one_s_own_and_references_in_the_request(server: RunningServer
     items = [item(n, text, REFERENCES["horse"]) for n, text in enumerate(CAPTIONS[:3])]
 
     async def asked() -> pb.RewardResponse:
-        async with AsyncClient(server.address) as other:
+        async with AsyncRewardClient(server.address) as other:
             return await other.reward(items, REWARD, advantage=pb.ADVANTAGE_OTHERS, groups=["g", "g", "h"])
 
     found = asyncio.run(asked()).items
@@ -74,7 +74,7 @@ def test_groups_of_one_s_own_and_references_in_the_request(server: RunningServer
     assert [each.advantage for each in found] == pytest.approx([one - two, two - one, 0])
 
 
-def test_credits_of_rewards(client: Client, stored: str, model: RewardModel) -> None:
+def test_credits_of_rewards(client: RewardClient, stored: str, model: RewardModel) -> None:
     reply = client.reward(sent()[:5], REWARD, reference_set=stored, credit=True)  # type: ignore[arg-type]
     for each, truth in zip(reply.items, model.credit(IMAGES[:5], CAPTIONS[:5]), strict=True):
         assert each.credit.metric == "reward"
@@ -82,7 +82,7 @@ def test_credits_of_rewards(client: Client, stored: str, model: RewardModel) -> 
         assert sum(word.credit for word in each.credit.words) == pytest.approx(each.reward)
 
 
-def test_rewards_of_drafts(client: Client, stored: str) -> None:
+def test_rewards_of_drafts(client: RewardClient, stored: str) -> None:
     reward = "added-right=1,removed-wrong=1,added-wrong=-1,removed-right=-1"
     drafts = ["a horse", "a man rides a horse", "", "a cat", "a dog on a bed"]
     reply = client.reward(sent()[:5], reward, reference_set=stored, drafts=drafts)  # type: ignore[arg-type]
@@ -106,7 +106,9 @@ def test_rewards_of_drafts(client: Client, stored: str) -> None:
         ("spice=1," * 200, {}, "the limit is 1000"),
     ],
 )
-def test_faults_are_named(client: Client, stored: str, reward: str, options: dict[str, object], fault: str) -> None:
+def test_faults_are_named(
+    client: RewardClient, stored: str, reward: str, options: dict[str, object], fault: str
+) -> None:
     with pytest.raises(grpc.RpcError) as error:
         client.reward(sent()[:2], reward, reference_set=stored, **options)  # type: ignore[arg-type]
     assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT  # type: ignore[attr-defined]
@@ -130,7 +132,7 @@ def test_candidates_of_rewards_stay_out_of_the_store(
             time.sleep(0.02)
         return found
 
-    with Client(running.address) as client:
+    with RewardClient(running.address) as client:
         client.reward(items, REWARD)
         assert stored(4) == texts - {"a man rides a horse", "a horse runs"}
         client.score([item(1, "a horse runs", REFERENCES["horse"])])
@@ -144,7 +146,7 @@ def test_document_frequencies_of_the_server_make_cider_a_reward(
 ) -> None:
     table = tmp_path / "idf.npz"
     DocumentFrequencies.from_references([tokenize_texts(texts) for texts in REFERENCES.values()]).write(table)
-    with Client(start_server(f"--idf={table}").address) as client:
+    with RewardClient(start_server(f"--idf={table}").address) as client:
         items = [item(1, "a man rides a horse", REFERENCES["horse"])]
         (found,) = client.reward(items, "cider-d=1").items
     assert [found.reward] == RewardModel("cider-d=1", REFERENCES).rewards(["horse"], ["a man rides a horse"])

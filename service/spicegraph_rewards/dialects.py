@@ -1,7 +1,7 @@
 """Rewards in the words of trainers that ask a URL: what their clients send, and what they read.
 
-A dialect is a row of :data:`DIALECTS`: its path, what makes the contract's request of a body, and what makes its answer
-of the rewards. The URL's query names the ``reward`` and the ``reference_set``; labels name the images in it.
+A trainer is a row of :data:`DIALECTS`: its path, what reads the samples of a body, and what makes its answer of the
+rewards. The URL's query names the ``reward`` and the ``reference_set``; labels name the images in it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from spicegraph_api.v1.evaluation_service_pb2 import RewardRequest
+from spicegraph_api.rewards.v1.rewards_pb2 import RewardRequest, RewardResponse
 from spicegraph_api.v1.scores_pb2 import Item
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.adapters.rewards import completion_of
-from spicegraph_service.rpc.interceptor import Malformed
+from spicegraph_rewards.trainers import completion_of
+from spicegraph_service.kit import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-REWARD_METHOD: Final = "/spicegraph.v1.EvaluationService/Reward"
+_METHOD: Final = "/spicegraph.rewards.v1.RewardService/Reward"
 
 
 class Sample(NamedTuple):
@@ -29,12 +29,20 @@ class Sample(NamedTuple):
     image: str
 
 
-class Dialect(NamedTuple):
-    """How a trainer asks: the samples of a body (a ``ValueError`` names what is faulty), and the answer of rewards."""
+def _dialect(path: str, samples: Callable[[bytes], list[Sample]], answer: Callable[[Sequence[float]], Any]) -> Dialect:
+    """Return how a trainer asks: its path, the samples of a body, and the answer of their rewards."""
 
-    path: str
-    samples: Callable[[bytes], list[Sample]]
-    answer: Callable[[Sequence[float]], Any]
+    def read(data: bytes, query: Mapping[str, str]) -> RewardRequest:
+        items = [
+            Item(id=str(number), candidate=text, reference_id=image)
+            for number, (text, image) in enumerate(samples(data))
+        ]
+        return RewardRequest(reward=query.get("reward", ""), reference_set=query.get("reference_set", ""), items=items)
+
+    def write(response: RewardResponse) -> Any:
+        return answer([item.reward for item in response.items])
+
+    return Dialect(path, _METHOD, read, write)
 
 
 class _OpenRlhfBody(msgspec.Struct):
@@ -79,23 +87,7 @@ def _slime_samples(data: bytes) -> list[Sample]:
 
 
 DIALECTS: Final = (
-    Dialect("/openrlhf", _openrlhf_samples, _openrlhf_answer),
-    Dialect("/slime", _slime_samples, lambda rewards: rewards[0]),
+    _dialect("/openrlhf", _openrlhf_samples, _openrlhf_answer),
+    _dialect("/slime", _slime_samples, lambda rewards: rewards[0]),
 )
-"""Every dialect that the server speaks."""
-
-
-def reward_request(dialect: Dialect, data: bytes, query: Mapping[str, str]) -> RewardRequest | Malformed:
-    """Return the request of the contract, or what stands for a body that is none: the interceptor refuses it.
-
-    Args:
-        dialect: the words in which it is asked.
-        data: the body.
-        query: the URL's query.
-    """
-    try:
-        samples = dialect.samples(data)
-    except (ValueError, RecursionError, InputError) as error:
-        return Malformed(str(error))
-    items = [Item(id=str(n), candidate=text, reference_id=image) for n, (text, image) in enumerate(samples)]
-    return RewardRequest(reward=query.get("reward", ""), reference_set=query.get("reference_set", ""), items=items)
+"""Every trainer's words that the server understands."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spicegraph_parser.errors import InputError, expect_list, expect_texts
+from spicegraph_rewards.model import RewardModel
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.readers.checks import shown
-from spicegraph_scorer.rewards import RewardModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

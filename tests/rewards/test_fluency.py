@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from spicegraph_parser import Fact
-from spicegraph_parser.errors import DataError
-from spicegraph_scorer import METRICS, Corpus, Item, score
-from spicegraph_scorer.metrics.fluency.detector import KINDS, Detector, load_detector, sentences_of
-from spicegraph_scorer.metrics.fluency.metric import Fluency, fluency_of
-from spicegraph_scorer.metrics.guards import GUARDS
-from spicegraph_scorer.metrics.reward import make_reward
+from spicegraph_parser import Fact, load_pipeline
+from spicegraph_parser.errors import DataError, InputError
+from spicegraph_rewards.fluency.detector import KINDS, Detector, load_detector, sentences_of
+from spicegraph_rewards.fluency.metric import Fluency, fluency_of
+from spicegraph_rewards.guards import GUARDS
+from spicegraph_rewards.reward import make_reward
+from spicegraph_scorer import METRICS, Corpus, Item, read_items, score
+from spicegraph_scorer.adapters import aac_metrics
 from spicegraph_scorer.scoring import resources
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+COCO = Path(__file__).parents[2] / "examples" / "coco"
 REFERENCES = ("A dog is lying on a red couch.", "a brown dog sleeps on the sofa next to a pillow")
 
 
@@ -97,7 +96,7 @@ def test_a_detector_is_written_and_read(tmp_path: Path) -> None:
 
 
 def test_the_model_is_small() -> None:
-    path = files("spicegraph_scorer") / "metrics" / "fluency" / "data" / "detector.npz"
+    path = files("spicegraph_rewards") / "fluency" / "data" / "detector.npz"
     assert len(path.read_bytes()) <= 2_000_000
 
 
@@ -173,3 +172,21 @@ def test_guards_are_terms_of_a_reward() -> None:
     for value, found in zip(reward.total(statistics)[0].each, reward.credit(Corpus(items), statistics), strict=True):
         assert sum(word.credit for word in found.words) == pytest.approx(value)
     assert "guard" not in make_reward("spice=1", resources(Words())).signature()
+
+
+@pytest.mark.model
+def test_in_the_shape_of_aac_metrics_a_broken_caption_keeps_a_tenth() -> None:
+    items = read_items(str(COCO / "human.json"), references=[str(COCO / "captions_without_first.json")]).items[:20]
+    texts = [item.candidate for item in items[:-1]] + [f"{items[-1].candidate.rstrip(' .')} with a"]
+    references, pipeline = [list(item.references) for item in items], load_pipeline()
+    whole, own = aac_metrics.spider(texts, references, pipeline=pipeline)
+    corpus, each = aac_metrics.spider_fl(texts, references, pipeline=pipeline, device="cpu")
+    assert sorted(corpus) == sorted([*whole, "fer", "spider_fl"])
+    assert each["fer"][-1] == 1
+    assert each["fer"].min() == 0
+    assert each["spider_fl"].tolist() == (own["spider"] * (1 - 0.9 * each["fer"])).tolist()
+    assert corpus["spider_fl"] == each["spider_fl"].mean()
+    unpunished = aac_metrics.spider_fl(texts, references, False, penalty=0, pipeline=pipeline)
+    assert unpunished == pytest.approx(whole["spider"], rel=1e-12)  # added up in another order
+    with pytest.raises(InputError, match="unknown option echecker"):
+        aac_metrics.spider_fl(texts, references, pipeline=pipeline, echecker="none")

@@ -14,8 +14,9 @@ import pytest
 
 from spicegraph_parser import Fact
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer import METRICS, Corpus, Item, score
-from spicegraph_scorer.adapters.rewards import (
+from spicegraph_rewards import RewardModel, advantages_of
+from spicegraph_rewards.reward import PRESETS, Term, make_reward, parse_reward, reward_metric
+from spicegraph_rewards.trainers import (
     caption_of,
     completion_of,
     compute_score,
@@ -23,11 +24,10 @@ from spicegraph_scorer.adapters.rewards import (
     self_critical_reward,
     trl_reward,
 )
+from spicegraph_scorer import METRICS, Corpus, Item, score
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.graded.vectors import load_table, load_vectors
-from spicegraph_scorer.metrics.reward import PRESETS, Term, make_reward, parse_reward
-from spicegraph_scorer.rewards import RewardModel, advantages_of
 from spicegraph_scorer.scoring import resources
 
 
@@ -79,7 +79,9 @@ def test_every_fault_of_a_reward_is_named(text: str, faults: list[str]) -> None:
 def test_a_reward_is_the_weighted_sum_of_its_terms() -> None:
     weights = {"spice": 1.0, "rouge": 0.5, "bleu:Bleu_2": 2.0, "length": -0.01, "repetition": -0.1}
     text = ",".join(f"{name}={weight:g}" for name, weight in weights.items())
-    result = score(ITEMS, ["spice", "rouge", "bleu"], reward=text, pipeline=Words(), empty="zero")
+    result = score(
+        ITEMS, ["spice", "rouge", "bleu"], more={"reward": reward_metric(text)}, pipeline=Words(), empty="zero"
+    )
     spice, rouge, bleu, reward = result.runs
     assert [s.name for s in reward.scores] == ["Reward", *(f"Reward_{name}" for name in weights)]
     assert reward.signature["reward"] == text
@@ -166,7 +168,7 @@ def test_terms_of_drafts() -> None:
 
 def test_cider_in_a_reward_takes_the_weights_of_the_corpus() -> None:
     items = (*ITEMS[:2], Item(4, "a dog", ("a dog runs",)))
-    result = score(items, ["cider-d"], reward="cider-d=.5", pipeline=Words())
+    result = score(items, ["cider-d"], more={"reward": reward_metric("cider-d=.5")}, pipeline=Words())
     assert result.runs[1].scores[0].each == pytest.approx([0.5 * value for value in result.runs[0].scores[0].each])
 
 
@@ -185,7 +187,9 @@ def test_the_model_gives_what_score_gives() -> None:
         for n, (image, caption) in enumerate(zip(images, captions, strict=True))
     ]
     frequencies = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in REFERENCES.values()])
-    run = score(items, ["spice"], reward=text, pipeline=Words(), empty="zero", frequencies=frequencies).runs[1]
+    run = score(
+        items, ["spice"], more={"reward": reward_metric(text)}, pipeline=Words(), empty="zero", frequencies=frequencies
+    ).runs[1]
     mine = model(text)
     assert mine.rewards(images, captions) == list(run.scores[0].each)
     assert mine.signature() == run.signature

@@ -346,5 +346,5 @@ def load_detector() -> Detector:
     Raises:
         DataError: the file is missing or broken.
     """
-    with as_file(files("spicegraph_scorer") / "metrics" / "fluency" / "data" / "detector.npz") as path:
+    with as_file(files("spicegraph_rewards") / "fluency" / "data" / "detector.npz") as path:
         return Detector.load(path)

@@ -1,0 +1,1 @@
+"""The contract of rewards for training, version 1."""

@@ -1,0 +1,84 @@
+"""The clients of a server that rewards, synchronous and asynchronous: those of evaluation, with one call more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, TypedDict, Unpack
+
+from spicegraph_api.rewards.v1 import rewards_pb2 as pb
+from spicegraph_api.rewards.v1.methods import METHODS
+from spicegraph_api.rewards.v1.rewards_pb2_grpc import RewardServiceStub
+from spicegraph_api.v1.methods import METHODS as EVALUATION_METHODS
+from spicegraph_service.client import AsyncClient, Client
+from spicegraph_service.client.evaluation import service_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from spicegraph_api.v1 import scores_pb2
+    from spicegraph_service.client import TlsOptions
+
+_CONFIG = service_config({**EVALUATION_METHODS, **METHODS})
+
+
+class RewardOptions(TypedDict, total=False):
+    """What a caller may say of rewards.
+
+    Attributes:
+        reference_set: the set that has the references of items without any.
+        drafts: what each item revises, for terms of drafts.
+        advantage: what advantages are taken over.
+        groups: the group of each item; the image by default.
+        credit: say which words earned each reward.
+    """
+
+    reference_set: str | None
+    drafts: Sequence[str]
+    advantage: pb.Advantage.ValueType
+    groups: Sequence[str]
+    credit: bool
+
+
+class RewardClient(Client):
+    """A synchronous client; see :class:`spicegraph_service.client.Client`, whose calls it has, too."""
+
+    _config: ClassVar[str] = _CONFIG
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        tls: TlsOptions | None = None,
+        timeout_s: float | None = 60.0,
+    ) -> None:
+        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._rewards = RewardServiceStub(self._channel)
+
+    def reward(
+        self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
+    ) -> pb.RewardResponse:
+        """Reward a batch of candidates: ``spice-g=1,length=-.01``."""
+        return self._call(self._rewards.Reward, pb.RewardRequest(items=items, reward=reward, **options))
+
+
+class AsyncRewardClient(AsyncClient):
+    """An asynchronous client; see :class:`spicegraph_service.client.AsyncClient`, whose calls it has, too."""
+
+    _config: ClassVar[str] = _CONFIG
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        tls: TlsOptions | None = None,
+        timeout_s: float | None = 60.0,
+    ) -> None:
+        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+        self._rewards = RewardServiceStub(self._channel)
+
+    async def reward(
+        self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
+    ) -> pb.RewardResponse:
+        """Reward a batch of candidates: ``spice-g=1,length=-.01``."""
+        return await self._call(self._rewards.Reward, pb.RewardRequest(items=items, reward=reward, **options))

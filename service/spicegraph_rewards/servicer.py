@@ -1,0 +1,156 @@
+"""The ``RewardService`` of the contract: rewards of a batch, with advantages over others of their group."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from spicegraph_api.rewards.v1 import rewards_pb2 as pb
+from spicegraph_api.rewards.v1.methods import METHODS
+from spicegraph_api.rewards.v1.rewards_pb2_grpc import RewardServiceServicer, add_RewardServiceServicer_to_server
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_parser.errors import InputError
+from spicegraph_rewards.dialects import DIALECTS
+from spicegraph_rewards.model import advantages_of
+from spicegraph_rewards.reward import DRAFT_TERMS, parse_reward
+from spicegraph_service.kit import (
+    ItemWork,
+    MadeMetric,
+    RequestData,
+    TokenService,
+    Violation,
+    caption_faults,
+    check_items,
+    count_captions,
+    current_call,
+    invalid,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from spicegraph_rewards.model import Baseline
+    from spicegraph_service.kit import Context, Host, NoOptions, WorkerInfo
+
+_SERVICE: Final = pb.DESCRIPTOR.services_by_name["RewardService"]
+_LONGEST: Final = 1_000  # characters of a reward
+_BASELINES: Final[Mapping[int, tuple[Baseline, bool]]] = {
+    pb.ADVANTAGE_SCALED: ("mean", True),
+    pb.ADVANTAGE_MEAN: ("mean", False),
+    pb.ADVANTAGE_OTHERS: ("others", False),
+}
+
+
+def open_service(_options: NoOptions, host: Host) -> TokenService:
+    """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
+    add = partial(add_RewardServiceServicer_to_server, RewardServicer(host))
+    host.dialects.extend(DIALECTS)
+    needs = host.probes if host.authenticator.required else None
+    return TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
+
+
+class RewardServicer(RewardServiceServicer):
+    """Rewards candidates."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def Reward(self, request: pb.RewardRequest, context: Context) -> pb.RewardResponse:
+        """Reward a batch."""
+        del context
+        scheduler, references, limits, call = (
+            self._host.scheduler,
+            self._host.references,
+            self._host.limits,
+            current_call(),
+        )
+        info = scheduler.info
+        scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
+        metrics = self._metrics(request, info)
+        set_id = request.reference_set if request.HasField("reference_set") else None
+        check_items(request.items, limits, reference_set=set_id is not None, empty="zero", seen=set())
+        tenant = call.tenant
+        if set_id is None:
+            items = [ItemWork(item.id, item.candidate, tuple(item.references)) for item in request.items]
+        else:
+            tenant = await references.check(set_id, evidence=request.credit)
+            items = await references.resolve(set_id, request.items, first=0)
+        if request.drafts:
+            items = [item._replace(draft=draft) for item, draft in zip(items, request.drafts, strict=True)]
+        call.charge(count_captions(items))
+        results, corpus = await scheduler.score(
+            items,
+            metrics,
+            scores_pb2.DETAIL_CREDIT if request.credit else scores_pb2.DETAIL_SCORES,
+            RequestData(made=MadeMetric("reward", "spicegraph_rewards.reward:make_reward", request.reward)),
+            caller=call.share,
+            tenant=tenant,
+            refusals=call.refusals,
+        )
+        return _response(request, results, corpus)
+
+    def _metrics(self, request: pb.RewardRequest, info: WorkerInfo) -> tuple[str, ...]:
+        """Return the metrics that a reward computes.
+
+        Raises:
+            CallError: INVALID_ARGUMENT, naming every wrong field.
+        """
+        if request.advantage not in pb.Advantage.values():
+            raise invalid([Violation("advantage", f"{request.advantage} is not one of its values")])
+        if len(request.reward) > _LONGEST:
+            raise invalid([Violation("reward", f"has {len(request.reward)} characters, the limit is {_LONGEST}")])
+        try:
+            terms = parse_reward(request.reward, [metric.name for metric in info.metrics])
+        except InputError as error:
+            raise invalid([Violation("reward", str(error).removeprefix("reward: "))]) from error
+        names = dict.fromkeys(term.name for term in terms)
+        violations = [
+            Violation(
+                "reward",
+                f"{metric.name} depends on the other items of a request here, so that a reward would, too; "
+                "start the server with document frequencies (--idf)",
+            )
+            for metric in info.metrics
+            if metric.name in names and metric.corpus_dependent
+        ]
+        compares = not set(DRAFT_TERMS).isdisjoint(names)
+        for field, values, wanted in (("drafts", request.drafts, compares), ("groups", request.groups, False)):
+            if (values or wanted) and len(values) != len(request.items):
+                violations.append(Violation(field, f"has {len(values)} entries for {len(request.items)} items"))
+        if request.drafts and not compares:
+            violations.append(Violation("drafts", "no term of the reward compares with drafts"))
+        for index, draft in enumerate(request.drafts):
+            violations += caption_faults(f"drafts[{index}]", draft, self._host.limits)
+        if violations:
+            raise invalid(violations)
+        computed = tuple(metric.name for metric in info.metrics if metric.name in names)
+        return (*computed, "spice") if compares and "spice" not in computed else computed
+
+
+def _response(request: pb.RewardRequest, results: Iterable[bytes], corpus: bytes) -> pb.RewardResponse:
+    """Return the reply; a group in which a reward is undefined has no advantages."""
+    (signature,) = scores_pb2.CorpusResult.FromString(corpus).signatures
+    rewards = [_item_reward(scores_pb2.ItemResult.FromString(result)) for result in results]
+    if request.advantage:
+        baseline, scaled = _BASELINES[request.advantage]
+        groups = request.groups or [item.reference_id or item.id for item in request.items]
+        undefined = {group for group, reward in zip(groups, rewards, strict=True) if not reward.HasField("reward")}
+        values = advantages_of([reward.reward for reward in rewards], groups, baseline=baseline, scaled=scaled)
+        for reward, group, value in zip(rewards, groups, values, strict=True):
+            if group not in undefined:
+                reward.advantage = value
+    return pb.RewardResponse(items=rewards, signature=signature)
+
+
+def _item_reward(result: scores_pb2.ItemResult) -> pb.ItemReward:
+    """Return an item's reward, which is the first of the scores, and its terms, whose names begin with the reward's."""
+    first, *terms = result.scores
+    return pb.ItemReward(
+        id=result.id,
+        reward=first.value if first.HasField("value") else None,
+        terms=[
+            scores_pb2.Score(name=term.name.partition("_")[2], value=term.value if term.HasField("value") else None)
+            for term in terms
+        ],
+        credit=result.credits[0] if result.credits else None,
+    )
