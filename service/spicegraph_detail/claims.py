@@ -6,19 +6,23 @@ The claims of an item give back its scores: ``correctness`` is the mean ``value`
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.parse import normalise
+from spicegraph_parser.loose import PLURAL
+from spicegraph_parser.parse import normalise, word_set
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.passages import sentence_spans
-from spicegraph_scorer.metrics.graded.facts import content_words, values_of
-from spicegraph_scorer.metrics.graded.verdicts import SUPPORTED, judge
+from spicegraph_parser.scenes.visible import PICTURES
+from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_scorer.metrics.graded.facts import NO, content_words, values_of
+from spicegraph_scorer.metrics.graded.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.credit import Span
     from spicegraph_scorer.core.results import Json
@@ -27,10 +31,25 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 MISSING: Final = "missing"
-"""The status of a claim of the references that the candidate does not make; others are those of verdicts."""
-MEANING_SHARE: Final = 0.5
-"""The share of a claim's value that the meaning of its sentence has; chosen by the rule of ``training/detail.md``."""
+"""The status of a claim of the references that the candidate does not make."""
+UNCHECKED: Final = "unchecked"
+"""The status of a claim that nobody can check against a picture, which weighs nothing."""
+
+SENTENCE_SHARE: Final = 0.8
+"""What the meaning of a long sentence counts in the value of its claims, by the rule of ``training/detail.md``."""
+WHOLE_SHARE: Final = 0.7
+"""What the meaning of the whole candidate counts in the value of a reference's claim, by the same rule."""
+SUPPORT_EXPONENT: Final = 0.3
+"""How much the support of a claim as a whole counts beside its words, by the same rule."""
+
 _SAID: Final = 0.55  # support from which a claim of the references counts as said
+_HALF_AT: Final = 4  # content words of a sentence at which its meaning has half of its share
+_LEAST: Final = 0.02  # probability of being wrong that a word has at least, and 1 minus it at most
+_RELATED_WRONGLY: Final = 0.1  # probability that a relation of two right things is wrong
+_LEAST_SUPPORT: Final = 0.05
+_SEEN_IDF: Final = 6.72  # of words that captions of one image in 830 have
+_SENSES: Final = 2
+_VAGUE: Final = PICTURES | PLACES_AND_PARTS | word_set(f"item thing entity individual others presence {PLURAL}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +61,9 @@ class Claim:
         spans: where its words stand in the candidate, as character offsets; empty for claims of the references.
         aspect: ``object``, ``attribute``, ``colour``, ``count``, ``action`` or ``place``.
         status: of the candidate's claims ``supported``, ``contradicted`` or ``unmentioned``; of the references'
-            ``supported`` or ``missing``.
+            ``supported`` or ``missing``; ``unchecked`` of either where a word is of nothing that can be seen.
         probability: that it is wrong, or of a reference's claim 1 minus how far it is said; in [0, 1].
-        weight: what it counts in its score, above 0.
+        weight: what it counts in its score; 0 where it is unchecked.
         value: how much of it counts as holding or as said, in [0, 1].
         fact: the number of the tuple within the graph of its side.
         nearest: the words of the most similar claim of the other side; ``None`` where nothing is like it.
@@ -70,7 +89,7 @@ class Claims:
 
     @property
     def correctness(self) -> float:
-        """How much of what the candidate says holds, in [0, 1]; 0 where it says nothing."""
+        """How much of what the candidate says holds, in [0, 1]; 0 where it says nothing that can be checked."""
         return _mean(self.candidate)
 
     @property
@@ -99,10 +118,12 @@ def sentences_of(texts: Sequence[str]) -> tuple[str, ...]:
 def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
     """Return the claims of both sides of a comparison.
 
-    A candidate's claim holds as far as its worst word is right by its verdict, not at all where the references
-    contradict it; the other half of its value is the cosine of its sentence with the references. A claim of the
-    references is said as far as one of the candidate's supports it; the other half is the cosine of the whole
-    candidate with the references. Sentences that are said again count once.
+    A candidate's claim is right where all its words are and they stand together: 1 minus the product of the words'
+    chances by their verdicts, times a power of the claim's support; wrong where the references contradict it. The
+    longer its sentence, the more the cosine of that with the references counts instead. A claim of the references is
+    said as far as one of the candidate's supports it; the rest is the mean cosine of the references' sentences with
+    the whole candidate. Claims with words of nothing that can be seen ("achievement", "suggest") are unchecked.
+    Sentences that are said again count once.
 
     Args:
         match: of a metric with evidence.
@@ -111,66 +132,109 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
     """
     text, references = match.texts.candidate, sentences_of(match.texts.references)
     verdicts = judge(match, text, vectors)
-    spans_of = {verdict.word: verdict.spans[:1] for verdict in verdicts.words}
+    words = {verdict.word: verdict for verdict in verdicts.words}
+    bounds = sentence_spans(text)
+    ends = [end for _, end in bounds]
+    at = [bisect_right(ends, verdict.spans[0][0]) for verdict in verdicts.words if verdict.spans]
+    likeness, whole = _likeness(meaning, [text[start:end] for start, end in bounds], references)
+    counted = Counter(at)
+    shares = [SENTENCE_SHARE * counted[number] / (counted[number] + _HALF_AT) for number in range(len(bounds))]
     candidate_tuples, reference_tuples = (
         [scene_tuple.strings for scene_tuple in side.tuples] for side in (match.candidate, match.reference)
     )
-    bounds = sentence_spans(text)
-    spoken = [text[start:end] for start, end in bounds]
-    units = meaning.of_texts([*references, *spoken, " ".join(sorted({normalise(said, 0) for said in spoken}))])
-    middle = _unit(units[: len(references)].sum(axis=0))
-    likeness = (units[len(references) :] @ middle).clip(0, 1).tolist()
-    whole = likeness.pop()
     order = match.texts.order
     candidate = []
-    for number, (verdict, weight, partner, contradicted) in enumerate(
+    for number, (verdict, weight, support, partner, contradicted) in enumerate(
         zip(
             verdicts.tuples,
             match.candidate.weights.tolist(),
+            match.precision.support.tolist(),
             match.precision.partner.tolist(),
             match.precision.contradicted.tolist(),
             strict=True,
         )
     ):
-        spans = tuple(sorted({span for word in _words(verdict.words) for span in spans_of.get(word, ())}))
-        sentence = next((n for n, (_, end) in enumerate(bounds) if spans and spans[-1][0] < end), 0)
-        holds = (1 - MEANING_SHARE) * (1 - verdict.probability) + MEANING_SHARE * likeness[sentence]
+        said = [words[word] for word in sorted(_words(verdict.words)) if word in words]
+        spans = tuple(sorted({span for word in said for span in word.spans[:1]}))
+        right = max(support, _LEAST_SUPPORT) ** SUPPORT_EXPONENT * (1 - _RELATED_WRONGLY * (len(verdict.words) > 2))
+        for word in said:
+            if word.word not in _VAGUE:
+                right *= 1 - min(max(word.probability, _LEAST), 1 - _LEAST)
+        right = 0.0 if contradicted else right
+        sentence = min(bisect_right(ends, spans[-1][0]), len(ends) - 1) if spans else 0
+        checked = is_checkable([word.word for word in said], vectors)
         candidate.append(
             Claim(
                 verdict.words,
                 spans,
                 aspect_of(verdict.words),
-                verdict.verdict,
-                verdict.probability,
-                weight,
-                0.0 if contradicted else order * holds,
+                verdict.verdict if checked else UNCHECKED,
+                1 - right,
+                weight if checked else 0.0,
+                0.0 if contradicted else order * (right + shares[sentence] * (likeness[sentence] - right)),
                 number,
                 reference_tuples[partner] if partner >= 0 else None,
             )
         )
-    said = [
-        Claim(
-            words,
-            (),
-            aspect_of(words),
-            SUPPORTED if support >= _SAID else MISSING,
-            1 - support,
-            weight,
-            order * ((1 - MEANING_SHARE) * support + MEANING_SHARE * whole),
-            number,
-            candidate_tuples[partner] if partner >= 0 else None,
+    told = []
+    for number, (names, support, weight, partner) in enumerate(
+        zip(
+            reference_tuples,
+            match.recall.support.astype(float).clip(0, 1).tolist(),
+            match.reference.weights.tolist(),
+            match.recall.partner.tolist(),
+            strict=True,
         )
-        for number, (words, support, weight, partner) in enumerate(
-            zip(
-                reference_tuples,
-                match.recall.support.astype(float).clip(0, 1).tolist(),
-                match.reference.weights.tolist(),
-                match.recall.partner.tolist(),
-                strict=True,
+    ):
+        checked = is_checkable([name.partition("/")[0] for name in names], vectors)
+        told.append(
+            Claim(
+                names,
+                (),
+                aspect_of(names),
+                UNCHECKED if not checked else SUPPORTED if support >= _SAID else MISSING,
+                1 - support,
+                weight if checked else 0.0,
+                order * (support + WHOLE_SHARE * (whole - support)),
+                number,
+                candidate_tuples[partner] if partner >= 0 else None,
             )
         )
-    ]
-    return Claims(tuple(candidate), tuple(said))
+    return Claims(tuple(candidate), tuple(told))
+
+
+def _likeness(meaning: Meaning, spoken: Sequence[str], references: Sequence[str]) -> tuple[list[float], float]:
+    """Return the cosine of each sentence with the references, and the mean of the whole with each of the references."""
+    units = meaning.of_texts([*references, *spoken, " ".join(sorted({normalise(said, 0) for said in spoken}))])
+    said = units[: len(references)]
+    middle = said.sum(axis=0)
+    size = float((middle @ middle) ** 0.5)
+    alike = units[len(references) : -1] @ (middle / size if size else middle)
+    return alike.clip(0, 1).tolist(), float((said @ units[-1]).clip(0, 1).mean()) if len(said) else 0.0
+
+
+def is_checkable(words: Iterable[str], vectors: Vectors) -> bool:
+    """Return whether a picture shows what words say: some name things, all others are words of captions.
+
+    Example:
+        >>> from spicegraph_scorer.metrics.graded.vectors import load_vectors
+        >>> [is_checkable([word], load_vectors()) for word in ("dog", "eyelash", "red", "achievement", "scene")]
+        [True, True, True, False, False]
+    """
+    named = [word for said in words for word in said.removeprefix(NO).replace("-", " ").split() if word not in _VAGUE]
+    return bool(named) and all(_is_seen(word) or _is_said(word, vectors) for word in named)
+
+
+def _is_said(word: str, vectors: Vectors) -> bool:
+    row = vectors.places.get(vectors.unknown.canonical(word))
+    return row is not None and vectors.idf[row] <= _SEEN_IDF
+
+
+@lru_cache(maxsize=50_000)
+def _is_seen(word: str) -> bool:
+    wordnet = load_wordnet()
+    thing = wordnet.find("physical_entity.n.01")
+    return any(thing in wordnet.ancestors(sense) for sense in wordnet.senses(word, "n")[:_SENSES])
 
 
 def aspect_of(words: Sequence[str]) -> str:
@@ -190,11 +254,6 @@ def aspect_of(words: Sequence[str]) -> str:
 
 def _words(labels: Sequence[str]) -> set[str]:
     return {word for label in labels for string in label.split("/") for word in (string, *string.split())}
-
-
-def _unit(vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    size = float((vector @ vector) ** 0.5)
-    return vector / size if size else vector
 
 
 def _mean(claims: Sequence[Claim]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from spicegraph_detail.claims import MEANING_SHARE, Claims, claims_of
+from spicegraph_detail.claims import SENTENCE_SHARE, SUPPORT_EXPONENT, WHOLE_SHARE, Claims, claims_of
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.meaning import load_meaning
@@ -72,7 +72,9 @@ class Detail(Metric[DetailStatistic]):
         """Return formula, pipeline, lexicon, vectors and table of meanings."""
         graded = self.graded.signature()
         kept: dict[str, str] = {name: graded[name] for name in _PARTS if name in graded}
-        return {"metric": self.name, "formula": "1", **kept, "meaning share": f"{MEANING_SHARE:g}"}
+        shares = f"{SENTENCE_SHARE:g} {WHOLE_SHARE:g}"
+        support = f"{SUPPORT_EXPONENT:g}"
+        return {"metric": self.name, "formula": "2", **kept, "meaning shares": shares, "support": support}
 
     def make_ready(self) -> None:
         """Build the vectors' table for words that they lack."""

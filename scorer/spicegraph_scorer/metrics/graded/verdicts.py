@@ -61,13 +61,14 @@ _PRONOUNS: Final = word_set(
     """
 )
 _OBJECT_SLOTS: Final = (0, 1, 1, 2)  # by the length of a fact
-_PLACES_AND_PARTS: Final = word_set(
+PLACES_AND_PARTS: Final = word_set(
     """
     front back side top bottom part end edge corner middle center centre background foreground area surface scene
     picture image photo view way group kind type piece other something someone one thing couple lot number bunch color
     colour pair
     """
 )
+"""Words of places in a picture, of parts, and of things that they do not name."""
 
 FEATURES: Final = (
     "best",  # likeness of the most similar word of the references
@@ -327,7 +328,7 @@ def _observed(
     order = sorted(range(len(words)), key=lambda index: (places[words[index]][:1] or ((len(text), 0),), words[index]))
     kinds, modifiers = _kinds(told), _modifiers(told)
     objects = [
-        words[index] for index in order if kinds[words[index]] == "object" and words[index] not in _PLACES_AND_PARTS
+        words[index] for index in order if kinds[words[index]] == "object" and words[index] not in PLACES_AND_PARTS
     ]
     denied = [_judge_values(word, words, said.words, alike[index]) for index, word in enumerate(words)]
     best = alike.max(axis=1, initial=0)
@@ -351,7 +352,7 @@ def _observed(
             float(kinds[word] == "relation"),
             float(any(family == "count" for family, _ in values_of((word,)))),
             _broader(word, said, likeness) if kinds[word] == "object" else 0.0,
-            float(word in _PLACES_AND_PARTS),
+            float(word in PLACES_AND_PARTS),
             float(word in objects[:1]),
             max((share for _, share in uncovered), default=0.0),
             rival,
@@ -474,7 +475,7 @@ def _broader(word: str, said: _ReferenceWords, likeness: Vector) -> float:
 
 @lru_cache(maxsize=50_000)
 def _is_noun(word: str) -> bool:
-    return word not in _PLACES_AND_PARTS and bool(load_wordnet().senses(word, "n"))
+    return word not in PLACES_AND_PARTS and bool(load_wordnet().senses(word, "n"))
 
 
 @lru_cache(maxsize=20_000)
