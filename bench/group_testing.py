@@ -1,13 +1,15 @@
 """How much many submissions, or many accounts, tell of one word in private references: group testing.
 
-Each submission says "a man" of a random half of the images, and words that no reference has of the other half. Scores
-that are means over images are then random sums of what the word adds to each image, and ridge regression over the
-submissions solves for the images whose references hold the word. Rounding hides one image, not a sum: other subsets
-work as a dither. The attacker reads value and both ends of the interval of six scores, as a participant sees them.
-Usage: python bench/group_testing.py [--word WORD] [--seeds N]
+Each submission says "a man" of a random half of the images, and of each other image a word of its own that no reference
+has. Scores that are means over images are then random sums of what the word adds to each image, and ridge regression
+over the submissions solves for the images whose references hold the word. Rounding hides one image, not a sum: other
+subsets work as a dither. The attacker reads value and both ends of the interval of seven scores, and how many images
+miss the word or have it invented, as a participant sees them. Accounts share a budget: ten of a tenth each.
+Usage: python bench/group_testing.py [--word WORD] [--seeds N] [--count N ...]
 
 Printed are the area under the ROC curve for "the word is in the references of image i", and the bits that calibrated
-claims hold beyond the word's frequency, in a cross-validation over images (of all bits that there are).
+claims hold beyond the word's frequency, in a cross-validation over images (of all bits that there are): for the mean
+over all numbers, and for the best direction through them, were it known how much the word moves each.
 """
 
 from __future__ import annotations
@@ -15,87 +17,177 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import tempfile
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.leaderboard import shown_scores
-from spicegraph_challenge.model.schema import Challenge, Role, RunScore
-from spicegraph_challenge.model.settings import ALL_DIGITS, with_defaults
-from spicegraph_challenge.sandbox.tasks import decimal_places, noise_of
+from spicegraph_challenge.model.leaderboard import last_place, shown_scores
+from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitReferences
+from spicegraph_challenge.model.settings import ACCOUNTS, ALL_DIGITS, submissions_of_ten, with_defaults
+from spicegraph_challenge.sandbox.files import Image
+from spicegraph_challenge.sandbox.tasks import decimal_places, error_rows, noise_of
+from spicegraph_challenge.sandbox.validation import read_submission, split_images
 from spicegraph_parser.ptb import tokenize
 from spicegraph_scorer import Item, score
+from spicegraph_scorer.errors import error_words
 
-CAPTIONS = Path(__file__).parents[1] / "examples" / "coco" / "captions.json"
-SCORES = {"SPICE": 1.0, "SPICE_Object": 1.0, "ROUGE_L": 1.0, "METEOR": 1.0, "CIDEr": 10.0, "Bleu_1": 1.0}
+EXAMPLES = Path(__file__).parents[1] / "examples" / "coco"
+SCORES = {"SPICE": 1.0, "SPICE_Object": 1.0, "ROUGE_L": 1.0, "METEOR": 1.0, "CIDEr": 10.0, "Bleu_1": 1.0, "Bleu_2": 1.0}
+METRICS = ("spice", "rouge", "meteor", "cider", "bleu")
 SUBMISSIONS = (20, 50, 100, 200, 400, 1_000)
 DEFENCES = {
     "exact": pb.ChallengeSettings(digits=ALL_DIGITS),
-    "rounding": pb.ChallengeSettings(noise=False),
-    "rounding and noise": pb.ChallengeSettings(),
+    "rounded": pb.ChallengeSettings(noise=False),
+    "two places, noise": pb.ChallengeSettings(digits=2),
+    "default": pb.ChallengeSettings(),
 }
 RIDGE = 3.0
 FOLDS = 10
+HONEST = 12
 
 
-def each_score(captions: dict[int, str], references: dict[int, tuple[str, ...]]) -> dict[str, np.ndarray]:
-    """Return every image's scores of a file in which all images have such captions."""
-    items = [Item(key, captions[key], texts) for key, texts in references.items()]
-    result = score(items, ("spice", "rouge", "meteor", "cider", "bleu"))
+class Side(NamedTuple):
+    """What a kind of caption gets on every image: its scores, shape (images,) by name, and the words of its errors."""
+
+    each: dict[str, np.ndarray]
+    errors: list[list[tuple[str, tuple[str, ...]]]]
+
+
+def side(captions: dict[int, str], references: dict[int, tuple[str, ...]]) -> Side:
+    """Score a file in which every image has such a caption."""
+    result = score([Item(key, captions[key], texts) for key, texts in references.items()], METRICS)
     named = {row.name: row.each for run in result.runs for row in run.scores}
-    return {name: np.array([value or 0.0 for value in named[name]], dtype=float) for name in SCORES}
+    spice = result.runs[0]
+    return Side(
+        {name: np.array([value or 0.0 for value in named[name]], dtype=float) for name in SCORES},
+        [list(error_words(statistic.match)) for statistic in spice.statistics],
+    )
+
+
+def shown_numbers(each: dict[str, np.ndarray], secret: str, challenge: Challenge) -> dict[str, list[float]]:
+    """Return value and ends of every score as a participant sees them."""
+    rows = []
+    for name, highest in SCORES.items():
+        images = len(each[name])
+        half = 1.96 * float(each[name].std()) / math.sqrt(images)
+        value = float(each[name].mean())
+        rows.append(
+            RunScore(
+                name=name,
+                value=value,
+                low=value - half,
+                high=value + half,
+                places=decimal_places(images, highest=highest),
+                draw=noise_of(secret, name),
+                reference_set=SplitReferences(image_count=images),
+            )
+        )
+    shown = shown_scores(rows, challenge, Account(1, "attacker", Role.PARTICIPANT))
+    return {row.name: [end for end in (row.value, row.low, row.high) if end is not None] for row in shown}
 
 
 def attack(
-    said: dict[str, np.ndarray],
-    other: dict[str, np.ndarray],
+    said: Side,
+    other: Side,
     settings: pb.ChallengeSettings,
     submissions: int,
     *,
     rng: np.random.Generator,
     truth: np.ndarray,
-    oracle: bool,
-) -> np.ndarray:
-    """Return a claim for each image: the larger, the likelier it holds the word."""
-    images = len(next(iter(said.values())))
+    word: str,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return two claims for each image, by the mean over numbers and by the best direction: larger is likelier."""
+    images = len(truth)
     halves = np.zeros((submissions, images))
     for row in halves:
         row[rng.permutation(images)[: images // 2]] = 1.0
     challenge = Challenge(settings=with_defaults(settings))
+    moved = [float((said.each[name] - other.each[name])[truth].mean()) for name in SCORES for _ in range(3)]
     seen: list[list[float]] = []
     for number, half in enumerate(halves):
-        rows = []
-        for name, highest in SCORES.items():
-            each = np.where(half > 0, said[name], other[name])
-            spread = 1.96 * each.std() / math.sqrt(images)
-            value = float(each.mean())
-            draw = noise_of(f"what nobody knows {number} {rng.integers(1 << 60)}", name)
-            places = decimal_places(images, highest=highest)
-            rows.append(
-                RunScore(name=name, value=value, low=value - spread, high=value + spread, places=places, draw=draw)
-            )
-        shown = shown_scores(rows, challenge, Account(1, "attacker", Role.PARTICIPANT))
-        seen.append([end for row in shown for end in (row.value, row.low, row.high) if end is not None])
+        each = {name: np.where(half > 0, said.each[name], other.each[name]) for name in SCORES}
+        secret = f"what nobody knows {number} {rng.integers(1 << 60)}"
+        seen.append([end for ends in shown_numbers(each, secret, challenge).values() for end in ends])
+        if settings.digits != ALL_DIGITS:
+            errors = [(said if on else other).errors[place] for place, on in enumerate(half)]
+            told = {
+                row.kind: row.images
+                for row in error_rows(errors, secret, submissions_of_ten(challenge.settings))
+                if row.words == (word,)
+            }
+            seen[-1] += [float(told.get(kind, 0)) for kind in ("object_missed", "object_invented")]
     observed = np.array(seen)
+    moves = np.array(moved + [-images] * (observed.shape[1] - len(moved)))
     spread = observed.std(axis=0)
-    observed = (observed - observed.mean(axis=0))[:, spread > 0] / spread[spread > 0]
+    kept = spread > 0
+    if not kept.any():
+        return np.zeros(images), np.zeros(images)
+    observed = (observed - observed.mean(axis=0))[:, kept] / spread[kept]
     design = halves - 0.5
     # One ridge regression for each column of numbers; columns that tell more about images count for more.
     normal = design.T @ design + RIDGE * submissions / 4 * np.eye(images)
     solved = np.linalg.solve(normal, design.T @ observed)
-    if not solved.size:
-        return np.zeros(images)
-    average = (solved / solved.std(axis=0)).mean(axis=1)
-    # The best direction through the numbers, were it known how much the word moves each of them.
-    moved = (
-        np.repeat([float((said[name] - other[name])[truth].mean()) for name in SCORES], 3)[spread > 0]
-        / spread[spread > 0]
-    )
+    average = (solved / solved.std(axis=0) * np.where(moves[kept] < 0, -1, 1)).mean(axis=1)
     covariance = np.atleast_2d(np.cov(observed.T)) + 0.05 * np.eye(observed.shape[1])
-    best = solved @ np.linalg.solve(covariance, moved)
-    return np.asarray(best if oracle else average)
+    return average, solved @ np.linalg.solve(covariance, moves[kept] / spread[kept])
+
+
+def check_accepted(captions: dict[int, str], references: dict[int, tuple[str, ...]]) -> None:
+    """Stop where the server would refuse a file of the attack at its defaults."""
+    images = split_images([[Image(key, "", len(texts)) for key, texts in references.items()]])
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump([{"image_id": key, "caption": text} for key, text in captions.items()], file)
+        file.flush()
+        checked = read_submission(file.name, "r.json", "val", {"val": images}, with_defaults(pb.ChallengeSettings()))
+    if checked.faults:
+        raise SystemExit(f"the server refuses the attack's files: {checked.faults[0].reason}")
+
+
+def read_references(name: str) -> dict[int, tuple[str, ...]]:
+    """Return the captions of a file of COCO annotations, by image."""
+    references: dict[int, tuple[str, ...]] = {}
+    for row in json.loads((EXAMPLES / name).read_text())["annotations"]:
+        references[row["image_id"]] = (*references.get(row["image_id"], ()), row["caption"])
+    return references
+
+
+def honest(seeds: int) -> None:
+    """Print what the defaults do to twelve honest systems: captions of people and retrieved ones, in growing shares."""
+    references = read_references("captions_without_first.json")
+    people, retrieved = (
+        {row["image_id"]: row["caption"] for row in json.loads((EXAMPLES / name).read_text())}
+        for name in ("human.json", "retrieval.json")
+    )
+    keys = list(references)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(keys))
+    systems = []
+    for number in range(HONEST):
+        chosen = {keys[place] for place in order[: len(keys) * number // (HONEST - 1)]}
+        captions = {key: (people if key in chosen else retrieved)[key] for key in keys}
+        systems.append(side(captions, references).each)
+    default, rounded = (Challenge(settings=with_defaults(pb.ChallengeSettings(noise=noise))) for noise in (True, False))
+    print(f"{HONEST} honest systems, {len(keys)} images, {seeds} draws; after the close ranks are by exact scores")
+    print(f"{'score':14} {'step':>6} {'moved, steps':>12} {'places moved by noise, mean; most':>34}")
+    for name, highest in SCORES.items():
+        moved, places = [], []
+        exact = [float(system[name].mean()) for system in systems]
+        plain = [shown_numbers(system, "", rounded)[name][0] for system in systems]
+        steps, digits = last_place(len(keys), decimal_places(len(keys), highest=highest), 20 * ACCOUNTS)
+        step = steps / 10**digits
+        ranks = np.argsort(np.argsort(-np.array(exact), kind="stable"))
+        for seed in range(seeds):
+            noisy = [
+                shown_numbers(system, f"{seed} {number}", default)[name][0] for number, system in enumerate(systems)
+            ]
+            moved.append(max(abs(a - b) for a, b in zip(noisy, plain, strict=True)) / step)
+            places.append(np.abs(np.argsort(np.argsort(-np.array(noisy), kind="stable")) - ranks))
+        print(f"{name:14} {step:6.2f} {max(moved):12.2f} {np.mean(places):29.2f}; {np.max(places)}")
 
 
 def area(claims: np.ndarray, truth: np.ndarray) -> float:
@@ -137,18 +229,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--word", default="man")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--count", type=int, nargs="+", default=SUBMISSIONS, help="numbers of submissions")
+    parser.add_argument("--defence", nargs="+", choices=DEFENCES, default=list(DEFENCES))
+    parser.add_argument("--honest", action="store_true", help="what the defaults do to honest systems, instead")
     options = parser.parse_args()
-    references: dict[int, tuple[str, ...]] = {}
-    for row in json.loads(CAPTIONS.read_text())["annotations"]:
-        references[row["image_id"]] = (*references.get(row["image_id"], ()), row["caption"])
+    if options.honest:
+        honest(options.seeds)
+        return
+    references = read_references("captions.json")
     truth = np.array(
         [
             any(options.word in {t.text.lower() for t in tokenize(text)} for text in texts)
             for texts in references.values()
         ]
     )
-    said = each_score(dict.fromkeys(references, f"a {options.word}"), references)
-    other = each_score(dict.fromkeys(references, "a qqq"), references)
+    same = dict.fromkeys(references, f"a {options.word}")
+    nonsense = {key: "a q" + "".join("bcdfgjkxvz"[int(digit)] for digit in f"{key:012}") for key in references}
+    check_accepted({key: (same if place % 2 else nonsense)[key] for place, key in enumerate(references)}, references)
+    said, other = side(same, references), side(nonsense, references)
     base = truth.mean()
     entropy = -len(truth) * (base * math.log2(base) + (1 - base) * math.log2(1 - base))
     print(
@@ -156,18 +254,17 @@ def main() -> None:
     )
     print(f"{'':32} {'average':>14} {'best direction':>14}")
     print(f"{'defences':20} {'submissions':>11} {'AUC':>6} {'bits':>7} {'AUC':>6} {'bits':>7}")
-    for name, settings in DEFENCES.items():
-        for count in SUBMISSIONS:
-            shown = []
-            for oracle in (False, True):
-                areas, gained = [], []
-                for seed in range(options.seeds):
-                    rng = np.random.default_rng(seed)
-                    claims = attack(said, other, settings, count, rng=rng, truth=truth, oracle=oracle)
-                    areas.append(area(claims, truth))
-                    gained.append(bits(claims, truth, rng))
-                shown.append(f"{np.mean(areas):6.3f} {np.mean(gained):7.1f}")
-            print(f"{name:20} {count:11} {shown[0]} {shown[1]}", flush=True)
+    for name, count in product(options.defence, options.count):
+        settings = pb.ChallengeSettings()
+        settings.CopyFrom(DEFENCES[name])
+        settings.total_limit = max(count, 20 * ACCOUNTS) // ACCOUNTS
+        outcomes = []
+        for seed in range(options.seeds):
+            rng = np.random.default_rng(seed)
+            claims = attack(said, other, settings, count, rng=rng, truth=truth, word=options.word)
+            outcomes.append([number for row in claims for number in (area(row, truth), bits(row, truth, rng))])
+        first, gained, best, most = np.mean(outcomes, axis=0)
+        print(f"{name:20} {count:11} {first:6.3f} {gained:7.1f} {best:6.3f} {most:7.1f}", flush=True)
 
 
 if __name__ == "__main__":

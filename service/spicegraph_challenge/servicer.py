@@ -372,7 +372,7 @@ class ChallengeServicer(ChallengeServiceServicer):
     def ChooseSubmission(self, request: pb.ChooseSubmissionRequest, at: Turn) -> pb.ChooseSubmissionResponse:
         """Choose the submission that stands on the leaderboard."""
         chosen = request.submission if request.HasField("submission") else None
-        submissions.choose(at.session, at.account, request.challenge, chosen)
+        submissions.choose(at.session, at.account, request.challenge, chosen, at.now)
         return pb.ChooseSubmissionResponse()
 
     def _message(self, submission: Submission, at: Turn) -> pb.Submission:
@@ -391,7 +391,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         split = catalogue.find_split(challenge, request.split)
         leaderboard.check_visible(split, challenge, at.account, at.now)
         reference_set = catalogue.find_reference_set(split, request.reference_set)
-        standing = leaderboard.standing(at.session, split, reference_set, request.score, at.account)
+        standing = leaderboard.standing(at.session, reference_set, request.score, at.account, at.now)
         return messages.leaderboard_message(standing, at.account, at.now, scorer=self._state.scorer)
 
     async def GetImageInfo(

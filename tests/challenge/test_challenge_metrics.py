@@ -183,11 +183,13 @@ def test_errors_are_counted_and_told_rounded_down(tmp_path: Path) -> None:
 
 
 @settings(deadline=None)
-@given(st.integers(0, 400), st.integers(0, 400), st.text(max_size=3))
-def test_a_number_of_images_is_rounded_down_by_less_than_19(start: int, count: int, secret: str) -> None:
-    told = least_images(range(start, start + count), secret, "color_confused", "red")
-    assert told % 10 == 0
-    assert max(count - 18, 0) <= told <= count
+@given(st.integers(0, 400), st.integers(0, 400), st.text(max_size=3), st.sampled_from([10, 40, 100]))
+def test_a_number_of_images_is_rounded_down_by_less_than_two_steps(
+    start: int, count: int, secret: str, step: int
+) -> None:
+    told = least_images(range(start, start + count), secret, "color_confused", "red", step=step)
+    assert told % step == 0
+    assert max(count - 2 * (step - 1), 0) <= told <= count
 
 
 def test_one_image_more_draws_anew() -> None:
@@ -207,6 +209,17 @@ def test_few_words_are_told() -> None:
     assert [row.kind for row in rows if not row.words] == ["object_invented", "object_missed"]
     assert [row.kind for row in rows if row.words] == ["object_invented"] * 8 + ["object_missed"] * 4
     assert not error_rows([of_image] * 9, "secret")
+
+
+def test_numbers_of_errors_are_coarser_where_more_submissions_may_ask() -> None:
+    rows = {
+        submissions: error_rows([[("object_invented", ("a",))]] * 457, "secret", submissions)[0].images
+        for submissions in (1, 20, 200, 1_000)
+    }
+    steps = {1: 10, 20: 40, 200: 100, 1_000: 230}
+    assert {submissions: images % steps[submissions] for submissions, images in rows.items()} == dict.fromkeys(steps, 0)
+    assert rows[1] > 430
+    assert rows[1_000] in {0, 230}
 
 
 def test_every_metric_is_finished_with_frozen_document_frequencies(tools: type, tmp_path: Path) -> None:

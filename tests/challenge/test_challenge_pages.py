@@ -575,7 +575,7 @@ def store(
                     high=0.9,
                     images=200,
                     places=2,
-                    draw=1,  # no noise
+                    draw=32_768,  # no noise
                 )
             )
         made.files.append(schema.SubmissionFile(split_id=split.id, file="0" * 64))

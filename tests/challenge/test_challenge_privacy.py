@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.timestamp_pb2 import Timestamp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.leaderboard import shown_scores
-from spicegraph_challenge.model.schema import Challenge, Role, RunScore
+from spicegraph_challenge.model.leaderboard import ShownScore, last_place, shown_scores
+from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitReferences
 from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
-from spicegraph_challenge.sandbox.tasks import noise_of
+from spicegraph_challenge.sandbox.tasks import decimal_places, noise_of
 from spicegraph_service.store import open_store, parse_signature
 
 if TYPE_CHECKING:
@@ -218,10 +221,13 @@ def test_participants_see_no_more_than_the_disclosure_says(
     assert {field: getattr(made, field) for field in numbers} == numbers
     organiser.upload_references("default", "val", "c5", arena.write("r.json", tools.annotations(REFERENCES)))
     sent = []
-    for name, color in (("ann", "crimson"), ("bea", "red")):
+    for name, color in (("ann", "red"), ("bea", "crimson")):
         path = arena.write(
             "captions_val_x_results.json",
-            [{"image_id": key, "caption": f"a {color} {noun} on a table"} for key, noun in enumerate(NOUNS)],
+            [
+                {"image_id": key, "caption": f"a {color if key < 2 else 'red'} {noun} on a table"}
+                for key, noun in enumerate(NOUNS)
+            ],
         )
         with ChallengeClient(server.address, organiser.create_user(name)) as client:
             found, _ = client.submit("default", path)
@@ -239,9 +245,9 @@ def test_participants_see_no_more_than_the_disclosure_says(
         assert (row.value, row.low, row.high) == tuple(
             round(getattr(exact[row.name], field), 1) for field in ("value", "low", "high")
         )
-    # Ranks tell no more than the scores: the second is better by less than what is shown, and stays second.
+    # Ranks tell no more than the scores: what is shown as equal is ranked by time; organisers see the exact order.
     first, second = organiser.leaderboard("default").rows
-    assert [row.user for row in board.rows] == [first.user, second.user] == ["ann", "bea"]
+    assert [row.user for row in board.rows] == ["ann", "bea"] == [second.user, first.user]
     assert first.scores != second.scores
     assert [list(row.scores) for row in board.rows] == [list(found.scores[0].scores) for found in sent]
     organiser.update_challenge("default", pb.ChallengeSettings(digits=-1, category_images=1))
@@ -255,25 +261,72 @@ def test_participants_see_no_more_than_the_disclosure_says(
             noisy = client.leaderboard("default", score=score)
             shown_values = {row.user: value.value for row in noisy.rows for value in row.scores if value.name == score}
             assert {point.user: point.value for point in noisy.history} == shown_values
+            order = [shown_values[row.user] for row in noisy.rows]
+            assert order == sorted(order, reverse=True)  # an order by exact scores would show what noise hides
+        # After the close no submission can ask any more: the order is exact, and nobody chooses another one.
+        organiser.update_challenge("default", pb.ChallengeSettings(close_time=Timestamp(seconds=1_000_000_000)))
+        for score in ("SPICE", "ROUGE_L"):
+            closed, exact_order = (who.leaderboard("default", score=score).rows for who in (client, organiser))
+            assert [row.user for row in closed] == [row.user for row in exact_order]
+        with pytest.raises(grpc.RpcError, match="the challenge closed at"):
+            client.choose("default", None)
 
 
-@pytest.mark.parametrize("noise", [0, 1, 2])
-def test_noise_moves_a_score_and_its_interval_by_one_in_the_last_place_at_most(noise: int) -> None:
-    row = RunScore(name="SPICE", value=0.2349, low=0.2111, high=0.2551, images=None, places=2, draw=noise)
-    ann, challenge = Account(1, "ann", Role.PARTICIPANT), Challenge(settings=with_defaults(pb.ChallengeSettings()))
-    (shown,) = shown_scores([row], challenge, ann)
-    assert shown.value == round(0.23 + (noise - 1) / 100, 2)
-    assert (shown.low, shown.high) == (round(shown.value - 0.02, 2), round(shown.value + 0.02, 2))
-    assert shown_scores([row], challenge, ann) == (shown,)  # asking again tells nothing
-    for settings in (pb.ChallengeSettings(noise=False), pb.ChallengeSettings(digits=-1)):
-        plain = shown_scores([row], Challenge(settings=with_defaults(settings)), ann)[0]
-        assert plain.value == (0.2349 if settings.digits else 0.23)
+def participant_sees(draw: int, value: float = 0.2349, images: int = 200, **settings: int) -> ShownScore:
+    """Return a score of a reference set as a participant sees it, with the lower end .0238 less, the upper .0202 more."""
+    row = RunScore(
+        name="SPICE",
+        value=value,
+        low=value - 0.0238,
+        high=value + 0.0202,
+        images=None,
+        places=decimal_places(images),
+        draw=draw,
+        reference_set=SplitReferences(image_count=images),
+    )
+    challenge = Challenge(settings=with_defaults(pb.ChallengeSettings(**settings)))
+    (shown,) = shown_scores([row], challenge, Account(1, "ann", Role.PARTICIPANT))
+    assert shown_scores([row], challenge, Account(1, "ann", Role.PARTICIPANT)) == (shown,)  # asking again tells nothing
+    return shown
+
+
+@given(st.integers(0, 65_535), st.floats(0, 1), st.integers(2, 100_000), st.sampled_from([1, 5, 20, 100]))
+def test_noise_moves_a_score_and_its_interval_by_one_step_at_most(
+    draw: int, value: float, images: int, total: int
+) -> None:
+    steps, digits = last_place(images, decimal_places(images), min(10 * total, 1_000))
+    step = steps / 10**digits
+    noisy = participant_sees(draw, value, images, total_limit=total)
+    plain = participant_sees(draw, value, images, total_limit=total, noise=False)
+    for shown, unmoved in zip(noisy[1:4], plain[1:4], strict=True):
+        assert abs(shown - unmoved) <= step * 1.001
+        assert round(shown / step, 6) == round(shown / step)
+    assert noisy.digits == digits
+
+
+def test_settings_say_how_scores_are_shown() -> None:
+    middle = 32_768
+    assert participant_sees(middle)[1:4] == (0.24, 0.2, 0.24)  # steps of .04: 200 images, 200 submissions
+    assert participant_sees(middle, total_limit=2)[1:4] == (0.24, 0.22, 0.26)  # of .02
+    assert participant_sees(0)[1:4] == (0.2, 0.16, 0.2)
+    assert participant_sees(65_535)[1:4] == (0.28, 0.24, 0.28)
+    assert participant_sees(middle, digits=2)[1:4] == (0.23, 0.21, 0.26)
+    assert participant_sees(0, digits=-1)[1:4] == (0.2349, pytest.approx(0.2111), pytest.approx(0.2551))
+
+
+@given(st.floats(0, 1), st.integers(1, 100_000))
+def test_shown_scores_are_right_on_average_wherever_a_score_lies(value: float, images: int) -> None:
+    """Noise before rounding leaves no value at which a small change shows as a whole step."""
+    steps, digits = last_place(images, decimal_places(images), 200)
+    draws = range(0, 65_536, 256)
+    mean = sum((participant_sees(draw, 1 + value, images).value or 0) for draw in draws) / len(draws)
+    assert abs(mean - (1 + value)) < 0.02 * steps / 10**digits
 
 
 def test_a_file_of_results_draws_its_noise() -> None:
     draws = [noise_of(f"references {number}", "SPICE") for number in range(300)]
     assert draws == [noise_of(f"references {number}", "SPICE") for number in range(300)]
-    assert {draws.count(value) > 60 for value in range(3)} == {True}
+    assert {sum(third <= draw / 21_846 < third + 1 for draw in draws) > 60 for third in range(3)} == {True}
 
 
 @pytest.mark.parametrize("digits", [-2, 10])

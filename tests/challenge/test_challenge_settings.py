@@ -22,6 +22,7 @@ from spicegraph_challenge.model.settings import (
     read_settings,
     rules,
     setting_text,
+    submissions_of_ten,
     violations_of,
     warnings,
     with_defaults,
@@ -115,16 +116,31 @@ def test_what_submissions_are_scored_by_never_changes() -> None:
     [
         ({}, ""),
         ({"total_limit": 5}, ""),
-        ({"total_limit": 200}, "these settings and 200 submissions an attacker reads about 14 bits"),
-        ({"total_limit": 0}, "these settings and 400 or more submissions an attacker reads about 32 bits"),
-        ({"noise": False}, "rounded scores without noise and 20 submissions an attacker reads about 3 bits"),
-        ({"digits": -1}, "all decimal places and 20 submissions an attacker reads about 9 bits"),
+        ({"total_limit": 200}, "may make 1,000 submissions, and so steps of scores are 2.2 times as large"),
+        ({"total_limit": 50, "challenge_limit": 200}, ""),
+        ({"total_limit": 0, "challenge_limit": 0}, "more than 1,000 submissions of all users may be made"),
+        ({"noise": False}, "rounded scores without noise, ten accounts that make 200 submissions read about"),
+        ({"digits": 2}, "chosen decimal places, ten accounts that make 200 submissions read about"),
+        (
+            {"digits": -1, "total_limit": 0},
+            "all decimal places, ten accounts that make 400 or more submissions read about",
+        ),
     ],
 )
 def test_looser_settings_are_warned_of_in_bits(loose: dict[str, int], words: str) -> None:
     text = " ".join(warnings(pb.ChallengeSettings(**loose)))
     assert words in text
     assert bool(text) is bool(words)
+
+
+def test_noise_is_for_the_submissions_of_ten_accounts() -> None:
+    def allowed(**numbers: int) -> int:
+        return submissions_of_ten(with_defaults(pb.ChallengeSettings(**numbers)))
+
+    assert allowed() == 200
+    assert allowed(total_limit=5) == 50
+    assert allowed(total_limit=0, challenge_limit=300) == 300
+    assert allowed(total_limit=0, challenge_limit=0) == allowed(total_limit=900, challenge_limit=0) == 1_000
 
 
 def test_a_setting_has_a_label() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +24,7 @@ from spicegraph_challenge.model.schema import (
     Submission,
     SubmissionFile,
 )
-from spicegraph_challenge.model.settings import ALL_DIGITS
+from spicegraph_challenge.model.settings import ALL_DIGITS, submissions_of_ten
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.kit import WorkerInfo, denied, wrong
@@ -39,7 +40,11 @@ if TYPE_CHECKING:
 
 
 _FIRST_ROWS = 10  # whose history is shown
-_DIGITS = 4  # decimal places of scores that are shown in full
+_DIGITS = 4  # decimal places of scores that are shown in full, and the most that participants see
+_WORD = 0.55
+_LARGEST_STEP = 0.1
+_HIGHEST_DRAW = 65_535
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,49 +148,48 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
     """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
     if account.may(MemberRole.VIEWER, challenge):
         return tuple(ShownScore(row.name, row.value, row.low, row.high, _DIGITS) for row in rows)
-    return tuple(
-        ShownScore(
-            row.name,
-            *_with_noise(row, challenge),
-            _digits(row, challenge) or _DIGITS,
-        )
-        for row in rows
-        if _rests_on_enough(row, challenge)
-    )
-
-
-def _rests_on_enough(row: RunScore, challenge: Challenge) -> bool:
     least = challenge.settings.category_images
-    return row.images is None or least == 1 or row.images >= least
+    return tuple(_with_noise(row, challenge) for row in rows if row.images is None or least == 1 or row.images >= least)
 
 
-def _rounded(value: float | None, row: RunScore, challenge: Challenge) -> float | None:
-    digits = _digits(row, challenge)
-    return value if value is None or digits is None else round(value, digits)
+def _with_noise(row: RunScore, challenge: Challenge) -> ShownScore:
+    """Return a score and its interval, moved by up to one step, then rounded to whole ones: always so for a file.
 
-
-def _with_noise(row: RunScore, challenge: Challenge) -> tuple[float | None, float | None, float | None]:
-    """Return a score and its interval, rounded, the last place up to one too high or low: always so for a file.
-
-    The interval moves with the score, at rounded distances: three numbers that were rounded one by one would tell three
-    times as much.
+    Noise before rounding leaves no value at which a small change shows. All three move by the same: ends with draws of
+    their own would tell three times as much.
     """
-    value, digits = _rounded(row.value, row, challenge), _digits(row, challenge)
-    if digits is None or not challenge.settings.noise:
-        return value, _rounded(row.low, row, challenge), _rounded(row.high, row, challenge)
-    if value is None or row.value is None:
-        return None, None, None
-    value = max(round(value + (row.draw - 1) * 10.0**-digits, digits), 0.0)
-    below, above = (
-        None if end is None else round(value + round(end - row.value, digits), digits) for end in (row.low, row.high)
-    )
-    return value, below, above
-
-
-def _digits(row: RunScore, challenge: Challenge) -> int | None:
-    """Return the decimal places that participants see; ``None``: all."""
     digits = challenge.settings.digits
-    return None if digits == ALL_DIGITS else digits or row.places
+    if digits == ALL_DIGITS:
+        return ShownScore(row.name, row.value, row.low, row.high, _DIGITS)
+    steps = 1
+    if not digits:
+        images = row.reference_set.image_count if row.images is None else row.images
+        steps, digits = last_place(images, row.places, submissions_of_ten(challenge.settings))
+    moved = 2 * row.draw / _HIGHEST_DRAW - 1 if challenge.settings.noise else 0.0
+
+    def shown(value: float | None) -> float | None:
+        whole = None if value is None else round(value * 10**digits / steps + moved)
+        return None if whole is None else max(whole * steps, 0) / 10**digits
+
+    return ShownScore(row.name, shown(row.value), shown(row.low), shown(row.high), digits)
+
+
+def last_place(images: int, places: int, submissions: int) -> tuple[int, int]:
+    """Return the steps that scores are shown in: so many units of the last decimal place, and the number of places.
+
+    A step hides one image's score (``places``), and in the sum over all submissions what a word adds to an image: that
+    sum grows with their number, noise with the root of it. The constant is the smallest with which group testing
+    reaches an area of .60 at most (``bench/group_testing.py``).
+
+    Example:
+        >>> [last_place(200, 2, 200), last_place(200, 2, 20), last_place(4_500, 3, 200), last_place(40_504, 4, 1_000)]
+        [(4, 2), (2, 2), (2, 3), (5, 4)]
+        >>> last_place(50, 1, 200), last_place(1_000_000, 4, 200)
+        ((1, 1), (1, 4))
+    """
+    least = max(10.0**-places, min(_WORD * math.sqrt(submissions) / max(images, 1), _LARGEST_STEP))
+    digits = min(math.ceil(-math.log10(least) - _ROUNDING), _DIGITS)
+    return math.ceil(least * 10**digits - _ROUNDING), digits
 
 
 def check_visible(split: Split, challenge: Challenge, account: Account, now: datetime) -> None:
@@ -200,14 +204,16 @@ def check_visible(split: Split, challenge: Challenge, account: Account, now: dat
         raise denied(f"the leaderboard of the split {split.name!r} is {when}", reason="NOT_VISIBLE")
 
 
-def standing(session: Session, split: Split, reference_set: SplitReferences, score: str, account: Account) -> Standing:
+def standing(session: Session, reference_set: SplitReferences, score: str, account: Account, now: datetime) -> Standing:
     """Return the leaderboard of a split: one submission per user, the best first, equal ones by the earlier time.
 
-    Scores that participants see as equal are equal: a rank must not tell more than the score.
+    Members see it by exact scores, and so does everybody once the challenge has closed. Until then participants see it
+    by the scores that they see: among submissions of several accounts, an exact order would show what noise hides.
 
     Raises:
         CallError: INVALID_ARGUMENT: there is no such score.
     """
+    split = reference_set.split
     challenge = split.challenge
     rows = []
     submissions = _submissions(session, split)
@@ -224,13 +230,23 @@ def standing(session: Session, split: Split, reference_set: SplitReferences, sco
         if score:
             raise wrong("score", f"there is no score {by!a}; there are {', '.join(names)}")
         by = names[0]
-    ranked = _ranked(rows, by, challenge)
-    first = {row.submission.user_id for row in ranked[:_FIRST_ROWS]}
 
     def shown_value(submission: Submission) -> float | None:
         scores = shown_scores(_against(submission.runs[-1], reference_set), challenge, account)
         return next((shown.value for shown in scores if shown.name == by), None)
 
+    exact = account.may(MemberRole.VIEWER, challenge) or _closed(challenge, now)
+    sign = 1 if by in lower_is_better(challenge.settings.metrics) else -1
+
+    def order(row: tuple[Submission, ScoringRun, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
+        submission, _, scores = row
+        value = next((score.value for score in scores if score.name == by), None) if exact else shown_value(submission)
+        return value is None, sign * (value or 0.0), submission.created, submission.id
+
+    ranked = tuple(
+        BoardRow(None if order(row)[0] else rank, *row) for rank, row in enumerate(sorted(rows, key=order), start=1)
+    )
+    first = {row.submission.user_id for row in ranked[:_FIRST_ROWS]}
     history = tuple(
         BoardPoint(submission.user.name, submission.created, value)
         for submission in submissions
@@ -280,27 +296,6 @@ def _entries(submissions: Iterable[Submission], chosen: Mapping[int, str | None]
         if not hidden and (standing is None or standing.id != chosen.get(user)):
             entries[user] = submission
     return list(entries.values())
-
-
-def _ranked(
-    rows: Sequence[tuple[Submission, ScoringRun, tuple[RunScore, ...]]], score: str, challenge: Challenge
-) -> tuple[BoardRow, ...]:
-    sign = 1 if score in lower_is_better(challenge.settings.metrics) else -1
-
-    def order(row: tuple[Submission, ScoringRun, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
-        value = _value(row[2], score, challenge)
-        return value is None, sign * (value or 0.0), row[0].created, row[0].id
-
-    ordered = sorted(rows, key=order)
-    return tuple(
-        BoardRow(rank if _value(scores, score, challenge) is not None else None, submission, run, scores)
-        for rank, (submission, run, scores) in enumerate(ordered, start=1)
-    )
-
-
-def _value(scores: Sequence[RunScore], name: str, challenge: Challenge) -> float | None:
-    """Return a score as it ranks: rounded, since a rank must not tell more than the score."""
-    return next((_rounded(row.value, row, challenge) for row in scores if row.name == name), None)
 
 
 def rescore(session: Session, challenge: Challenge, current: ScorerVersion, *, everything: bool) -> int:

@@ -355,9 +355,8 @@ class ScoringRun(Base):
 class RunScore(Base):
     """A score of a run against one reference set.
 
-    ``places`` are the decimal places that leave the score of a single image unseen; ``draw`` is what
-    participants see of the last one; ``images``, of the score of a
-    category, how many images have the category in their references.
+    ``places`` are the decimal places that leave the score of a single image unseen; ``draw``, 0 to 65,535, draws the
+    noise that participants see; ``images``, of the score of a category, how many images have it in their references.
     """
 
     __tablename__ = "run_scores"
@@ -372,6 +371,7 @@ class RunScore(Base):
     images: Mapped[int | None]
     places: Mapped[int]
     draw: Mapped[int]
+    reference_set: Mapped[SplitReferences] = relationship()
 
 
 class Choice(Base):

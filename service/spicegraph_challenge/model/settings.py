@@ -8,6 +8,7 @@ the tables here: a new setting is a field of the contract, a line in ``SETTINGS`
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -269,28 +270,53 @@ def rules(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str, str]]:
         yield setting.label, text or "the first score", comment(name)
 
 
+ACCOUNTS = 10
+_MOST_SUBMISSIONS = 1_000
+
+
+def submissions_of_ten(settings: pb.ChallengeSettings) -> int:
+    """Return how many submissions ten accounts may make together: against so many, scores are shown with noise.
+
+    Sets of references tell of an image beside each other, so that each counts. Beyond 1,000, noise grows no more.
+    """
+    sets = max((len(split.reference_sets) for split in settings.splits), default=1)
+    limits = [ACCOUNTS * settings.total_limit, settings.challenge_limit, _MOST_SUBMISSIONS]
+    return max(sets, 1) * min(limit for limit in limits if limit)
+
+
 _SUBMISSIONS = (20, 50, 100, 200, 400)
-_BITS = {"exact": (9, 32, 60, 91, 121), "rounded": (3, 19, 42, 69, 99), "defended": (0, 2, 4, 14, 32)}
+_BITS = {"exact": (9, 32, 60, 91, 121), "rounded": (3, 19, 42, 69, 99), "places": (0, 2, 4, 14, 32)}
 """Of 156 bits of one word in the references of 200 images, by submissions; measured by ``bench/group_testing.py``."""
 
 
 def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
     """Yield what an organiser should know of settings that are looser than the defaults."""
     complete = with_defaults(settings)
-    exact = complete.digits == ALL_DIGITS
-    defence = "exact" if exact else "defended" if is_noisy(complete) else "rounded"
-    limits = [limit for limit in (complete.total_limit, complete.challenge_limit) if limit]
-    submissions = min([*limits, _SUBMISSIONS[-1]])
-    if defence == "defended" and submissions <= _SUBMISSIONS[0]:
+    defences = {
+        "exact": (complete.digits == ALL_DIGITS, "all decimal places"),
+        "rounded": (not complete.noise, "rounded scores without noise"),
+        "places": (complete.digits > 0, "chosen decimal places"),
+    }
+    defence = next((name for name, (loose, _) in defences.items() if loose), "")
+    limits = [limit for limit in (ACCOUNTS * complete.total_limit, complete.challenge_limit) if limit]
+    if defence:
+        submissions = min([*limits, _SUBMISSIONS[-1]])
+        row = next(index for index, number in enumerate(_SUBMISSIONS) if number >= submissions)
+        more = " or more" if submissions < min([*limits, _MOST]) else ""
+        yield (
+            f"with {defences[defence][1]}, ten accounts that make {submissions}{more} submissions read about "
+            f"{_BITS[defence][row]} bits of one word in private references of 200 images, where there are 156; with "
+            "the defaults, less than eight"
+        )
         return
-    row = next(index for index, number in enumerate(_SUBMISSIONS) if number >= submissions)
-    bits = _BITS[defence][row]
-    words = {"exact": "all decimal places", "rounded": "rounded scores without noise", "defended": "these settings"}
-    more = " or more" if submissions < min([*limits, _MOST]) else ""
-    yield (
-        f"with {words[defence]} and {submissions}{more} submissions an attacker reads about {bits} bits of one word in "
-        f"private references of 200 images, where there are 156; with the defaults, less than one"
-    )
+    asked, usual = (submissions_of_ten(with_defaults(each)) for each in (complete, pb.ChallengeSettings()))
+    if asked > usual:
+        yield (
+            f"ten accounts may make {asked:,} submissions, and so steps of scores are {math.sqrt(asked / usual):.1f} "
+            "times as large as at the defaults, at which less than eight bits of 156 can be read"
+        )
+    if min([*limits, _MOST]) > _MOST_SUBMISSIONS:
+        yield f"more than {_MOST_SUBMISSIONS:,} submissions of all users may be made, for which noise is not made"
 
 
 def is_noisy(settings: pb.ChallengeSettings) -> bool:

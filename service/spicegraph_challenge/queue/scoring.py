@@ -42,10 +42,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be scored; ``given`` is what the challenge gives the metrics."""
+    """What is to be scored; ``given`` is what the challenge gives the metrics, ``submissions`` what it allows."""
 
     metrics: tuple[str, ...]
     parts: tuple[Part, ...]
+    submissions: int = 0
     given: RequestData = NOTHING_GIVEN
 
 
@@ -121,7 +122,8 @@ class Scoring:
                         stream.write(frame(data))
                         done += count
                         progress.share = (1 - _FINISHING_SHARE) * done / total
-                task = Finish(plan.metrics, str(statistics), self._data, secret=f"{part.references} {part.results}")
+                secret = f"{part.references} {part.results}"
+                task = Finish(plan.metrics, str(statistics), self._data, secret, plan.submissions)
                 scores[part.reference_set_id] = await self._sandbox.run(task, Finished, _FINISHING)
         progress.share = 1.0
         return scores

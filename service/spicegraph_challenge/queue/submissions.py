@@ -92,6 +92,10 @@ def check_open(challenge: Challenge, account: Account, now: datetime) -> None:
     if account.may(MemberRole.ORGANISER, challenge):
         return
     check_opened(challenge, now)
+    _check_not_closed(challenge, now)
+
+
+def _check_not_closed(challenge: Challenge, now: datetime) -> None:
     if challenge.closes is not None and now >= challenge.closes:
         raise refused("CLOSED", f"the challenge closed at {_shown(challenge.closes)}", challenge.name)
 
@@ -259,13 +263,17 @@ def cancel(session: Session, account: Account, submission_id: str, now: datetime
     return submission
 
 
-def choose(session: Session, account: Account, challenge_name: str, submission_id: str | None) -> None:
+def choose(session: Session, account: Account, challenge_name: str, submission_id: str | None, now: datetime) -> None:
     """Choose the caller's submission that stands on the leaderboard, or none.
 
+    After the close only organisers choose: the order is by exact scores then, of which each choice would show another.
+
     Raises:
-        CallError: NOT_FOUND, or FAILED_PRECONDITION: the submission has no scores.
+        CallError: NOT_FOUND, or FAILED_PRECONDITION: the submission has no scores, or the challenge has closed.
     """
     challenge = find_challenge(session, challenge_name)
+    if not account.may(MemberRole.ORGANISER, challenge):
+        _check_not_closed(challenge, now)
     session.execute(select(User.id).where(User.id == account.user_id).with_for_update()).one()
     if submission_id is not None:
         submission = session.get(Submission, submission_id)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _FEWEST_PLACES, _MOST_PLACES = 1, 4
 _ROUNDING = 1e-9
-_ROUNDED = 10  # numbers of images with an error
+_ROUNDED = 10  # numbers of images with an error, at least
+_ROUNDED_FOR = 7  # times the root of the number of submissions: the sum over all of them must not show an image
 _ERROR_WORDS = (8, 4)  # errors of certain words: in what captions say, and in what they lack
 
 
@@ -81,13 +82,15 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
     """Make scores and intervals of the statistics of all items; ``statistics`` is a file with a frame per chunk.
 
     ``data`` is the server's own for the metrics: that with which the statistics were collected. ``secret``, which no
-    participant knows, draws what is hidden of the numbers of errors and the noise of scores.
+    participant knows, draws what is hidden of the numbers of errors and the noise of scores; ``submissions``, of which
+    the sum must not show an image, say how much of those numbers is hidden.
     """
 
     metrics: tuple[str, ...]
     statistics: str
     data: bytes = b""
     secret: str = ""
+    submissions: int = 0
 
 
 class TaskScore(NamedTuple):
@@ -230,7 +233,7 @@ def finish(task: Finish) -> Finished:
     from spicegraph_service.kit import unpack_data  # noqa: PLC0415
 
     chunks = _statistics(task)
-    errors = error_rows([item for chunk in chunks for item in chunk.errors], task.secret)
+    errors = error_rows([item for chunk in chunks for item in chunk.errors], task.secret, task.submissions)
     resources = Resources(lambda: FunctionSource.of_table("parsed by the workers", {}), data=unpack_data(task.data))
     rows: list[TaskScore] = []
     with warnings.catch_warnings():
@@ -276,7 +279,7 @@ def decimal_places(images: int, *, highest: float = 1.0) -> int:
 
 
 def noise_of(secret: str, name: str) -> int:
-    """Return what draws the noise of a score in {0, 1, 2}; the secret is of the file of results and the references.
+    """Return what draws the noise of a score, 0 to 65,535; the secret is of the file of results and the references.
 
     Example:
         >>> noise_of("a", "SPICE") == noise_of("a", "SPICE"), noise_of("a", "SPICE") == noise_of("b", "CIDEr")
@@ -285,18 +288,22 @@ def noise_of(secret: str, name: str) -> int:
     digest = hashlib.sha256(msgspec.json.encode([secret, name])).digest()
     # Half of the scores share a draw: their mean tells no more than one, and their differences no more than before.
     shared = hashlib.sha256(msgspec.json.encode([secret, ""])).digest()
-    return (shared if digest[-1] < 128 else digest)[0] % 3
+    return int.from_bytes((shared if digest[-1] < 128 else digest)[:2])
 
 
-def error_rows(items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: str) -> tuple[ErrorRow, ...]:
-    """Return the kinds of errors that at least ten images have, and those of certain words that most images have.
+def error_rows(
+    items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: str, submissions: int = 0
+) -> tuple[ErrorRow, ...]:
+    """Return the kinds of errors that enough images have, and those of certain words that most images have.
 
     Args:
         items: the kinds and words of each item's errors.
         secret: draws how much less than the true number is shown.
+        submissions: how many files the numbers must hold against; ten images are a step of them at least.
     """
     from spicegraph_scorer.errors import KINDS, ErrorSide  # noqa: PLC0415
 
+    step = max(_ROUNDED, math.ceil(_ROUNDED_FOR * math.sqrt(submissions) / _ROUNDED) * _ROUNDED)
     places: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for index, errors in enumerate(items):
         for kind, words in {*errors, *((kind, ()) for kind, _ in errors)}:
@@ -307,7 +314,7 @@ def error_rows(items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: s
             KINDS[kind].title,
             words,
             KINDS[kind].columns if words else (),
-            least_images(where, secret, kind, *words),
+            least_images(where, secret, kind, *words, step=step),
         )
         for (kind, words), where in places.items()
     ]
@@ -317,8 +324,8 @@ def error_rows(items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: s
     return (*(row for row in rows if not row.words), *told)
 
 
-def least_images(places: Sequence[int], secret: str, *what: str) -> int:
-    """Return a number of images of which there are at least so many: a multiple of ten, at most 18 less.
+def least_images(places: Sequence[int], secret: str, *what: str, step: int = _ROUNDED) -> int:
+    """Return a number of images of which there are at least so many: a whole number of steps, less than two steps less.
 
     How much less depends on the secret, which every file of results has anew, and on every one of the images: that two
     files give different numbers says nothing.
@@ -327,14 +334,15 @@ def least_images(places: Sequence[int], secret: str, *what: str) -> int:
         places: the places of the images, in order.
         secret: makes it impossible to repeat the draw.
         what: what the images have.
+        step: a multiple of ten.
 
     Example:
         >>> {least_images(range(start, start + 35), "secret") for start in range(50)}
         {20, 30}
     """
     told = msgspec.json.encode([secret, what, list(places)])
-    drawn = int.from_bytes(hashlib.sha256(told).digest()) % _ROUNDED
-    return max(len(places) - drawn, 0) // _ROUNDED * _ROUNDED
+    drawn = int.from_bytes(hashlib.sha256(told).digest()) % step
+    return max(len(places) - drawn, 0) // step * step
 
 
 def _statistics(task: Finish) -> list[ChunkStatistics]:

@@ -262,8 +262,9 @@ class ChallengeSettings(_message.Message):
     total_limit: _builtins.int
     """Submissions of one user in all that are neither failed nor cancelled. 0: no limit."""
     digits: _builtins.int
-    """Decimal places of the scores that participants see, and by which leaderboards rank. auto (0): as many as leave the
-    score of a single image unseen (1 to 4, by the number of images). all (-1): all.
+    """Decimal places of the scores that participants see. auto (0): at most four, in steps that leave unseen the score of a
+    single image, and what ten accounts could read off all their submissions, by the number of images and the limits. all
+    (-1): all.
     """
     category_images: _builtins.int
     """Participants see the score of a category where at least this number of images have the category in their references.
@@ -288,8 +289,9 @@ class ChallengeSettings(_message.Message):
     public_board: _builtins.bool
     """Whether everybody may look at the leaderboards that participants see, without an account."""
     noise: _builtins.bool
-    """Whether the last decimal place of the scores that participants see is up to one too high or too low, drawn by the file
-    and the references: the same file always gets the same numbers. Ranks are by the rounded scores.
+    """Whether the scores that participants see are up to one step (of the last decimal place) too high or too low, drawn by
+    the file and the references: the same file always gets the same numbers. Ranks are by these scores until the challenge
+    closes, then by exact ones.
     """
     different_percent: _builtins.int
     """Results for more than ten images are refused where fewer captions than this percentage of the images are different;
@@ -1503,8 +1505,9 @@ class ErrorCount(_message.Message):
     title: _builtins.str
     """The kind for people: "Color confused"."""
     image_count: _builtins.int
-    """At least so many images have such an error: a multiple of ten, at most 18 less than there are. How much less
-    is drawn anew for every file of results, so that no single image can be read off.
+    """At least so many images have such an error: a multiple of a step, less than two steps less than there are. A step is
+    ten, or as many as hide an image in all submissions that ten accounts may make: 100 at the default limits. How much
+    less is drawn anew for every file of results.
     """
     @_builtins.property
     def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -2083,7 +2086,9 @@ class LeaderboardRow(_message.Message):
     ORIGIN_FIELD_NUMBER: _builtins.int
     SUBMISSION_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
-    """The place, 1 is best. Of equal scores, the earlier submission comes first. Absent where the score is undefined."""
+    """The place, 1 is best: by exact scores for members of the challenge and after its close, before it by the scores that
+    participants see. Of equal scores, the earlier submission comes first. Absent where the score is undefined.
+    """
     user: _builtins.str
     """Name of the user."""
     method: _builtins.str

@@ -306,6 +306,7 @@ class ChallengeServiceServicer:
 
     def ChooseSubmission(self, request, context):
         """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
+        Until the challenge closes; with CHALLENGE_ROLE_ORGANISER at any time.
         Otherwise the latest one with results for the split stands there.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

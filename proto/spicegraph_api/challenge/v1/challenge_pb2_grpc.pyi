@@ -82,6 +82,7 @@ class ChallengeServiceStub:
     """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
     ChooseSubmission: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ChooseSubmissionRequest, _challenge_pb2.ChooseSubmissionResponse]
     """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
+    Until the challenge closes; with CHALLENGE_ROLE_ORGANISER at any time.
     Otherwise the latest one with results for the split stands there.
     """
     GetLeaderboard: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.GetLeaderboardRequest, _challenge_pb2.GetLeaderboardResponse]
@@ -153,6 +154,7 @@ class ChallengeServiceAsyncStub(ChallengeServiceStub):
     """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
     ChooseSubmission: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ChooseSubmissionRequest, _challenge_pb2.ChooseSubmissionResponse]  # type: ignore[assignment]
     """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
+    Until the challenge closes; with CHALLENGE_ROLE_ORGANISER at any time.
     Otherwise the latest one with results for the split stands there.
     """
     GetLeaderboard: _aio.UnaryUnaryMultiCallable[_challenge_pb2.GetLeaderboardRequest, _challenge_pb2.GetLeaderboardResponse]  # type: ignore[assignment]
@@ -341,6 +343,7 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.ChooseSubmissionResponse, _abc.Awaitable[_challenge_pb2.ChooseSubmissionResponse]]:
         """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
+        Until the challenge closes; with CHALLENGE_ROLE_ORGANISER at any time.
         Otherwise the latest one with results for the split stands there.
         """
 
