@@ -1,1 +1,13 @@
-"""Descriptions of many sentences: how much of one holds, and how much of its references it says."""
+"""Descriptions of many sentences: how much of one holds, and how much of its references it says; a wing.
+
+``claims`` and ``metric`` are the metric ``detail``, ``differences`` what both sides do not agree on, ``servicer`` and
+``dialects`` serve them over gRPC and by URL, and ``client`` asks for them. A name is loaded when it is first asked for.
+"""
+
+from spicegraph_parser.lazy import exports
+
+__all__, __getattr__ = exports(__name__, __file__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -49,7 +49,17 @@ _RELATED_WRONGLY: Final = 0.1  # probability that a relation of two right things
 _LEAST_SUPPORT: Final = 0.05
 _SEEN_IDF: Final = 6.72  # of words that captions of one image in 830 have
 _SENSES: Final = 2
-_VAGUE: Final = PICTURES | PLACES_AND_PARTS | word_set(f"item thing entity individual others presence {PLURAL}")
+_RELATIONS: Final = word_set("have of with for like as than without")
+_WRITING: Final = word_set("text word letter lettering caption inscription slogan writing")
+_WRITTEN: Final = word_set("say read write spell label")
+VAGUE: Final = (
+    PICTURES
+    | PLACES_AND_PARTS
+    | word_set(
+        f"item thing entity individual others presence frame shot closeup close up hue palette amount mix {PLURAL}"
+    )
+)
+"""Words of places, parts and pictures, and of nothing certain: no claim is checked by them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +77,8 @@ class Claim:
         value: how much of it counts as holding or as said, in [0, 1].
         fact: the number of the tuple within the graph of its side.
         nearest: the words of the most similar claim of the other side; ``None`` where nothing is like it.
+        doubt: the candidate's word in it that is most likely wrong; ``None`` where no word can be checked.
+        instead: what the references have in place of that word; ``None`` where they have nothing like it.
     """
 
     words: tuple[str, ...]
@@ -78,6 +90,8 @@ class Claim:
     value: float
     fact: int
     nearest: tuple[str, ...] | None
+    doubt: str | None = None
+    instead: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +171,13 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
         said = [words[word] for word in sorted(_words(verdict.words)) if word in words]
         spans = tuple(sorted({span for word in said for span in word.spans[:1]}))
         right = max(support, _LEAST_SUPPORT) ** SUPPORT_EXPONENT * (1 - _RELATED_WRONGLY * (len(verdict.words) > 2))
-        for word in said:
-            if word.word not in _VAGUE:
-                right *= 1 - min(max(word.probability, _LEAST), 1 - _LEAST)
+        named = [word for word in said if word.word not in VAGUE]
+        for word in named:
+            right *= 1 - min(max(word.probability, _LEAST), 1 - _LEAST)
         right = 0.0 if contradicted else right
         sentence = min(bisect_right(ends, spans[-1][0]), len(ends) - 1) if spans else 0
         checked = is_checkable([word.word for word in said], vectors)
+        worst = max(named, key=lambda word: word.probability, default=None)
         candidate.append(
             Claim(
                 verdict.words,
@@ -174,6 +189,8 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
                 0.0 if contradicted else order * (right + shares[sentence] * (likeness[sentence] - right)),
                 number,
                 reference_tuples[partner] if partner >= 0 else None,
+                None if worst is None else worst.word,
+                None if worst is None else worst.instead,
             )
         )
     told = []
@@ -221,8 +238,8 @@ def is_checkable(words: Iterable[str], vectors: Vectors) -> bool:
         >>> [is_checkable([word], load_vectors()) for word in ("dog", "eyelash", "red", "achievement", "scene")]
         [True, True, True, False, False]
     """
-    named = [word for said in words for word in said.removeprefix(NO).replace("-", " ").split() if word not in _VAGUE]
-    return bool(named) and all(_is_seen(word) or _is_said(word, vectors) for word in named)
+    named = [word for said in words for word in said.removeprefix(NO).replace("-", " ").split() if word not in VAGUE]
+    return bool(named) and all(is_thing(word) or _is_said(word, vectors) for word in named)
 
 
 def _is_said(word: str, vectors: Vectors) -> bool:
@@ -231,7 +248,8 @@ def _is_said(word: str, vectors: Vectors) -> bool:
 
 
 @lru_cache(maxsize=50_000)
-def _is_seen(word: str) -> bool:
+def is_thing(word: str) -> bool:
+    """Return whether a word names a physical thing, by its two most frequent senses as a noun."""
     wordnet = load_wordnet()
     thing = wordnet.find("physical_entity.n.01")
     return any(thing in wordnet.ancestors(sense) for sense in wordnet.senses(word, "n")[:_SENSES])
@@ -241,15 +259,19 @@ def aspect_of(words: Sequence[str]) -> str:
     """Return what a claim is about.
 
     Example:
-        >>> aspect_of(["dog"]), aspect_of(["dog", "red"]), aspect_of(["dog", "on", "bed"])
-        ('object', 'colour', 'place')
+        >>> [aspect_of(words) for words in (["dog"], ["dog", "red"], ["dog", "on", "bed"], ["dog", "have", "ear"])]
+        ['object', 'colour', 'place', 'relation']
     """
     if len(words) == 1:
-        return "object"
+        return "text" if words[0] in _WRITING else "object"
     label = words[1].split("/")[0]
     if len(words) == 2:
         return next((family for family, _ in values_of((label,))), "attribute")
-    return "action" if content_words([Fact((label,), "", ())]) else "place"
+    if not _WRITTEN.isdisjoint(label.split()):
+        return "text"
+    if content_words([Fact((label,), "", ())]):
+        return "action"
+    return "relation" if label in _RELATIONS else "place"
 
 
 def _words(labels: Sequence[str]) -> set[str]:

@@ -6,6 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from spicegraph_detail.claims import SENTENCE_SHARE, SUPPORT_EXPONENT, WHOLE_SHARE, Claims, claims_of
+from spicegraph_detail.differences import Differences, differences_of
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.core.data import Resources
+from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.meaning import load_meaning
@@ -14,7 +18,7 @@ from spicegraph_scorer.metrics.graded.metric import SpiceG
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.data import Resources
+    from spicegraph_scorer.core.items import Item
 
 NAME: Final = "Detail"
 CORRECTNESS: Final = f"{NAME}_Correctness"
@@ -25,11 +29,11 @@ _PARTS: Final[tuple[str, ...]] = ("pipeline", "lexicon", "vectors", "meaning")
 
 @dataclass(frozen=True, slots=True)
 class DetailStatistic:
-    """An item's correctness and coverage, in [0, 1], and the claims behind them, if they were kept."""
+    """An item's correctness and coverage, in [0, 1], and the claims or differences behind them, if they were kept."""
 
     correctness: float
     coverage: float
-    evidence: Claims | None = None
+    evidence: Claims | Differences | None = None
 
     @property
     def both(self) -> float:
@@ -46,7 +50,7 @@ class Detail(Metric[DetailStatistic]):
     (:func:`spicegraph_detail.claims.claims_of` has the formula). ``Detail`` is the harmonic mean of
     ``Detail_Correctness`` and ``Detail_Coverage``; all are in [0, 1]. The order of references does not matter, and it
     matters little whether they are several captions, a list of facts or one text. Corpus scores are means of the
-    items' scores.
+    items' scores. The evidence is the claims of both sides or, with ``differences``, what both sides do not agree on.
 
     Example:
         >>> from spicegraph_scorer import Item, score
@@ -59,6 +63,7 @@ class Detail(Metric[DetailStatistic]):
 
     graded: SpiceG
     evidence: bool = True
+    differences: bool = False
 
     name = "detail"
 
@@ -89,7 +94,14 @@ class Detail(Metric[DetailStatistic]):
                 if graded.match is None:
                     raise ValueError("SPICE-G kept no match")
                 claims = claims_of(graded.match, self.graded.vectors, meaning)
-                evidence = claims if self.evidence else None
+                texts = graded.match.texts
+                evidence = (
+                    None
+                    if not self.evidence
+                    else differences_of(claims, texts.candidate, texts.references)
+                    if self.differences
+                    else claims
+                )
                 statistics.append(DetailStatistic(claims.correctness, claims.coverage, evidence))
         return statistics
 
@@ -111,7 +123,33 @@ class Detail(Metric[DetailStatistic]):
         text = "{} of what the description says holds, {} of what the references say is said: harmonic mean {}"
         return [(Working(NAME, text, (s.correctness, s.coverage, s.both)),) for s in statistics]
 
-    def explain(self, statistic: DetailStatistic, *, changes: int = 3) -> Claims | None:
-        """Return the claims of both sides."""
+    def explain(self, statistic: DetailStatistic, *, changes: int = 3) -> Claims | Differences | None:
+        """Return the claims of both sides, or the differences."""
         del changes
         return statistic.evidence
+
+
+def make_differences(_text: str, resources: Resources) -> Detail:
+    """Return ``detail`` with differences for evidence: what a service asks workers for."""
+    return replace(Detail.of(replace(resources, evidence=True)), differences=True)
+
+
+def find_differences(items: Sequence[Item], *, pipeline: str = DEFAULT_PIPELINE) -> list[Differences]:
+    """Return the differences of each item, in the items' order.
+
+    Args:
+        items: candidates with their references: several captions, facts, or one long text.
+        pipeline: the name of what parses them.
+
+    Raises:
+        DataError: the pipeline is not installed.
+
+    Example:
+        >>> from spicegraph_scorer import Item
+        >>> (found,) = find_differences([Item(1, "A black dog lies on a couch.", ("A brown dog lies on a sofa.",))])
+        >>> [(one.kind, one.aspect, one.claim, one.reference) for one in found.differences]
+        [('contradicted', 'colour', 'black dog', 'brown dog')]
+    """
+    source = FactCache(load_pipeline(pipeline))
+    statistics = make_differences("", Resources(lambda: source)).collect(Corpus(tuple(items)))
+    return [statistic.evidence for statistic in statistics if isinstance(statistic.evidence, Differences)]

@@ -18,11 +18,14 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescript
 from spicegraph_api.challenge.v1 import challenge_pb2
 from spicegraph_api.challenge.v1.methods import METHODS as CHALLENGE_METHODS
 from spicegraph_api.challenge.v1.methods import PUBLIC_SCOPE
+from spicegraph_api.detail.v1 import detail_pb2
+from spicegraph_api.detail.v1.methods import METHODS as DETAIL_METHODS
 from spicegraph_api.rewards.v1 import rewards_pb2
 from spicegraph_api.rewards.v1.methods import METHODS as REWARD_METHODS
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.methods import METHODS as OWN_METHODS
 from spicegraph_challenge.client import ChallengeClient
+from spicegraph_detail import DetailClient
 from spicegraph_rewards import RewardClient
 from spicegraph_service.app import Server
 from spicegraph_service.config import ServerConfig
@@ -37,6 +40,7 @@ FILES: list[FileDescriptor] = [
     module.DESCRIPTOR
     for module in (
         challenge_pb2,
+        detail_pb2,
         rewards_pb2,
         evaluation_service_pb2,
         reference_service_pb2,
@@ -81,7 +85,15 @@ def test_a_change_that_breaks_clients_is_refused(tmp_path: Path, program: Callab
 
 
 @pytest.mark.parametrize(
-    "name", ["challenge/v1/challenge", "v1/evaluation_service", "v1/reference_service", "v1/scene_graph", "v1/scores"]
+    "name",
+    [
+        "challenge/v1/challenge",
+        "detail/v1/detail",
+        "v1/evaluation_service",
+        "v1/reference_service",
+        "v1/scene_graph",
+        "v1/scores",
+    ],
 )
 def test_every_message_and_field_is_explained(name: str) -> None:
     lines = (ROOT / "proto" / "spicegraph_api" / f"{name}.proto").read_text().splitlines()
@@ -113,7 +125,7 @@ def test_enums_begin_with_unspecified() -> None:
             assert enum.values_by_number[0].name.endswith("_UNSPECIFIED")
 
 
-METHODS = OWN_METHODS | CHALLENGE_METHODS | REWARD_METHODS
+METHODS = OWN_METHODS | CHALLENGE_METHODS | DETAIL_METHODS | REWARD_METHODS
 SERVICES = {service.full_name: service for file in FILES for service in file.services_by_name.values()}
 
 
@@ -153,7 +165,10 @@ def test_a_method_without_a_line_keeps_the_server_from_starting(monkeypatch: pyt
 
 
 def test_clients_retry_what_the_table_calls_repeatable() -> None:
-    configs = [json.loads(config)["methodConfig"] for config in (RewardClient._config, ChallengeClient._config)]
+    configs = [
+        json.loads(config)["methodConfig"]
+        for config in (RewardClient._config, DetailClient._config, ChallengeClient._config)
+    ]
     retried = {(entry["service"], entry["method"]) for (policy,) in configs for entry in policy["name"]}
     assert retried == {
         (service, name) for service, methods in METHODS.items() for name, method in methods.items() if method.repeatable

@@ -18,6 +18,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
 from spicegraph_api.challenge.v1 import challenge_pb2
+from spicegraph_api.detail.v1 import detail_pb2
 from spicegraph_api.rewards.v1 import rewards_pb2
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import reference_service_pb2, scores_pb2
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.model
 
 EVALUATION = "/spicegraph.v1.EvaluationService/"
 REFERENCES = "/spicegraph.v1.ReferenceService/"
-FILES = (challenge_pb2, rewards_pb2, reference_service_pb2, scores_pb2, pb)
+FILES = (challenge_pb2, detail_pb2, rewards_pb2, reference_service_pb2, scores_pb2, pb)
 DOG = {"id": "1", "candidate": "a brown dog", "references": ["a dog that is brown", "a puppy"]}
 CAPTIONS = [
     "two red dogs run after a big ball",

@@ -1,0 +1,1 @@
+"""The contract of descriptions, version 1."""

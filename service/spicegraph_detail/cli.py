@@ -1,0 +1,107 @@
+"""``spicegraph differences``: what descriptions say wrong, what nobody else says, and what they leave out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+import typer
+
+from spicegraph_detail.claims import Claims
+from spicegraph_detail.differences import Differences, differences_of
+from spicegraph_service.kit import (
+    EmptyOption,
+    InputOptions,
+    ParsingOptions,
+    Task,
+    check_output,
+    format_by_ending,
+    printable,
+    say,
+    score_here,
+    warned_progress,
+    write_stdout,
+    write_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spicegraph_scorer.core.items import Item
+
+
+class DifferenceFormat(StrEnum):
+    """How differences are written."""
+
+    TEXT = "text"
+    JSONL = "jsonl"
+
+
+_BY_ENDING: Final = {".jsonl": DifferenceFormat.JSONL, ".json": DifferenceFormat.JSONL, ".txt": DifferenceFormat.TEXT}
+
+
+def differences(
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="Descriptions, as for score.")],
+    *,
+    given: InputOptions,
+    form: Annotated[
+        DifferenceFormat | None,
+        typer.Option(
+            "--format", help="text for people, or a JSON object a line. Default: that of -o's ending, else text."
+        ),
+    ] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")] = None,
+    least: Annotated[
+        float, typer.Option("--least", min=0, max=1, help="Leave out differences that are less severe, in text.")
+    ] = 0.0,
+    empty: EmptyOption = "refuse",
+    parsing: ParsingOptions,
+) -> None:
+    """Find what descriptions say wrong, what their references do not say, and what they leave out."""
+    chosen = form or format_by_ending(output, _BY_ENDING, DifferenceFormat.TEXT)
+    if output is not None:
+        check_output(output)
+    with warned_progress() as progress:
+        task = Task(
+            source,
+            ("detail",),
+            parsing.parser,
+            workers=parsing.workers,
+            cache=parsing.cache_place,
+            columns=given.table,
+            references=given.references,
+            partial=given.partial,
+            ids=given.ids,
+            empty=empty,
+            explain=True,
+            progress=progress,
+            say=say,
+        )
+        result = score_here(task)
+    found = [
+        (item, differences_of(statistic.evidence, item.candidate, item.references))
+        for item, statistic in zip(result.items, result.runs[0].statistics, strict=True)
+        if isinstance(statistic.evidence, Claims)
+    ]
+    text = _json_lines(found) if chosen is DifferenceFormat.JSONL else _for_people(found, least)
+    if output is None:
+        write_stdout(text)
+    else:
+        write_text(text, output)
+
+
+def _json_lines(found: Iterable[tuple[Item, Differences]]) -> str:
+    lines = [msgspec.json.encode({"id": item.id, **given.to_dict()}).decode() for item, given in found]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _for_people(found: Iterable[tuple[Item, Differences]], least: float) -> str:
+    lines = []
+    for item, given in found:
+        lines.append(f"{printable(str(item.id))}  correctness {given.correctness:.2f}, coverage {given.coverage:.2f}")
+        for one in given.differences:
+            if one.severity >= least:
+                said = " -> ".join(printable(words) for words in (one.claim, one.reference) if words)
+                lines.append(f"  {one.kind:12}  {one.aspect:9}  {one.severity:.2f}  {said}")
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,58 @@
+"""Differences in the words of ClaimDiff-RL, whose reward manager asks a judge by URL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from spicegraph_api.detail.v1.detail_pb2 import (
+    Aspect,
+    Difference,
+    DifferenceKind,
+    FindDifferencesRequest,
+    FindDifferencesResponse,
+)
+from spicegraph_api.v1.scores_pb2 import Item
+from spicegraph_service.kit import Dialect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class _JudgeBody(msgspec.Struct):
+    response: str
+    solution: str
+
+
+def _read(data: bytes, _query: Mapping[str, str]) -> FindDifferencesRequest:
+    """Read a ``response`` and the ``solution``, its reference; whatever else stands there says nothing here."""
+    body = msgspec.json.decode(data, type=_JudgeBody)
+    return FindDifferencesRequest(items=[Item(id="1", candidate=body.response, references=[body.solution])])
+
+
+def _write(response: FindDifferencesResponse) -> Any:
+    (item,) = response.items
+    rewards = {
+        "format_reward": 1.0,
+        "accuracy_reward": item.score,
+        "final_reward": item.score,
+        "correctness_reward": item.correctness,
+        "coverage_reward": item.coverage,
+    }
+    return {"rewards": rewards, "differences": list(map(_plain, item.differences))}
+
+
+def _plain(difference: Difference) -> dict[str, Any]:
+    return {
+        "kind": DifferenceKind.Name(difference.kind).removeprefix("DIFFERENCE_KIND_").lower(),
+        "aspect": Aspect.Name(difference.aspect).removeprefix("ASPECT_").lower(),
+        "claim": difference.claim,
+        "reference": difference.reference,
+        "severity": difference.severity,
+        "probability": difference.probability,
+    }
+
+
+JUDGE: Final = Dialect("/judge", "/spicegraph.detail.v1.DifferenceService/FindDifferences", _read, _write)
+"""``POST /judge``: what the reward manager ``remote`` of ClaimDiff-RL sends and reads (commit 6b0fbfe)."""

@@ -1,0 +1,285 @@
+"""Differences of a description and its references: what it says wrong, what nobody else says, and what it leaves out.
+
+A difference stands for all claims that fail for one reason: a thing that the references do not have, with all that is
+said of it. What the differences of a side lose, and what its other claims lack, add up to what its score lacks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spicegraph_detail.claims import MISSING, VAGUE, is_thing
+from spicegraph_parser.loose import PLURAL
+from spicegraph_parser.scenes.passages import sentence_spans
+from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_scorer.core.credit import Span, Words
+from spicegraph_scorer.metrics.graded.facts import NO
+from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, UNMENTIONED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from spicegraph_detail.claims import Claim, Claims
+    from spicegraph_parser.wordnet import Synset
+    from spicegraph_scorer.core.results import Json
+
+UNSUPPORTED: Final = "unsupported"
+KINDS: Final = (CONTRADICTED, UNSUPPORTED, MISSING)
+"""What a difference is: the references say otherwise, do not say it, or say what the candidate does not."""
+
+_LONGEST: Final = 7  # words of a passage that stands for a claim
+_SENSES: Final = 2
+_NEAR: Final = 4  # steps in WordNet from a dog to a cat
+
+
+class Place(NamedTuple):
+    """Where a word stands in a reference: the reference's number, and character offsets in it."""
+
+    reference: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that a candidate and its references do not agree on.
+
+    Attributes:
+        kind: ``contradicted``, ``unsupported`` or ``missing``.
+        aspect: ``object``, ``attribute``, ``colour``, ``count``, ``relation``, ``action``, ``place`` or ``text``.
+        claim: what the candidate says, in words; empty where something is missing.
+        reference: what the references say, in words; empty where they say nothing of it.
+        spans: where the claim's words stand in the candidate, as character offsets.
+        reference_spans: where those of the references' claim stand.
+        severity: its share of the weight of all that the candidate says, or of all that the references say where that
+            is more; in [0, 1].
+        probability: that the claim is wrong, or that what is missing is not said; in [0, 1].
+        facts: the candidate's claims that it stands for, by their ``fact``.
+        reference_facts: the references' claims that it stands for.
+        correctness: what it takes from the correctness, in [0, 1].
+        coverage: what it takes from the coverage, in [0, 1].
+    """
+
+    kind: str
+    aspect: str
+    claim: str
+    reference: str
+    spans: tuple[Span, ...]
+    reference_spans: tuple[Place, ...]
+    severity: float
+    probability: float
+    facts: tuple[int, ...]
+    reference_facts: tuple[int, ...]
+    correctness: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """The differences of an item, the most severe first, and its scores.
+
+    1 minus ``correctness`` is the sum of the differences' and ``other_correctness``, which claims that hold lack
+    because nobody is certain of them; so it is for coverage.
+    """
+
+    correctness: float
+    coverage: float
+    other_correctness: float
+    other_coverage: float
+    differences: tuple[Difference, ...]
+
+    def to_dict(self) -> Mapping[str, Json]:
+        """Return JSON values, with the names of the fields as keys."""
+        return asdict(self)
+
+
+def differences_of(claims: Claims, candidate: str, references: Sequence[str]) -> Differences:
+    """Return the differences of an item.
+
+    Args:
+        claims: of the item.
+        candidate: its text.
+        references: those that it was compared with.
+    """
+    said, told = _Texts((candidate,)), _Texts(tuple(references))
+    weights, reference_weights = (sum(claim.weight for claim in side) for side in (claims.candidate, claims.references))
+    missing = _missing(claims)
+    differences = []
+    for failed in _failed(claims.candidate):
+        claim = failed[0]
+        names = _contrary(claim, claims)
+        denied = bool(names)
+        beside = next((missing.pop(fact) for fact, (first, *_) in missing.items() if first.words == names), [])
+        own, other = said.places(claim.words), told.places(names)
+        differences.append(
+            Difference(
+                CONTRADICTED if denied else UNSUPPORTED,
+                claim.aspect,
+                said.phrase(claim.words, own),
+                told.phrase(names, other),
+                tuple((place.start, place.end) for place in own),
+                other,
+                max(_share(failed, weights), _share(beside, reference_weights)),
+                claim.probability,
+                tuple(one.fact for one in failed),
+                tuple(one.fact for one in beside),
+                _lost(failed, weights),
+                _lost(beside, reference_weights),
+            )
+        )
+    for lacking in missing.values():
+        claim = lacking[0]
+        other = told.places(claim.words)
+        differences.append(
+            Difference(
+                MISSING,
+                claim.aspect,
+                "",
+                told.phrase(claim.words, other),
+                (),
+                other,
+                _share(lacking, reference_weights),
+                claim.probability,
+                (),
+                tuple(one.fact for one in lacking),
+                0.0,
+                _lost(lacking, reference_weights),
+            )
+        )
+    differences.sort(key=lambda one: (-one.severity, one.kind, one.claim, one.reference))
+    return Differences(
+        claims.correctness,
+        claims.coverage,
+        max(0.0, 1 - claims.correctness - sum(one.correctness for one in differences)),
+        max(0.0, 1 - claims.coverage - sum(one.coverage for one in differences)),
+        tuple(differences),
+    )
+
+
+def _failed(claims: Iterable[Claim]) -> list[list[Claim]]:
+    """Return the candidate's claims that do not hold, those with the same reason together, the plainest first."""
+    groups: defaultdict[tuple[str, ...], list[Claim]] = defaultdict(list)
+    for claim in claims:
+        if claim.status in {CONTRADICTED, UNMENTIONED} and _is_told(claim):
+            apart = claim.doubt is None or (claim.status == CONTRADICTED and claim.value == 0 and len(claim.words) == 2)
+            groups[claim.words if apart else (claim.doubt or "",)].append(claim)
+    return [sorted(group, key=lambda claim: (len(claim.words), claim.fact)) for group in groups.values()]
+
+
+def _is_told(claim: Claim) -> bool:
+    """Return whether a reader can see what a claim is about: its ends are things, not places of the picture."""
+    ends = [name.partition("/")[0].rpartition(" ")[2] for name in (*claim.words[:1], *claim.words[2:])]
+    return claim.weight > 0 and PLURAL not in claim.words and all(end not in VAGUE and is_thing(end) for end in ends)
+
+
+def _missing(claims: Claims) -> dict[int, list[Claim]]:
+    """Return the references' claims that are not said, by the first of those that lack the same thing.
+
+    A thing of which the candidate names a kind, or that is a kind of what it names, is said well enough, and so is
+    where two things that it names stand to each other.
+    """
+    lacking = [
+        claim
+        for claim in claims.references
+        if claim.status == MISSING and claim.aspect not in {"place", "relation"} and _is_told(claim)
+    ]
+    objects = [claim.words[0] for claim in claims.candidate if len(claim.words) == 1]
+    things = {
+        claim.words[0]: claim.fact
+        for claim in lacking
+        if len(claim.words) == 1 and not any(_are_akin(claim.words[0], other) for other in objects)
+    }
+    groups: defaultdict[int, list[Claim]] = defaultdict(list)
+    for claim in sorted(lacking, key=lambda claim: (len(claim.words), claim.fact)):
+        ends = claim.words[:1] if len(claim.words) < 3 else (claim.words[0], claim.words[2])
+        lacks = [things[end] for end in ends if end in things]
+        if lacks or len(claim.words) > 1:
+            groups[lacks[0] if lacks else claim.fact].append(claim)
+    return dict(groups)
+
+
+@lru_cache(maxsize=50_000)
+def _are_akin(label: str, other: str) -> bool:
+    """Return whether one thing is a kind of the other, by the two most frequent senses of their last words."""
+    first, second = ({sense for name in names.split("/") for sense in _senses(name)} for names in (label, other))
+    wordnet = load_wordnet()
+    return any(one in wordnet.ancestors(two) or two in wordnet.ancestors(one) for one in first for two in second)
+
+
+def _senses(name: str) -> Sequence[Synset]:
+    return load_wordnet().senses(name.rpartition(" ")[2], "n")[:_SENSES]
+
+
+def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
+    """Return what the references say instead: another value of the same thing, or a thing near it; else nothing."""
+    if claim.status != CONTRADICTED:
+        return ()
+    if claim.value > 0 or len(claim.words) != 2:
+        rival = claim.instead
+        return (rival,) if rival and len(claim.words) == 1 and _are_near(claim.words[0], rival) else ()
+    alike = {claim.words[0]} | {
+        thing.nearest[0] for thing in claims.candidate if thing.words == claim.words[:1] and thing.nearest
+    }
+    rivals = [
+        other.words
+        for other in claims.references
+        if len(other.words) == 2 and other.aspect == claim.aspect and other.words[0] in alike
+    ]
+    return next((words for words in rivals if words[0] == claim.words[0]), next(iter(rivals), ()))
+
+
+@lru_cache(maxsize=50_000)
+def _are_near(label: str, other: str) -> bool:
+    wordnet = load_wordnet()
+    steps = [wordnet.distance(one, two) for one in _senses(label.partition("/")[0])[:1] for two in _senses(other)[:1]]
+    return any(step is not None and step <= _NEAR for step in steps)
+
+
+def _share(claims: Iterable[Claim], total: float) -> float:
+    return min(1.0, sum(claim.weight for claim in claims) / total) if total else 0.0
+
+
+def _lost(claims: Iterable[Claim], total: float) -> float:
+    return sum(claim.weight * (1 - claim.value) for claim in claims) / total if total else 0.0
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Texts in which the words of claims are found."""
+
+    texts: tuple[str, ...]
+
+    @cached_property
+    def _sentences(self) -> list[tuple[int, Span, Words]]:
+        return [
+            (number, span, Words(text[slice(*span)]))
+            for number, text in enumerate(self.texts)
+            for span in sentence_spans(text)
+        ]
+
+    def places(self, names: Sequence[str]) -> tuple[Place, ...]:
+        """Return where the words of a claim stand: in the first of the sentences that have most of them, close by."""
+        wanted = [name.removeprefix(NO).split("/") for name in names]
+        best: list[tuple[int, Span]] = []
+        for number, (start, _), words in self._sentences:
+            near: list[Span] = []
+            for strings in wanted:
+                here = [words.spans[index] for index in words.find(strings)]
+                if here:
+                    middle = near[-1][0] if near else 0
+                    near.append(min(here, key=lambda span: (abs(span[0] - middle), span)))
+            if len(near) > len(best):
+                best = [(number, (start + first, start + last)) for first, last in near]
+        return tuple(sorted({Place(number, *span) for number, span in best}))
+
+    def phrase(self, names: Sequence[str], places: Sequence[Place]) -> str:
+        """Return a claim in words: the passage that holds them, where it is short, else the words of its tuple."""
+        if len(places) == len(names) and names:
+            passage = self.texts[places[0].reference][places[0].start : places[-1].end]
+            if len(passage.split()) <= _LONGEST:
+                return passage
+        order = (1, 0) if len(names) == 2 else range(len(names))
+        return " ".join(names[index].partition("/")[0] for index in order)

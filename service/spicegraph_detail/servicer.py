@@ -1,0 +1,110 @@
+"""The ``DifferenceService`` of the contract: what descriptions say wrong, and what they leave out."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from spicegraph_api.detail.v1 import detail_pb2 as pb
+from spicegraph_api.detail.v1.detail_pb2_grpc import DifferenceServiceServicer, add_DifferenceServiceServicer_to_server
+from spicegraph_api.detail.v1.methods import METHODS
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1.scene_graph_pb2 import TextSpan
+from spicegraph_detail.dialects import JUDGE
+from spicegraph_detail.differences import Difference, Differences
+from spicegraph_service.kit import (
+    ItemWork,
+    MadeMetric,
+    RequestData,
+    TokenService,
+    check_items,
+    count_captions,
+    current_call,
+)
+
+if TYPE_CHECKING:
+    from spicegraph_service.kit import Context, Host, NoOptions
+
+_SERVICE: Final = pb.DESCRIPTOR.services_by_name["DifferenceService"]
+_MADE: Final = MadeMetric("differences", "spicegraph_detail.metric:make_differences", "")
+_METRICS: Final = ("detail",)  # it needs parses of captions as they are given
+
+
+def open_service(_options: NoOptions, host: Host) -> TokenService:
+    """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
+    add = partial(add_DifferenceServiceServicer_to_server, DifferenceServicer(host))
+    host.dialects.append(JUDGE)
+    needs = host.probes if host.authenticator.required else None
+    return TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
+
+
+class DifferenceServicer(DifferenceServiceServicer):
+    """Compares descriptions with their references."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def FindDifferences(self, request: pb.FindDifferencesRequest, context: Context) -> pb.FindDifferencesResponse:
+        """Compare a batch."""
+        del context
+        scheduler, references, call = self._host.scheduler, self._host.references, current_call()
+        scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
+        set_id = request.reference_set if request.HasField("reference_set") else None
+        check_items(request.items, self._host.limits, reference_set=set_id is not None, empty="zero", seen=set())
+        tenant = call.tenant
+        if set_id is None:
+            items = [ItemWork(item.id, item.candidate, tuple(item.references)) for item in request.items]
+        else:
+            tenant = await references.check(set_id, evidence=True)
+            items = await references.resolve(set_id, request.items, first=0)
+        call.charge(count_captions(items))
+        results, corpus = await scheduler.score(
+            items,
+            _METRICS,
+            scores_pb2.DETAIL_TUPLES,
+            RequestData(made=_MADE),
+            caller=call.share,
+            tenant=tenant,
+            refusals=call.refusals,
+        )
+        (signature,) = scores_pb2.CorpusResult.FromString(corpus).signatures
+        return pb.FindDifferencesResponse(
+            items=map(_item_message, map(scores_pb2.ItemResult.FromString, results)), signature=signature
+        )
+
+
+def _item_message(result: scores_pb2.ItemResult) -> pb.ItemDifferences:
+    """Return an item's differences, which a worker has sent as what explains the scores."""
+    (explanation,) = result.explanations
+    given = msgspec.json.decode(explanation.json, type=Differences)
+    return pb.ItemDifferences(
+        id=result.id,
+        correctness=given.correctness,
+        coverage=given.coverage,
+        score=result.scores[0].value,
+        other_correctness=given.other_correctness,
+        other_coverage=given.other_coverage,
+        differences=map(_difference_message, given.differences),
+    )
+
+
+def _difference_message(given: Difference) -> pb.Difference:
+    return pb.Difference(
+        kind=pb.DifferenceKind.Value(f"DIFFERENCE_KIND_{given.kind.upper()}"),
+        aspect=pb.Aspect.Value(f"ASPECT_{given.aspect.upper()}"),
+        claim=given.claim,
+        reference=given.reference,
+        spans=[TextSpan(start=start, end=end) for start, end in given.spans],
+        reference_spans=[
+            pb.ReferenceSpan(reference=reference, span=TextSpan(start=start, end=end))
+            for reference, start, end in given.reference_spans
+        ],
+        severity=given.severity,
+        probability=given.probability,
+        facts=given.facts,
+        reference_facts=given.reference_facts,
+        correctness=given.correctness,
+        coverage=given.coverage,
+    )

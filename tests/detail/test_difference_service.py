@@ -1,0 +1,113 @@
+"""Differences over gRPC and by URL are the library's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+
+from spicegraph_api.detail.v1 import detail_pb2 as pb
+from spicegraph_detail import AsyncDetailClient, DetailClient, find_differences
+from spicegraph_scorer import Item
+from spicegraph_service.client import item
+
+if TYPE_CHECKING:
+    from servers import RunningServer
+
+pytestmark = pytest.mark.model
+
+REFERENCES = ("A brown dog lies on a sofa.", "A dog sleeps beside a cat.")
+CANDIDATES = ["A black dog lies on a couch.", "A dog and a ball.", "", "Two cats on a red sofa."] * 20  # two chunks
+
+
+def test_differences_over_grpc_are_the_library_s(server: RunningServer) -> None:
+    """Kinds, words, places and scores, in the order of the request; also from a stored set, and asynchronously."""
+    expected = find_differences([Item(n, text, REFERENCES) for n, text in enumerate(CANDIDATES)])
+    with DetailClient(server.address) as client:
+        reply = client.find_differences([item(n, text, REFERENCES) for n, text in enumerate(CANDIDATES)])
+        stored = client.create_reference_set({"7": REFERENCES}).id
+        again = client.find_differences(
+            [item(n, text, reference_id="7") for n, text in enumerate(CANDIDATES)], reference_set=stored
+        )
+    assert reply == again
+    assert [one.id for one in reply.items] == [str(n) for n in range(len(CANDIDATES))]
+    for message, found in zip(reply.items, expected, strict=True):
+        assert (message.correctness, message.coverage) == (found.correctness, found.coverage)
+        for told, one in zip(message.differences, found.differences, strict=True):
+            assert pb.DifferenceKind.Name(told.kind) == f"DIFFERENCE_KIND_{one.kind.upper()}"
+            assert pb.Aspect.Name(told.aspect) == f"ASPECT_{one.aspect.upper()}"
+            assert (told.claim, told.reference) == (one.claim, one.reference)
+            assert [(span.start, span.end) for span in told.spans] == list(one.spans)
+            places = [(place.reference, place.span.start, place.span.end) for place in told.reference_spans]
+            assert places == list(one.reference_spans)
+            assert (told.severity, told.probability) == (one.severity, one.probability)
+            assert (told.correctness, told.coverage) == (one.correctness, one.coverage)
+            assert (tuple(told.facts), tuple(told.reference_facts)) == (one.facts, one.reference_facts)
+    assert reply.signature.fields["formula"] == "2"
+
+    async def ask() -> pb.FindDifferencesResponse:
+        async with AsyncDetailClient(server.address) as asked:
+            return await asked.find_differences([item(0, CANDIDATES[0], REFERENCES)])
+
+    assert asyncio.run(ask()).items[0] == reply.items[0]
+
+
+def test_a_wrong_request_names_its_fields(server: RunningServer) -> None:
+    """INVALID_ARGUMENT without items, or with an item that has no references."""
+    with DetailClient(server.address) as client:
+        for items in ([], [item(1, "a dog", ())]):
+            with pytest.raises(grpc.RpcError) as refused:
+                client.find_differences(items)
+            assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT  # type: ignore[attr-defined]
+
+
+def _judge(server: RunningServer, body: object) -> tuple[int, Any]:
+    request = urllib.request.Request(
+        f"{server.http_url}/judge", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def test_claimdiff_rl_asks_the_judge_by_url(server: RunningServer) -> None:
+    """The body is what ``RewardWorker`` of ClaimDiff-RL sends (commit 6b0fbfe); it reads the ``rewards``."""
+    body = {
+        "data_source": "caption",
+        "query": "Describe it.",
+        "prompt": "<|im_start|>user\nDescribe it.<|im_end|>",
+        "answer": REFERENCES[0],
+        "solution": REFERENCES[0],
+        "response": CANDIDATES[0],
+        "reward_verifier": "caption_diff",
+        "reward_verifier_parm": "{}",
+        "fmt_ratio": 0.0,
+        "iter": 3,
+        "data_index": 0,
+        "image_path": ["a.jpg"],
+    }
+    status, reply = _judge(server, body)
+    (found,) = find_differences([Item(1, CANDIDATES[0], REFERENCES[:1])])
+    assert status == 200
+    rewards = reply["rewards"]
+    both = 2 * found.correctness * found.coverage / (found.correctness + found.coverage)
+    assert rewards["accuracy_reward"] == rewards["final_reward"] == pytest.approx(both)
+    assert (rewards["format_reward"], rewards["correctness_reward"]) == (1.0, found.correctness)
+    assert [one["claim"] for one in reply["differences"]] == [one.claim for one in found.differences]
+    assert {"kind": "contradicted", "aspect": "colour"}.items() <= reply["differences"][0].items()
+
+
+@pytest.mark.parametrize("body", [{}, {"response": "a dog"}, {"response": 1, "solution": "a cat"}, []])
+def test_a_wrong_body_is_one_clear_400(server: RunningServer, body: object) -> None:
+    """Nothing is scored."""
+    status, reply = _judge(server, body)
+    assert status == 400
+    assert reply["message"]

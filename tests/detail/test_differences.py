@@ -1,0 +1,121 @@
+"""Differences name what a reader would name, and give back the scores."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spicegraph_detail import Differences, find_differences
+from spicegraph_scorer import Item, score
+from spicegraph_service.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.model
+
+REFERENCES = ("A brown dog lies on a sofa.", "A dog sleeps beside a cat.", "Two cushions lie next to the dog.")
+CANDIDATE = "A black dog lies on a couch. There is a red ball in front of it."
+SENTENCES = (
+    "A black dog lies on a couch.",
+    "There is a red ball.",
+    "A cat sleeps.",
+    "Three cushions lie there.",
+    "It is odd.",
+)
+
+
+def _of(candidate: str, *references: str) -> Differences:
+    (found,) = find_differences([Item(1, candidate, references)])
+    return found
+
+
+def test_each_kind_is_named_in_words_with_its_places() -> None:
+    """Another colour, a thing that nobody names, and a thing that is left out; spans cut out the words."""
+    told = {(one.kind, one.aspect, one.claim, one.reference): one for one in _of(CANDIDATE, *REFERENCES).differences}
+    colour = told["contradicted", "colour", "black dog", "brown dog"]
+    assert [CANDIDATE[start:end] for start, end in colour.spans] == ["black", "dog"]
+    assert [REFERENCES[place.reference][place.start : place.end] for place in colour.reference_spans] == [
+        "brown",
+        "dog",
+    ]
+    assert told["unsupported", "object", "ball", ""].reference_spans == ()
+    missing = told["missing", "object", "", "cat"]
+    assert missing.spans == ()
+    assert [(place.reference, place.start) for place in missing.reference_spans] == [(1, 22)]
+
+
+def test_a_thing_that_nobody_names_is_one_difference_with_all_that_is_said_of_it() -> None:
+    """The claims of a thing stand together, the plainest first, and each is a tuple of one difference at most."""
+    found = _of(CANDIDATE, *REFERENCES)
+    (claims,) = (
+        run.statistics[0].evidence for run in score([Item(1, CANDIDATE, REFERENCES)], ["detail"], explain=True).runs
+    )
+    ball = next(one for one in found.differences if one.claim == "ball")
+    assert {claims.candidate[fact].words for fact in ball.facts} >= {("ball",), ("ball", "red")}
+    for side in ("facts", "reference_facts"):
+        numbers = [number for one in found.differences for number in getattr(one, side)]
+        assert len(set(numbers)) == len(numbers)
+
+
+@given(
+    st.lists(st.sampled_from(SENTENCES), min_size=1, unique=True),
+    st.lists(st.sampled_from(REFERENCES), min_size=1, unique=True),
+)
+@settings(max_examples=25, deadline=None)
+def test_differences_give_back_the_scores(said: list[str], references: list[str]) -> None:
+    """1 minus a score is what the differences and the other claims take from it; all shares are within bounds."""
+    found = _of(" ".join(said), *references)
+    lost = sum(one.correctness for one in found.differences), sum(one.coverage for one in found.differences)
+    assert 1 - found.correctness == pytest.approx(lost[0] + found.other_correctness)
+    assert 1 - found.coverage == pytest.approx(lost[1] + found.other_coverage)
+    assert all(0 <= one.severity <= 1 and 0 <= one.probability <= 1 for one in found.differences)
+    assert [one.severity for one in found.differences] == sorted(
+        (one.severity for one in found.differences), reverse=True
+    )
+
+
+def test_a_kind_of_the_same_thing_is_not_missing() -> None:
+    """Who says "puppy" says "dog", and who says "dog" says it of a puppy well enough."""
+    for candidate, reference in (("A puppy sleeps.", "A dog sleeps."), ("A dog sleeps.", "A puppy sleeps.")):
+        assert [one for one in _of(candidate, reference).differences if one.kind == "missing"] == []
+
+
+def test_the_same_description_has_no_difference() -> None:
+    """Nothing differs from itself."""
+    assert _of(" ".join(REFERENCES), *REFERENCES).differences == ()
+
+
+def test_the_command_writes_what_the_library_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A JSON object a line; for people, the severest first, with control characters escaped."""
+    source, target = tmp_path / "items.jsonl", tmp_path / "found.jsonl"
+    rows = [
+        {"id": 1, "candidate": CANDIDATE, "references": REFERENCES},
+        {"id": "b\x1b", "candidate": "A dog.", "references": ["A cat."]},
+    ]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["differences", str(source), "-o", str(target)]) == 0
+    first, second = map(json.loads, target.read_text().splitlines())
+    expected = _of(CANDIDATE, *REFERENCES)
+    assert first == {"id": 1, **json.loads(json.dumps(expected.to_dict()))}
+    assert second["id"] == "b\x1b"
+    capsys.readouterr()
+    assert main(["differences", str(source), "--least", "0.14"]) == 0
+    told = capsys.readouterr().out
+    assert "contradicted  colour     0.1" in told
+    assert "black dog -> brown dog" in told
+    assert "b\\x1b" in told
+    assert all(float(line.split()[2]) >= 0.14 for line in told.splitlines() if line.startswith("  "))
+
+
+@pytest.mark.parametrize("arguments", [["missing.jsonl"], ["{}", "-o", "x.csv"], ["{}", "--least", "2"]])
+def test_a_wrong_call_is_one_error(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, and a message on standard error."""
+    source = tmp_path / "items.jsonl"
+    source.write_text(json.dumps({"id": 1, "candidate": "A dog.", "references": ["A cat."]}))
+    assert main(["differences", *(argument.format(source) for argument in arguments)]) == 2
+    assert capsys.readouterr().err
