@@ -160,9 +160,6 @@ def correlate(
     """Correlate ready scores with ratings; see :func:`agree_on_captions`.
 
     Captions for which some metric is undefined are left out for all, so that all are compared on the same.
-
-    Raises:
-        InputError: some metric is undefined for every caption.
     """
     resampling = resampling or Resampling()
     table = {name: np.array([np.nan if v is None else v for v in each]) for name, each in scores.each.items()}

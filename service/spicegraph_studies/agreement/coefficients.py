@@ -96,11 +96,7 @@ class PairOrder:
     """Whether the variable with more distinct values is the second one."""
 
     def counts(self, weights: Matrix) -> PairCounts:
-        """Count the pairs of each resample.
-
-        Args:
-            weights: (resamples, observations), how often each observation was drawn; whole numbers.
-        """
+        """Count the pairs of each resample; ``weights``: (resamples, observations), how often each was drawn."""
         columns = np.ascontiguousarray(weights.T)  # an observation's weights side by side: quick to put in order
         ordered = columns[self.order]
         many = np.add.reduceat(ordered, self.many_starts)
@@ -375,12 +371,6 @@ class MetricComparison:
 def williams(first: float, second: float, between: float, size: int) -> float | None:
     """Return the two-sided p of Williams' test: do two metrics correlate differently with the same ratings?
 
-    Args:
-        first: Pearson's r of the first metric and the ratings.
-        second: that of the second metric.
-        between: that of the two metrics.
-        size: observations; the test has ``size - 3`` degrees of freedom.
-
     ``None`` where there are fewer than four observations or the two metrics are the same.
 
     Example:
@@ -401,10 +391,7 @@ def williams(first: float, second: float, between: float, size: int) -> float | 
 def accuracy_permutation(difference: Vector, groups: Indices, *, resampling: Resampling) -> float | None:
     """Return the two-sided p of exchanging two metrics' points for pairs of captions, group by group.
 
-    Args:
-        difference: the second metric's points for each pair, minus the first's.
-        groups: the number of each pair's group, from 0.
-        resampling: draws and seed.
+    ``difference`` is (pairs,) the second metric's points minus the first's, ``groups`` the number of each pair's group.
     """
     by_group = np.bincount(groups, weights=difference)
     generator = resampling.generator()
@@ -422,13 +409,7 @@ def blocks(draws: int, width: int) -> Iterator[int]:
 
 
 def resamples(resampling: Resampling, groups: int, width: int = 0) -> Iterator[Matrix]:
-    """Yield how often each group is drawn, (resamples, groups), a block of resamples at a time.
-
-    Args:
-        resampling: draws and seed.
-        groups: of which as many are drawn, each with the same chance.
-        width: numbers that the caller makes of each resample; 0: one for each group.
-    """
+    """Yield how often each group is drawn, (resamples, groups), a block of resamples at a time."""
     generator = resampling.generator()
     for size in blocks(resampling.draws, width or groups):
         yield generator.multinomial(groups, np.full(groups, 1 / groups), size=size).astype(np.float64)

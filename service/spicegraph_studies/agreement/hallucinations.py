@@ -114,11 +114,7 @@ def changed_spans(right: str, foil: str) -> tuple[Span, ...]:
 
 
 def hallucination_protocol(name: str) -> HallucinationProtocol:
-    """Return a protocol by name.
-
-    Raises:
-        InputError: no protocol has that name.
-    """
+    """Return a protocol by name."""
     return protocol_of(HALLUCINATION_PROTOCOLS, name, "hallucinations")
 
 
@@ -128,10 +124,6 @@ def read_marked(*paths: str, limits: ReadLimits = DEFAULT_LIMITS) -> Judged[Mark
     With ``candidate`` (or ``caption``), ``references`` and ``words`` with ``hallucinated`` (true or false for each), or
     ``grounding``, a list of words each with true or false (HAT). Pairs: ``captions`` (two) and ``label``, or
     ``baseline`` and ``foil`` (nocaps-FOIL): what differs in the foil is marked.
-
-    Raises:
-        InputError: the message lists every fault with item, field and reason.
-        LimitError: the file is too large.
     """
     marked: list[Marked] = []
     for path in paths:
@@ -277,10 +269,6 @@ def agree_on_hallucinations(
     SPICE-G has three scores: its own, and two of its verdicts: the probability of the word that is most likely wrong,
     and the mean over the words. It and CHAIR say which word is wrong. Without ``scoring``, SPICE-G is computed on scene
     graphs.
-
-    Raises:
-        InputError: no caption, or every caption, has a marked word; a caption has no references; a metric is unknown.
-        DataError: a pipeline or the data of a metric is not installed.
     """
     scoring, resampling = scoring or JudgementScoring(("spice-g",), SCENE), resampling or Resampling()
     faulty = np.array([bool(caption.wrong) for caption in captions])

@@ -136,10 +136,6 @@ def caption_scores(judgements: Sequence[Judgement], scoring: JudgementScoring) -
 
     Corpus-wide quantities, such as CIDEr's document frequencies, count every judged caption with its
     references as one item.
-
-    Raises:
-        InputError: a caption has no references, or a given score is missing or has the name of a computed one.
-        DataError: a pipeline or the data of a metric is not installed.
     """
     places = [judgement.place for judgement in judgements]
     ours = MetricScores({}, {})
@@ -151,12 +147,7 @@ def caption_scores(judgements: Sequence[Judgement], scoring: JudgementScoring) -
 
 
 def pair_scores(pairs: Sequence[CaptionPair], scoring: JudgementScoring) -> tuple[MetricScores, MetricScores]:
-    """Score both captions of every pair: all first captions as one corpus, all second ones as another.
-
-    Raises:
-        InputError: a pair has no references, or a given score is missing or has the name of a computed one.
-        DataError: a pipeline or the data of a metric is not installed.
-    """
+    """Score both captions of every pair: all first captions as one corpus, all second ones as another."""
     places = [pair.place for pair in pairs]
     sides: list[MetricScores] = []
     for side in (0, 1):

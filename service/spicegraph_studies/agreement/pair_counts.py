@@ -91,13 +91,7 @@ def _pairs(counts: Matrix) -> Vector:
 
 
 def image_pairs(values: Mapping[str, Vector], ratings: Vector, groups: Indices) -> dict[str, ImagePairs]:
-    """Return the pairs of each metric by image; of none where there are too many images or ratings for that.
-
-    Args:
-        values: each metric's.
-        ratings: people's, of the same captions.
-        groups: the number of each observation's image, from 0.
-    """
+    """Return the pairs of each metric by image; of none where there are too many images or ratings for that."""
     if int(groups.max()) >= MOST_IMAGES or len(np.unique(ratings)) > _MOST_RATINGS:
         return {}
     return {name: ImagePairs.of(each, ratings, groups) for name, each in values.items()}
@@ -119,13 +113,7 @@ class ImagePairs:
 
     @classmethod
     def of(cls, values: Vector, ratings: Vector, groups: Indices) -> ImagePairs:
-        """Count the pairs of observations.
-
-        Args:
-            values: the metric's.
-            ratings: people's, of the same captions.
-            groups: the number of each observation's image, from 0.
-        """
+        """Count the pairs of observations."""
         images = int(groups.max()) + 1
         classes, of_value = np.unique(values, return_inverse=True)
         kinds, of_rating = np.unique(ratings, return_inverse=True)
@@ -137,11 +125,7 @@ class ImagePairs:
         )
 
     def balance_of(self, weights: Matrix) -> Balance:
-        """Count the pairs of resamples.
-
-        Args:
-            weights: (resamples, images), how often each image was drawn.
-        """
+        """Count the pairs of resamples; ``weights``: (resamples, images), how often each image was drawn."""
         drawn = np.ascontiguousarray(weights.T)
         balance = np.einsum("ij,ij->i", weights @ self.balance, weights) / 2
         return _balanced(balance, self.first @ drawn, self.second @ drawn)
@@ -176,11 +160,7 @@ class Exchanges:
         )
 
     def balances(self, exchanged: Matrix) -> tuple[Balance, Balance]:
-        """Count the pairs that either metric has after exchanges.
-
-        Args:
-            exchanged: (draws, images), 1 where the metrics' values are exchanged and 0 elsewhere.
-        """
+        """Count the pairs of either metric; ``exchanged``: (draws, images), 1 where their values are exchanged."""
         moved = np.ascontiguousarray(exchanged.T)
         of_first, of_second, between = self.first.balance, self.second.balance, self.between
         square = np.einsum("ij,ij->i", exchanged @ (of_first + of_second - 2 * between), exchanged)
@@ -211,15 +191,6 @@ def permutation(
 
     The metrics have scales of their own; so what is exchanged are ranks for the rank coefficients, and values
     with mean 0 and deviation 1 for Pearson's.
-
-    Args:
-        name: the coefficient, a key of ``COEFFICIENTS``.
-        first: the first metric's values.
-        second: the second metric's.
-        ratings: the human ratings of the same captions.
-        groups: the number of each observation's group, from 0.
-        resampling: draws and seed.
-        pairs: both metrics' pairs, which make Kendall's coefficients quicker.
     """
     observed = [correlation(name, values, ratings).value for values in (first, second)]
     if observed[0] is None or observed[1] is None:

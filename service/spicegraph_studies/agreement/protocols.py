@@ -107,16 +107,7 @@ def by_name(*protocols: Named) -> Mapping[str, Named]:
 
 
 def protocol_of(protocols: Mapping[str, Named], name: str, judged: str) -> Named:
-    """Return a protocol by name.
-
-    Args:
-        protocols: those that there are.
-        name: the wanted one.
-        judged: what they are for, as the message says it.
-
-    Raises:
-        InputError: no protocol has that name.
-    """
+    """Return a protocol by name."""
     if name not in protocols:
         raise InputError(f"there is no protocol {name!a} for {judged}; there are {', '.join(protocols)}")
     return protocols[name]
@@ -279,11 +270,7 @@ _SYSTEMS = "captions by left-out systems"
 
 
 def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> PreparedJudgements:
-    """Leave out or change what the protocol says.
-
-    Raises:
-        InputError: nothing is left.
-    """
+    """Leave out or change what the protocol says."""
     judged = tuple(judgements)
     of_image = _captions_of((each.image, (each.candidate,)) for each in judged)
     kept: list[Judgement] = []
@@ -306,11 +293,7 @@ def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> Prepa
 def prepare_pairs(
     pairs: Iterable[CaptionPair], protocol: PairProtocol
 ) -> tuple[tuple[CaptionPair, ...], dict[str, int]]:
-    """Leave out pairs without a preference, and own references as the protocol says; return what was removed.
-
-    Raises:
-        InputError: nothing is left.
-    """
+    """Leave out pairs without a preference, and own references as the protocol says; return what was removed."""
     judged = tuple(pairs)
     of_image = _captions_of((each.image, each.captions) for each in judged)
     kept: list[CaptionPair] = []

@@ -228,10 +228,6 @@ def read_pascal50s(path: str, *, limits: ReadLimits) -> tuple[CaptionPair, ...]:
     The first holds triplets (reference A, candidates B and C, 1 where B is more similar to A and -1 where C is);
     those of one pair follow each other. The caption that most triplets prefer is the preferred one; a pair with
     as many votes for both has no preference. The second file gives each pair's image and kind: HC, HI, HM, MM.
-
-    Raises:
-        InputError: a file is missing or has another shape.
-        LimitError: a file is larger than the limits.
     """
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     triplets = _load(folder / _TRIPLETS, limits, "triplets")

@@ -278,9 +278,6 @@ def read_system_table(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Syst
     JSON: a list of objects with ``system``, or an object of objects by system. An empty cell, ``null`` or a dash
     is an unknown number.
 
-    Raises:
-        InputError: the message lists every fault.
-
     Example:
         >>> read_system_table("human.csv")  # doctest: +SKIP
         {'A': {'M1': 0.25, 'M2': 0.27}, 'B': {'M1': 0.11, 'M2': 0.13}}
@@ -289,11 +286,7 @@ def read_system_table(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Syst
 
 
 def read_system_scores(path: str, name: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> SystemTable:
-    """Read scores of one system (the JSON of ``spicegraph score``, called ``name``), or of many (a table).
-
-    Raises:
-        InputError: the message lists every fault.
-    """
+    """Read scores of one system (the JSON of ``spicegraph score``, called ``name``), or of many (a table)."""
     content = read_content(path, limits)
     value = content.value
     if isinstance(value, dict) and isinstance(value.get("corpus"), dict):
@@ -385,12 +378,7 @@ class SystemSays(NamedTuple):
 
 
 def read_captioned_images(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
-    """Read COCO annotations, or the references of any input of ``score``.
-
-    Raises:
-        InputError: the file is neither; the message lists every fault.
-        LimitError: it is larger than the limits.
-    """
+    """Read COCO annotations, or the references of any input of ``score``."""
     with open_source(path, limits=limits) as source:
         start = source.stream.peek(1).lstrip()[:1]
     if start == b"{" and _is_annotations(read_content(path, limits)):
@@ -408,10 +396,6 @@ def read_word_scores(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Syste
     """Read a system's captions (COCO results, JSON Lines; several an image are fine), or its words with scores.
 
     Words: JSON Lines with ``image_id`` and ``words``, an object of numbers of which more is surer.
-
-    Raises:
-        InputError: the message lists every fault.
-        LimitError: the file is larger than the limits.
     """
     content = read_content(path, limits)
     faults: list[Fault] = []

@@ -36,12 +36,7 @@ class Content:
 
 
 def read_content(path: str, limits: ReadLimits) -> Content:
-    """Read a whole file, standard input or the one file of a zip.
-
-    Raises:
-        InputError: it can't be read, or is empty.
-        LimitError: it is larger than the limits.
-    """
+    """Read a whole file, standard input or the one file of a zip."""
     with open_source(path, limits=limits) as source:
         data = source.stream.read(limits.content + 1)
         name = source.name
@@ -53,11 +48,7 @@ def read_content(path: str, limits: ReadLimits) -> Content:
 
 
 def text_of(content: Content) -> str:
-    """Return a file's text.
-
-    Raises:
-        InputError: it is not UTF-8.
-    """
+    """Return a file's text."""
     try:
         return content.data.decode()
     except UnicodeDecodeError as error:
@@ -285,17 +276,7 @@ class CaptionBank:
 
 
 def read_bank(paths: Sequence[str], *, needed_by: str, limits: ReadLimits, option: str = "--references") -> CaptionBank:
-    """Read token files (``image.jpg#0``, tab, caption) or COCO annotations into one bank.
-
-    Args:
-        paths: the files.
-        needed_by: the format that can't be read without it.
-        limits: how much is read at most.
-        option: what the command calls the paths.
-
-    Raises:
-        InputError: no path is given, or a file is neither; the message lists every fault.
-    """
+    """Read token files (``image.jpg#0``, tab, caption) or COCO annotations into one bank."""
     if not paths:
         raise InputError(
             f"{needed_by} contain no reference captions: give them with {option} (Flickr8k.token.txt, "

@@ -32,11 +32,7 @@ class WordSource:
         return self.source.signature
 
     def words(self, texts: Iterable[str]) -> Iterator[frozenset[Tagged]]:
-        """Return the nouns, adjectives and verbs of each caption.
-
-        Raises:
-            StoreError: the cache holds something else.
-        """
+        """Return the nouns, adjectives and verbs of each caption."""
         decoder = msgspec.msgpack.Decoder(list[Tagged])
         kept_as = f"{self.signature} {'lemmas' if self.lemmas else 'words'}"
         for data in self.source.encoded(texts, partial(encoded_words, lemmas=self.lemmas), kept_as):
@@ -52,19 +48,7 @@ class WordSource:
 def local_words(
     pipeline: str, *, lemmas: bool = False, workers: int = 1, cache: str | None = None
 ) -> Iterator[WordSource]:
-    """Give a source of tagged words.
-
-    Args:
-        pipeline: name of the spaCy pipeline.
-        lemmas: count ``dogs`` as ``dog``.
-        workers: processes that tag; 1 is this one.
-        cache: where words are kept from run to run: an SQLite file, or ``redis://HOST``; ``None``: nowhere.
-            It may be one that keeps parses.
-
-    Raises:
-        DataError: the pipeline is not installed.
-        StoreError: the cache cannot be opened.
-    """
+    """Give a source of tagged words."""
     with local_facts(pipeline, workers=workers, cache=cache) as source:
         yield WordSource(source, lemmas)
 

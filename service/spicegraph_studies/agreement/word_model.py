@@ -43,10 +43,6 @@ def expected_point(p: float, references: int) -> GridPoint:
     Recall is p; precision is pk / (pk + (1 - p)^k). Images where the word is right weigh as much as reference
     captions that hold it, others 1. For p = 0 precision is undefined.
 
-    Args:
-        p: the probability that a person names the object, in [0, 1].
-        references: the number k of reference captions, at least 1.
-
     Example:
         >>> expected_point(0.5, 4).precision  # 2 / (2 + 1/16)
         0.9696969696969697
@@ -61,10 +57,6 @@ def observed_point(counts: Sequence[float], references: int) -> GridPoint:
 
     Each caption of an image in turn is the prediction, held against every choice of ``references`` others; what
     comes out is the exact mean of all of these.
-
-    Args:
-        counts: ``counts[t]`` images have the word in t of their n captions, t = 0 ... n.
-        references: how many captions a prediction is held against, 1 ... n - 1.
 
     Example:
         >>> observed_point([90, 5, 5], 1)  # 5 images with one of two captions, 5 with both
@@ -87,9 +79,6 @@ def fit(counts: Sequence[float]) -> Fit | None:
     Given that somebody uses the word, the count is a binomial without its zero; p is where that distribution's
     mean is the observed one, and q makes up for images in which nobody used it. Where that would take q above 1,
     or where nobody ever repeats a word, the maximum lies at q = 1.
-
-    Args:
-        counts: ``counts[t]`` images have the word in t of their n captions, t = 0 ... n; n is at least 2.
 
     Example:
         >>> fit([0, 0, 10])
@@ -135,11 +124,6 @@ def weights_of(counts: Integers, people: int, references: int) -> tuple[Vector, 
     """Return what saying the word gains and costs for each image, over every choice of reference captions.
 
     A right word gains the number of reference captions that hold it; a wrong one costs 1.
-
-    Args:
-        counts: in how many of the image's captions the word is.
-        people: captions of each image.
-        references: captions that count as references, as for the human point.
     """
     gains = np.array([references * t / people for t in range(people + 1)])
     costs = np.array([math.comb(people - t, references) / math.comb(people, references) for t in range(people + 1)])
@@ -147,13 +131,7 @@ def weights_of(counts: Integers, people: int, references: int) -> tuple[Vector, 
 
 
 def operating_point(said: Vector, gains: Vector, costs: Vector) -> GridPoint:
-    """Return recall and precision of a system that says the word for an image, or does not.
-
-    Args:
-        said: 1 where it says the word, else 0; a share where it has several captions of an image.
-        gains: from :func:`weights_of`.
-        costs: from :func:`weights_of`.
-    """
+    """Return recall and precision of a system that says the word for an image, or does not."""
     right, wrong, there = float(said @ gains), float(said @ costs), float(gains.sum())
     return GridPoint(right / there if there else None, right / (right + wrong) if right + wrong else None)
 
@@ -164,12 +142,6 @@ def precision_at_recall(scores: Vector, gains: Vector, costs: Vector, recall: fl
     Images with equal scores are taken in random order: of a group, as large a part as the recall needs, and its
     expected gains and costs. So a system that says a word or does not has a value, too: if its own recall is
     higher, a random part of what it says; if it is lower, all of it and a random part of all other images.
-
-    Args:
-        scores: how sure the system is of the word in each image.
-        gains: from :func:`weights_of`.
-        costs: from :func:`weights_of`.
-        recall: in [0, 1]; 0 leaves nothing to be precise about, and ``None`` is returned.
     """
     wanted = recall * float(gains.sum())
     if wanted <= 0:

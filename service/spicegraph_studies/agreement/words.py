@@ -56,12 +56,7 @@ class Tagged(NamedTuple):
 
 
 def tagged_words(captions: Iterable[Caption], *, lemmas: bool = False) -> Iterator[frozenset[Tagged]]:
-    """Yield the nouns, adjectives and verbs of each parsed caption, once each.
-
-    Args:
-        captions: from :meth:`spicegraph_parser.pipelines.CaptionPipeline.parse`.
-        lemmas: count ``dogs`` as ``dog``.
-    """
+    """Yield the nouns, adjectives and verbs of each parsed caption, once each."""
     for caption in captions:
         yield frozenset(
             Tagged(word, _CLASS_OF[tag])
@@ -104,16 +99,7 @@ class WordTable:
 def count_words(
     images: Mapping[ItemId, Sequence[frozenset[Tagged]]], *, people: int | None = None, words: int = 1000
 ) -> WordTable:
-    """Count the most frequent words of a set of captioned images.
-
-    Args:
-        images: the words of each caption of each image, from :func:`tagged_words`.
-        people: captions that are used of each image; ``None``: as many as every image has.
-        words: size of the vocabulary.
-
-    Raises:
-        InputError: fewer than two captions an image would be used, no image has as many, or no word is found.
-    """
+    """Count the most frequent words of a set of captioned images."""
     fewest = min((len(captions) for captions in images.values()), default=0)
     used = fewest if people is None else people
     if used < _FEWEST:
@@ -274,18 +260,7 @@ def study_words(
     signature: Mapping[str, Json] | None = None,
     resampling: Resampling | None = None,
 ) -> WordStudy:
-    """Fit the model to every word and class, and hold systems against people.
-
-    Args:
-        table: the counts, from :func:`count_words`.
-        systems: by system and image, the words that it says with a score: 1 for each word of a caption, or how
-            sure it is.
-        signature: what made the words: pipeline, words or lemmas.
-        resampling: draws and seed of the intervals.
-
-    Raises:
-        InputError: a system says nothing about some image.
-    """
+    """Fit the model to every word and class, and hold systems against people."""
     resampling = resampling or Resampling()
     words = tuple(_word(table, index) for index in range(len(table.vocabulary.words)))
     kinds = [kind for kind in WORD_CLASSES if kind in table.vocabulary.classes.values()]

@@ -113,38 +113,59 @@ def resample_weights(images: int, resampling: Resampling) -> Weights:
     """Return how often each image is drawn in each resample, (draws, images); the same for every trial."""
     generator = resampling.generator()
     chances = np.full(images, 1 / images)
-    blocks = [generator.multinomial(images, chances, size=size).astype(np.uint16) for size in _blocks(resampling.draws)]
-    return np.concatenate(blocks)
+    sizes = [min(_BLOCK, resampling.draws - done) for done in range(0, resampling.draws, _BLOCK)]
+    return np.concatenate([generator.multinomial(images, chances, size=size).astype(np.uint16) for size in sizes])
 
 
-def drawn(metric: Metric[Any], table: Table, weights: Weights) -> dict[str, Vector]:
+def drawn(metric: Metric[Any], table: Table[Cube], weights: Weights) -> dict[str, Vector]:
     """Return, for each score, the mean of the rounds' corpus scores in each resample; NaN where undefined."""
-    summed = _sums(metric, table)
-    blocks = [summed.corpus(weights[start : start + _BLOCK]) for start in range(0, len(weights), _BLOCK)]
+    corpus = corpus_scores(metric, table)
+    blocks = [corpus(weights[start : start + _BLOCK]) for start in range(0, len(weights), _BLOCK)]
     return {name: np.concatenate([_mean(block[name]) for block in blocks]) for name in table.names}
 
 
-def bounds_of(
-    metric: Metric[Any], table: Table, study: BoundsStudy, *, own: Drawn, human: tuple[Sequence[Bound], Drawn] | None
-) -> tuple[Bound, ...]:
-    """Return the numbers of each score of a trial.
+def corpus_scores(metric: Metric[Any], table: Table[Cube]) -> Callable[[Weights], dict[str, Matrix]]:
+    """Return what gives each score, (resamples, rounds), for weights of the images, (resamples, images).
 
-    Args:
-        metric: the metric that the table belongs to.
-        table: the trial's scores.
-        study: the images.
-        own: the trial's scores in each resample.
-        human: the human trial's numbers and resamples; ``None``: this is the human trial.
+    Corpus scores are made from columns that are summed over images, round by round. Of a metric whose corpus score is
+    the mean of the items', these are its values and how many are defined.
     """
+    rounds, columns = len(table.each), table.columns
+    combine: Callable[[Matrix], Mapping[str, Vector]] = metric.from_sums
+    if columns is None:
+        defined = ~np.isnan(table.each)
+        columns = np.concatenate([np.where(defined, table.each, 0.0), defined], axis=2)
+        combine = partial(_means, table.names)
+    _, images, width = columns.shape
+    by_image = np.ascontiguousarray(columns.transpose(1, 0, 2).reshape(images, rounds * width))
+
+    def corpus(weights: Weights) -> dict[str, Matrix]:
+        scores = combine((weights.astype(np.float64) @ by_image).reshape(len(weights) * rounds, -1))
+        return {name: values.reshape(len(weights), rounds) for name, values in scores.items()}
+
+    return corpus
+
+
+def bounds_of(
+    metric: Metric[Any],
+    table: Table[Cube],
+    study: BoundsStudy,
+    *,
+    own: Drawn,
+    human: tuple[Sequence[Bound], Drawn] | None,
+) -> tuple[Bound, ...]:
+    """Return the numbers of each score of a trial."""
     everything = np.ones((1, len(study.ids)), np.uint16)
-    rounds = _sums(metric, table).corpus(everything)
+    rounds = corpus_scores(metric, table)(everything)
     bounds = []
     for place, name in enumerate(table.names):
         value = _defined(_mean(rounds[name])[0])
         share = None
         if human is not None:
             theirs = next(bound.value for bound in human[0] if bound.name == name)
-            share = _share(value, theirs, own[name], human[1][name])
+            share = Share(None, None, None)
+            if value is not None and theirs:
+                share = Share(100 * value / theirs, *percentile_bounds(100 * _ratio(own[name], human[1][name])))
         bounds.append(
             Bound(
                 name,
@@ -174,53 +195,11 @@ def _distributions(values: Matrix, study: BoundsStudy) -> Iterator[Distribution]
     yield Distribution.of(np.sqrt(_ratio(squares, counted.sum(axis=0) - 1)))
 
 
-def _share(value: float | None, human: float | None, own: Vector, theirs: Vector) -> Share:
-    if value is None or not human:
-        return Share(None, None, None)
-    ratios = 100 * _ratio(own, theirs)
-    return Share(100 * value / human, *percentile_bounds(ratios))
-
-
-@dataclass(frozen=True, slots=True)
-class _TableSums:
-    """What a metric's corpus scores are made from: columns that are summed over images, round by round."""
-
-    columns: Matrix
-    """(images, rounds * columns)"""
-    combine: Callable[[Matrix], Mapping[str, Vector]]
-    """From rows of sums to the scores by name."""
-    rounds: int
-
-    def corpus(self, weights: Weights) -> dict[str, Matrix]:
-        """Return each score, (resamples, rounds)."""
-        sums = weights.astype(np.float64) @ self.columns
-        scores = self.combine(sums.reshape(len(weights) * self.rounds, -1))
-        return {name: values.reshape(len(weights), self.rounds) for name, values in scores.items()}
-
-
-def _sums(metric: Metric[Any], table: Table) -> _TableSums:
-    rounds = len(table.each)
-    if table.columns is not None:
-        return _TableSums(_by_image(table.columns), metric.from_sums, rounds)
-    defined = ~np.isnan(table.each)
-    columns = np.concatenate([np.where(defined, table.each, 0.0), defined], axis=2)
-    return _TableSums(_by_image(columns), partial(_means, table.names), rounds)
-
-
 def _means(names: Sequence[str], sums: Matrix) -> dict[str, Vector]:
     """Return the means over the items where a score is defined, from sums and numbers of such items."""
     values, defined = np.hsplit(sums, 2)
     means = _ratio(values, defined)
     return {name: means[:, place] for place, name in enumerate(names)}
-
-
-def _by_image(columns: Cube) -> Matrix:
-    rounds, images, width = columns.shape
-    return np.ascontiguousarray(columns.transpose(1, 0, 2).reshape(images, rounds * width))
-
-
-def _blocks(draws: int) -> list[int]:
-    return [min(_BLOCK, draws - done) for done in range(0, draws, _BLOCK)]
 
 
 def _mean(values: Matrix) -> Vector:
@@ -257,13 +236,7 @@ class RankAgreement:
 
 
 def rank_agreement(scores: Mapping[str, Matrix], study: BoundsStudy, lower: Collection[str] = ()) -> RankAgreement:
-    """Return how the human scores agree with each other.
-
-    Args:
-        scores: by name, (rounds, images), NaN where undefined.
-        study: the images.
-        lower: the names of the scores of which the lowest is the best.
-    """
+    """Return how the human scores agree with each other."""
     signs = [-1 if name in lower else 1 for name in scores]
     captions = [sign * values[study.new] for sign, values in zip(signs, scores.values(), strict=True)]
     images = [sign * image_means(values, study) for sign, values in zip(signs, scores.values(), strict=True)]
@@ -462,14 +435,14 @@ def _no_progress(_done: int, _total: int) -> None:
     """Tell nobody."""
 
 
-def _headline(table: Table) -> dict[str, Matrix]:
+def _headline(table: Table[Cube]) -> dict[str, Matrix]:
     """Return the scores of a table by name, without the categories of the first of them (``SPICE_Color``)."""
     category = f"{table.names[0]}_"
     return {name: table.each[:, :, place] for place, name in enumerate(table.names) if not name.startswith(category)}
 
 
 def _bounds(
-    metric: Metric[Any], tables: Sequence[Table], study: BoundsStudy, weights: Weights
+    metric: Metric[Any], tables: Sequence[Table[Cube]], study: BoundsStudy, weights: Weights
 ) -> Iterator[tuple[Bound, ...]]:
     """Yield the numbers of each trial; the first is the human one."""
     reference = None

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 Integers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 IntegerTable: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Key = TypeVar("Key", bound=ItemId)
 Kind = Literal["human", "system", "lower"]
 Candidates: TypeAlias = tuple[tuple[str, ...], ...]
@@ -166,30 +168,22 @@ def _some(names: Iterable[ItemId]) -> str:
 
 
 Cube: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
-Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+Scores = TypeVar("Scores", bound="np.ndarray[tuple[int, ...], np.dtype[np.float64]]")
 
 _PAIRS: Final = 10_000  # pairs of captions in a batch: bounds memory, and lets processes share the work
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A metric's scores of one trial.
+class Table(Generic[Scores]):
+    """A metric's scores of one trial: ``each[round, image, score]``, NaN where undefined; of a part, ``[item, score]``.
 
-    ``each[round, image, score]`` is NaN where a score is undefined. ``columns[round, image, column]`` is what
-    the corpus scores sum, for metrics whose corpus score is not the mean of the items' scores.
+    ``columns`` (with columns in the place of scores) is what the corpus scores sum, for metrics whose corpus score is
+    not the mean of the items' scores.
     """
 
     names: tuple[str, ...]
-    each: Cube
-    columns: Cube | None
-
-
-class PartScores(NamedTuple):
-    """Scores of some statistics: their names, (statistics, scores), and what is summed, (statistics, columns)."""
-
-    names: tuple[str, ...]
-    each: Matrix
-    columns: Matrix | None
+    each: Scores
+    columns: Scores | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,28 +206,17 @@ def batches(study: BoundsStudy, trials: Sequence[Candidates]) -> Iterator[Batch]
         yield Batch(study.captions[start:end], tuple(trial[start:end] for trial in trials))
 
 
-def part(metric: Metric[Any], statistics: Sequence[Any]) -> PartScores:
+def part(metric: Metric[Any], statistics: Sequence[Any]) -> Table[Matrix]:
     """Return the scores of some statistics; the statistics themselves are not kept."""
     scores = metric.total(statistics)
     each = np.array([[np.nan if v is None else v for v in score.each] for score in scores], np.float64).T
-    columns = None if metric.means else metric.columns(statistics)
-    return PartScores(tuple(score.name for score in scores), each, columns)
+    return Table(tuple(score.name for score in scores), each, None if metric.means else metric.columns(statistics))
 
 
-def table_of_rounds(metric: Metric[Any], rounds: Iterable[Sequence[Any]]) -> Table:
-    """Return the table of statistics that come round by round, each in the order of the images."""
-    parts = [part(metric, statistics) for statistics in rounds]
-    columns = [part_scores.columns for part_scores in parts if part_scores.columns is not None]
-    return Table(
-        parts[0].names, np.stack([part_scores.each for part_scores in parts]), np.stack(columns) if columns else None
-    )
-
-
-def table_of_parts(study: BoundsStudy, parts: Sequence[PartScores]) -> Table:
-    """Return the table of the scores of every held-out caption, which come batch by batch."""
-    each = np.concatenate([part_scores.each for part_scores in parts])[study.held]
-    columns = [part_scores.columns for part_scores in parts if part_scores.columns is not None]
-    return Table(parts[0].names, each, np.concatenate(columns)[study.held] if columns else None)
+def joined(parts: Sequence[Table[Matrix]], join: Callable[[list[Matrix]], Cube]) -> Table[Cube]:
+    """Return the table of parts: ``join`` stacks rounds, or puts the scores of held-out captions in their rounds."""
+    columns = [of_part.columns for of_part in parts if of_part.columns is not None]
+    return Table(parts[0].names, join([of_part.each for of_part in parts]), join(columns) if columns else None)
 
 
 _SHORTEST_SENTENCE: Final = 5  # words
@@ -343,68 +326,57 @@ def _inter(draw: _Draw, lower: Lower) -> Iterator[Trial]:
     yield draw.trial("inter", "a caption of another corpus", texts)
 
 
-def _sentences(draw: _Draw, lower: Lower) -> Iterator[Trial]:
-    if lower.sentences:
-        yield _of_sentences(draw, "sentences", "a sentence of the given text", lower.sentences)
-
-
-def _definitions(draw: _Draw, _lower: Lower) -> Iterator[Trial]:
-    yield _of_sentences(draw, "definitions", "a definition of a dictionary", load_wordnet().glosses())
-
-
-def _of_sentences(draw: _Draw, name: str, title: str, texts: Sequence[str]) -> Trial:
+def _of_sentences(draw: _Draw, name: str, title: str, texts: Sequence[str]) -> Iterator[Trial]:
     long = [text for text in texts if len(text.split()) >= _SHORTEST_SENTENCE and len(text) >= _SHORTEST_TEXT]
     if not long:
         raise InputError(f"{name}: none has {_SHORTEST_SENTENCE} words and {_SHORTEST_TEXT} characters")
     places = draw.generator.integers(0, len(long), draw.total).tolist()
-    return draw.trial(name, title, [long[place] for place in places])
-
-
-def _gibberish(draw: _Draw, lower: Lower) -> Iterator[Trial]:
-    captions = [text for texts in draw.study.captions for text in texts]
-    yield from _of_words(draw, lower, "gibberish", "words of the captions", _tokens(captions))
-
-
-def _gibberish_sentences(draw: _Draw, lower: Lower) -> Iterator[Trial]:
-    if lower.sentences:
-        name = "gibberish-sentences"
-        yield from _of_words(draw, lower, name, "words of the given text", _tokens(lower.sentences))
-
-
-def _words(draw: _Draw, lower: Lower) -> Iterator[Trial]:
-    words = [word for word in load_lexicon().words() if word.isalpha() and word.isascii()]
-    yield from _of_words(draw, lower, "words", "words of a dictionary", words)
+    yield draw.trial(name, title, [long[place] for place in places])
 
 
 def _of_words(draw: _Draw, lower: Lower, name: str, title: str, words: Sequence[str]) -> Iterator[Trial]:
     """Yield a trial for each length, of words that are drawn independently: as often as they stand in ``words``."""
     if not words:
         raise InputError(f"{name}: there are no words to draw from")
-    for length in _lengths(draw.study, lower):
+    lengths = lower.lengths
+    if None in lengths:
+        tokens = _tokens(draw.study.captions)
+        lengths = tuple(round(len(tokens) / draw.study.sizes.sum()) or 1 if n is None else n for n in lengths)
+    for length in dict.fromkeys(lengths):
         places = draw.generator.integers(0, len(words), (draw.total, length)).tolist()
         texts = [" ".join([words[place] for place in row]) for row in places]
         yield draw.trial(f"{name}-{length}", f"{length} random {title}", texts)
 
 
-def _lengths(study: BoundsStudy, lower: Lower) -> list[int]:
-    if None not in lower.lengths:
-        return list(dict.fromkeys(length for length in lower.lengths if length is not None))
-    tokens = tokenize_texts([text for texts in study.captions for text in texts])
-    mean = max(1, round(sum(map(len, tokens)) / len(tokens)))
-    return list(dict.fromkeys(mean if length is None else length for length in lower.lengths))
-
-
-def _tokens(texts: Sequence[str]) -> list[str]:
-    return [word for tokens in tokenize_texts(texts) for word in tokens]
+def _tokens(captions: Iterable[Sequence[str]]) -> list[str]:
+    return [word for tokens in tokenize_texts(list(chain.from_iterable(captions))) for word in tokens]
 
 
 SUBSTITUTES: Mapping[str, Callable[[_Draw, Lower], Iterator[Trial]]] = {
     "intra": _intra,
     "inter": _inter,
-    "sentences": _sentences,
-    "gibberish": _gibberish,
-    "gibberish-sentences": _gibberish_sentences,
-    "words": _words,
-    "definitions": _definitions,
+    "sentences": lambda draw, lower: (
+        _of_sentences(draw, "sentences", "a sentence of the given text", lower.sentences)
+        if lower.sentences
+        else iter(())
+    ),
+    "gibberish": lambda draw, lower: _of_words(
+        draw, lower, "gibberish", "words of the captions", _tokens(draw.study.captions)
+    ),
+    "gibberish-sentences": lambda draw, lower: (
+        _of_words(draw, lower, "gibberish-sentences", "words of the given text", _tokens([lower.sentences]))
+        if lower.sentences
+        else iter(())
+    ),
+    "words": lambda draw, lower: _of_words(
+        draw,
+        lower,
+        "words",
+        "words of a dictionary",
+        [word for word in load_lexicon().words() if word.isalpha() and word.isascii()],
+    ),
+    "definitions": lambda draw, _lower: _of_sentences(
+        draw, "definitions", "a definition of a dictionary", load_wordnet().glosses()
+    ),
 }
 """The kinds of lower bounds. To add one: a function here and a line at the end (a kind's place seeds its draws)."""

@@ -123,12 +123,7 @@ class MarkedParsing(ParsingOptions):
 def computing(
     scoring: JudgedOptions, parsing: ParsingOptions, *, empty: Empty = "refuse"
 ) -> Iterator[JudgementScoring]:
-    """Give what computes the metrics, with a progress bar on a terminal.
-
-    Raises:
-        InputError: a metric is unknown, or a file is given that no metric uses.
-        DataError: the pipeline is not installed, or a file can't be read.
-    """
+    """Give what computes the metrics, with a progress bar on a terminal."""
     names, data = scoring.names, scoring.data()
     with warned_progress() as progress, parsing.facts() as facts:
         yield JudgementScoring(names, facts, data, progress, empty)
@@ -140,11 +135,7 @@ def _warn_of_empty(source: str, captions: Iterable[str]) -> None:
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:
-    """Return the numbers of a comma-separated option.
-
-    Raises:
-        InputError: something is not a whole number of at least 1.
-    """
+    """Return the numbers of a comma-separated option."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     wrong = [part for part in parts if not (part.isascii() and part.isdigit() and int(part) > 0)]
     if wrong or not parts:

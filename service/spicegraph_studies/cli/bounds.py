@@ -119,11 +119,7 @@ def bounds(
 
 
 def _kinds(lower: str, *, given: Mapping[str, bool]) -> tuple[str, ...]:
-    """Return the lower bounds that are asked for: of ``all``, those without their texts are left out later.
-
-    Raises:
-        InputError: one is named whose texts are not given.
-    """
+    """Return the lower bounds that are asked for: of ``all``, those without their texts are left out later."""
     if lower == "all":
         return tuple(SUBSTITUTES)
     kinds = () if lower == "none" else tuple(name.strip() for name in lower.split(",") if name.strip())
@@ -143,11 +139,7 @@ def _captions(paths: Sequence[str]) -> tuple[str, ...]:
 def _read(
     sources: Sequence[str], given: InputOptions, *, first: int | None, empty: Empty
 ) -> tuple[BoundsStudy, list[Trial]]:
-    """Return the images with their captions, and the systems.
-
-    Raises:
-        InputError: there are neither inputs nor references, or the inputs are faulty or don't fit each other.
-    """
+    """Return the images with their captions, and the systems."""
     inputs = [given.system(source, empty=empty) for source in sources]
     if given.references:
         files = read_reference_files(given.references, limits=DEFAULT_LIMITS, columns=given.table)

@@ -52,11 +52,7 @@ class StudyOptions:
         return Resampling(self.draws, self.seed)
 
     def writer(self, tables: Collection[str]) -> Callable[[Study], None]:
-        """Say before the work whether the output can be written, and return what writes a study with these tables.
-
-        Raises:
-            InputError: the file can't be written, its ending is that of another format, or there is no such table.
-        """
+        """Say before the work whether the output can be written, and return what writes a study with these tables."""
         if self.output is not None:
             check_output(self.output)
         form = self.form or format_by_ending(self.output, BY_ENDING, StudyFormat.TABLE)

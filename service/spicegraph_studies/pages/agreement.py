@@ -87,13 +87,7 @@ def comparison_grid(comparisons: Sequence[MetricComparison], label: str) -> Grid
 def best_metric(
     label: str, values: Mapping[str, Estimate], comparisons: Sequence[MetricComparison]
 ) -> tuple[str, str] | None:
-    """Say which metric agrees best with people, before which, and whether the difference is more than chance.
-
-    Args:
-        label: what the values are.
-        values: by metric, each with its interval.
-        comparisons: paired tests of the metrics.
-    """
+    """Say which metric agrees best with people, before which, and whether the difference is more than chance."""
     known = {metric: value for metric, value in values.items() if value.value is not None}
     best, *others = sorted(known, key=lambda metric: -(known[metric].value or 0.0)) or [""]
     if not best:
