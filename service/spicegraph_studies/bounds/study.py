@@ -338,10 +338,10 @@ def _of_words(draw: _Draw, lower: Lower, name: str, title: str, words: Sequence[
     """Yield a trial for each length, of words that are drawn independently: as often as they stand in ``words``."""
     if not words:
         raise InputError(f"{name}: there are no words to draw from")
-    lengths = lower.lengths
-    if None in lengths:
-        tokens = _tokens(draw.study.captions)
-        lengths = tuple(round(len(tokens) / draw.study.sizes.sum()) or 1 if n is None else n for n in lengths)
+    mean = 0
+    if None in lower.lengths:
+        mean = round(len(_tokens(draw.study.captions)) / int(draw.study.sizes.sum())) or 1
+    lengths = [mean if length is None else length for length in lower.lengths]
     for length in dict.fromkeys(lengths):
         places = draw.generator.integers(0, len(words), (draw.total, length)).tolist()
         texts = [" ".join([words[place] for place in row]) for row in places]
