@@ -17,7 +17,7 @@ from spicegraph_studies.agreement.coefficients import (
     KENDALL,
     accuracy_permutation,
     correlation,
-    observations,
+    pair_order,
     of_balance,
     pair_order,
     resampled,
@@ -64,7 +64,7 @@ def test_a_resample_has_the_coefficients_of_the_drawn_observations(data):
     values, ratings, weights = data
     drawn = np.repeat(np.arange(len(values)), weights.astype(int))
     x, y = values[drawn], ratings[drawn]
-    found = resampled(observations(values, ratings), weights[None, :], COEFFICIENTS)
+    found = resampled(pair_order(values, ratings), weights[None, :], COEFFICIENTS)
     for name, of_scipy in SCIPY.items():
         value = float(found[name][0])
         if len(drawn) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -144,7 +144,7 @@ def test_pairs_by_image_give_the_coefficients_of_all_resamples():
     first, _, ratings, groups = several_captions()
     images = groups.max() + 1
     drawn = np.random.default_rng(1).multinomial(images, np.full(images, 1 / images), size=30).astype(float)
-    slow = resampled(observations(first, ratings), drawn[:, groups], KENDALL)
+    slow = resampled(pair_order(first, ratings), drawn[:, groups], KENDALL)
     pairs = image_pairs({"": first}, ratings, groups)[""]
     for name, values in of_balance(pairs.balance_of(drawn)).items():
         np.testing.assert_allclose(values, slow[name], atol=1e-12)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import partial
-from itertools import combinations, permutations
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import combinations, permutations, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,12 +14,13 @@ from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_studies.agreement.coefficients import (
     COEFFICIENTS,
     KENDALL,
+    Interval,
     MetricComparison,
-    Observations,
+    PairOrder,
     correlation,
     numbered,
-    observations,
     of_balance,
+    pair_order,
     resampled,
     resamples,
     williams,
@@ -30,10 +30,10 @@ from spicegraph_studies.agreement.pair_counts import ImagePairs, image_pairs, pe
 from spicegraph_studies.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Ratings, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_studies.agreement.coefficients import Indices, Matrix, Vector
+    from spicegraph_studies.agreement.coefficients import Indices, Vector
     from spicegraph_studies.agreement.judgements import Judgement
 
 
@@ -48,6 +48,11 @@ class CoefficientInterval:
     p: float | None
     low: float | None
     high: float | None
+
+    @property
+    def interval(self) -> Interval:
+        """The coefficient with its interval."""
+        return Interval(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,7 @@ def correlate(
     captions, ratings = _observed(kept, protocol.ratings)
     groups = numbered(judgement.image for judgement in kept)[captions]
     values = {name: each[defined][captions] for name, each in table.items()}
-    ordered = {name: observations(each, ratings) for name, each in values.items()}
+    ordered = {name: pair_order(each, ratings) for name, each in values.items()}
     pairs = image_pairs(values, ratings, groups)
     draws = _draws(ordered, groups, resampling, pairs)
     metrics = tuple(
@@ -190,7 +195,18 @@ def correlate(
         len(ratings),
         dict(removed or {}),
         metrics,
-        tuple(_comparisons(_Observed(values, ratings, groups, pairs), draws, protocol.coefficient, resampling)),
+        tuple(
+            _comparison(
+                protocol.coefficient,
+                {name: values[name] for name in names},
+                ratings,
+                groups,
+                draws={name: draws[name][protocol.coefficient] for name in names},
+                resampling=resampling,
+                pairs=pairs,
+            )
+            for names in combinations(values, 2)
+        ),
         _between_people(kept, resampling),
         {"": tuple(means.tolist()), **{name: tuple(each[defined].tolist()) for name, each in table.items()}},
         {**scores.signature, "resampling": resampling.signature()},
@@ -208,7 +224,7 @@ def _observed(judgements: Sequence[Judgement], ratings: Ratings) -> tuple[Indice
 
 
 def _draws(
-    ordered: Mapping[str, Observations], groups: Indices, resampling: Resampling, pairs: Mapping[str, ImagePairs]
+    ordered: Mapping[str, PairOrder], groups: Indices, resampling: Resampling, pairs: Mapping[str, ImagePairs]
 ) -> dict[str, dict[str, Vector]]:
     """Return every coefficient of every metric for resamples of the images, the same for all metrics."""
     images = int(groups.max()) + 1
@@ -223,93 +239,63 @@ def _draws(
     return {name: {key: np.concatenate(parts) for key, parts in keys.items()} for name, keys in draws.items()}
 
 
-def _interval(key: str, of: Observations, draws: Vector) -> CoefficientInterval:
-    exact = correlation(key, of.values, of.ratings)
+def _interval(key: str, of: PairOrder, draws: Vector) -> CoefficientInterval:
+    exact = correlation(key, of.first, of.second)
     return CoefficientInterval(
         exact.value, exact.p, *(percentile_bounds(draws) if exact.value is not None else (None, None))
     )
 
 
-def _ties(of: Observations) -> TieCounts:
-    counts = of.pairs.counts(np.ones((1, len(of.values))))
-    return TieCounts(
-        int(counts.total[0]),
-        int(counts.tied_first[0]),
-        int(counts.tied_second[0]),
-        int(counts.tied_both[0]),
-        len(np.unique(of.values)),
-        len(np.unique(of.ratings)),
-    )
+def _ties(of: PairOrder) -> TieCounts:
+    def tied(*variables: Vector) -> int:
+        classes = np.unique(np.stack(variables), axis=1, return_counts=True)[1]
+        return int((classes * (classes - 1) // 2).sum())
 
-
-class _Observed(NamedTuple):
-    """The observations: every metric's values, the ratings, the number of the image, and every metric's pairs."""
-
-    values: Mapping[str, Vector]
-    ratings: Vector
-    groups: Indices
-    pairs: Mapping[str, ImagePairs]
-
-
-def _comparisons(
-    observed: _Observed, draws: Mapping[str, Mapping[str, Vector]], key: str, resampling: Resampling
-) -> Iterator[MetricComparison]:
-    """Yield the comparison of every two metrics by the protocol's coefficient."""
-    for names in combinations(observed.values, 2):
-        yield _comparison(
-            names,
-            key,
-            observed._replace(
-                values={name: observed.values[name] for name in names},
-                pairs={name: observed.pairs[name] for name in names} if observed.pairs else {},
-            ),
-            lambda name: draws[name][key],
-            resampling,
-        )
+    size = len(of.first)
+    counts = tied(of.first), tied(of.second), tied(of.first, of.second)
+    return TieCounts(size * (size - 1) // 2, *counts, len(np.unique(of.first)), len(np.unique(of.second)))
 
 
 def _comparison(
-    names: tuple[str, str],
     key: str,
-    observed: _Observed,
-    draws_of: Callable[[str], Vector],
+    values: Mapping[str, Vector],
+    ratings: Vector,
+    groups: Indices,
+    *,
+    draws: Mapping[str, Vector],
     resampling: Resampling,
+    pairs: Mapping[str, ImagePairs] | None = None,
 ) -> MetricComparison:
-    """Return how two metrics' coefficients differ; ``draws_of`` gives those of resamples."""
-    first_values, second_values = (observed.values[name] for name in names)
-    ratings = observed.ratings
-    first, second = (correlation(key, each, ratings).value for each in (first_values, second_values))
+    """Return how two metrics' coefficients differ; ``draws`` are those of resamples, ``pairs`` save time."""
+    names = tuple(values)
+    first, second = (correlation(key, each, ratings).value for each in values.values())
     if first is None or second is None:
-        return MetricComparison(*names, key, first, second, *[None] * 5)
-    pairs = tuple(observed.pairs.values())
+        return MetricComparison(names[0], names[1], key, first, second, *[None] * 5)
+    of_first, of_second = values.values()
     return MetricComparison(
-        *names,
+        names[0],
+        names[1],
         key,
         first,
         second,
         second - first,
-        *percentile_bounds(draws_of(names[1]) - draws_of(names[0])),
+        *percentile_bounds(draws[names[1]] - draws[names[0]]),
         permutation(
             key,
-            first_values,
-            second_values,
+            of_first,
+            of_second,
             ratings,
-            observed.groups,
+            groups,
             resampling=resampling,
-            pairs=(pairs[0], pairs[1]) if pairs else None,
+            pairs=(pairs[names[0]], pairs[names[1]]) if pairs else None,
         ),
-        _williams(first_values, second_values, ratings),
+        williams(
+            correlation("pearson", of_first, ratings).value,
+            correlation("pearson", of_second, ratings).value,
+            correlation("pearson", of_first, of_second).value,
+            len(ratings),
+        ),
     )
-
-
-def _williams(of_first: Vector, of_second: Vector, ratings: Vector) -> float | None:
-    first, second, between = (
-        correlation("pearson", *pair).value
-        for pair in ((of_first, ratings), (of_second, ratings), (of_first, of_second))
-    )
-    if first is None or second is None or between is None:
-        return None
-    return williams(first, second, between, len(ratings))
 
 
 def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> dict[str, CoefficientInterval]:
@@ -318,9 +304,9 @@ def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> 
     if not pairs:
         return {key: CoefficientInterval(None, None, None, None) for key in COEFFICIENTS}
     images, first, second = zip(*pairs, strict=True)
-    of = observations(np.array(first, np.float64), np.array(second, np.float64))
+    of = pair_order(np.array(first, np.float64), np.array(second, np.float64))
     groups = numbered(images)
-    draws = _draws({"": of}, groups, resampling, image_pairs({"": of.values}, of.ratings, groups))[""]
+    draws = _draws({"": of}, groups, resampling, image_pairs({"": of.first}, of.second, groups))[""]
     return {key: replace(_interval(key, of, draws[key]), p=None) for key in COEFFICIENTS}
 
 
@@ -355,16 +341,29 @@ class SystemAgreement:
     human: Mapping[str, Mapping[str, float | None]]
     signature: Mapping[str, Json]
 
+    @property
+    def table(self) -> dict[str, dict[str, SystemCorrelation]]:
+        """The correlations by metric and human measure."""
+        table: dict[str, dict[str, SystemCorrelation]] = {}
+        for row in self.correlations:
+            table.setdefault(row.metric, {})[row.human] = row
+        return table
+
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values."""
-        by_metric: dict[str, dict[str, Json]] = {}
-        for row in self.correlations:
-            cells: dict[str, Json] = {name: asdict(interval) for name, interval in row.coefficients.items()}
-            by_metric.setdefault(row.metric, {})[row.human] = {"systems": row.systems, "coefficients": cells}
         return {
             "signature": self.signature,
             "systems": self.systems,
-            "metrics": dict(by_metric),
+            "metrics": {
+                metric: {
+                    measure: {
+                        "systems": row.systems,
+                        "coefficients": {name: asdict(interval) for name, interval in row.coefficients.items()},
+                    }
+                    for measure, row in by_measure.items()
+                }
+                for metric, by_measure in self.table.items()
+            },
             "comparisons": {name: [asdict(row) for row in rows] for name, rows in self.comparisons.items()},
         }
 
@@ -388,31 +387,6 @@ def agree_on_systems(
         InputError: a system is on one side only, or there are fewer than three.
     """
     resampling = resampling or Resampling()
-    _check(human, scores)
-    systems = tuple(human)
-    metrics = tuple(dict.fromkeys(name for row in scores.values() for name in row))
-    measures = tuple(dict.fromkeys(name for row in human.values() for name in row))
-    table = _Systems(systems, scores, human)
-    correlations = tuple(
-        _correlate(metric, measure, *table.columns(systems, metric, measure), resampling)
-        for metric in metrics
-        for measure in measures
-    )
-    comparisons = {measure: tuple(_system_comparisons(table, metrics, measure, resampling)) for measure in measures}
-    return SystemAgreement(
-        systems,
-        correlations,
-        comparisons,
-        {name: scores[name] for name in systems},
-        human,
-        {
-            "systems": len(systems),
-            "resampling": {**resampling.signature(), "unit": "system"},
-        },
-    )
-
-
-def _check(human: Mapping[str, object], scores: Mapping[str, object]) -> None:
     faults = [
         Fault(f"system {shown(name)}", "", "has human results, but no scores") for name in human if name not in scores
     ]
@@ -423,35 +397,32 @@ def _check(human: Mapping[str, object], scores: Mapping[str, object]) -> None:
         raise input_error("systems", faults)
     if len(human) < _FEWEST:
         raise InputError(f"a correlation needs at least {_FEWEST} systems, there are {len(human)}")
+    metrics = tuple(dict.fromkeys(name for row in scores.values() for name in row))
+    measures = tuple(dict.fromkeys(name for row in human.values() for name in row))
+    correlations = []
+    for metric, measure in product(metrics, measures):
+        values, ratings = _columns((scores, human), (metric, measure))
+        correlations.append(_correlate(metric, measure, values, ratings, resampling))
+    return SystemAgreement(
+        tuple(human),
+        tuple(correlations),
+        {m: tuple(_system_comparisons(human, scores, metrics, m, resampling)) for m in measures},
+        {name: scores[name] for name in human},
+        human,
+        {"systems": len(human), "resampling": {**resampling.signature(), "unit": "system"}},
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Systems:
-    """Scores and human results of the systems."""
-
-    names: tuple[str, ...]
-    scores: Mapping[str, Mapping[str, float | None]]
-    human: Mapping[str, Mapping[str, float | None]]
-
-    def columns(self, names: Sequence[str], metric: str, measure: str) -> tuple[Vector, Vector]:
-        """Return a metric's values and a human measure of those systems that have both."""
-        rows = [(self.scores[name].get(metric), self.human[name].get(measure)) for name in names]
-        known = [(value, rating) for value, rating in rows if value is not None and rating is not None]
-        values, ratings = np.array(known, dtype=np.float64).reshape(-1, 2).T
-        return values, ratings
-
-    def knowing(self, metrics: tuple[str, str], measure: str) -> list[str]:
-        """Return the systems that have both metrics and the measure."""
-        return [
-            name
-            for name in self.names
-            if None not in {self.human[name].get(measure), *(self.scores[name].get(metric) for metric in metrics)}
-        ]
+def _columns(tables: Sequence[Mapping[str, Mapping[str, float | None]]], names: Sequence[str]) -> tuple[Vector, ...]:
+    """Return the named numbers, one from each table, of those systems that have all of them."""
+    rows = [[table[system].get(name) for table, name in zip(tables, names, strict=True)] for system in tables[-1]]
+    known = [[value for value in row if value is not None] for row in rows if None not in row]
+    return tuple(np.array(known, dtype=np.float64).reshape(-1, len(names)).T)
 
 
 def _correlate(metric: str, measure: str, values: Vector, ratings: Vector, resampling: Resampling) -> SystemCorrelation:
     exact = {key: correlation(key, values, ratings) for key in SYSTEM_COEFFICIENTS}
-    ends: dict[str, tuple[float | None, float | None]] = dict.fromkeys(SYSTEM_COEFFICIENTS, (None, None))
+    ends: dict[str, tuple[float | None, float | None]] = {}
     if len(values) >= _FEWEST:
         draws = _system_draws(values, ratings, resampling)
         ends = {key: percentile_bounds(draws[key]) for key in SYSTEM_COEFFICIENTS if exact[key].value is not None}
@@ -460,30 +431,29 @@ def _correlate(metric: str, measure: str, values: Vector, ratings: Vector, resam
 
 
 def _system_draws(values: Vector, ratings: Vector, resampling: Resampling) -> dict[str, Vector]:
-    of = observations(values, ratings)
-    parts = [_of_enough(of, weights) for weights in resamples(resampling, len(values))]
-    return {key: np.concatenate([part[key] for part in parts]) for key in SYSTEM_COEFFICIENTS}
-
-
-def _of_enough(of: Observations, weights: Matrix) -> dict[str, Vector]:
-    """Return the coefficients of resamples; of fewer than three systems they say nothing, and are left out."""
-    enough = np.count_nonzero(weights, axis=1) >= _FEWEST
-    resampled_values = resampled(of, weights, SYSTEM_COEFFICIENTS)
-    return {key: np.where(enough, values, np.nan) for key, values in resampled_values.items()}
+    """Return the coefficients of resamples; those of fewer than three systems say nothing, and are left out."""
+    of = pair_order(values, ratings)
+    parts: dict[str, list[Vector]] = {key: [] for key in SYSTEM_COEFFICIENTS}
+    for weights in resamples(resampling, len(values)):
+        enough = np.count_nonzero(weights, axis=1) >= _FEWEST
+        for key, drawn in resampled(of, weights, SYSTEM_COEFFICIENTS).items():
+            parts[key].append(np.where(enough, drawn, np.nan))
+    return {key: np.concatenate(drawn) for key, drawn in parts.items()}
 
 
 def _system_comparisons(
-    table: _Systems, metrics: Sequence[str], measure: str, resampling: Resampling
+    human: Mapping[str, Mapping[str, float | None]],
+    scores: Mapping[str, Mapping[str, float | None]],
+    metrics: Sequence[str],
+    measure: str,
+    resampling: Resampling,
 ) -> Iterator[MetricComparison]:
     """Yield the comparison of every two metrics on the systems that have both."""
     for names in combinations(metrics, 2):
-        known = table.knowing(names, measure)
-        values = {name: table.columns(known, name, measure)[0] for name in names}
-        ratings = table.columns(known, names[0], measure)[1]
-        observed = _Observed(values, ratings, np.arange(len(known)), {})
-        draws = partial(_pearson_draws, observed, resampling)
-        yield _comparison(names, "pearson", observed, draws, resampling)
-
-
-def _pearson_draws(observed: _Observed, resampling: Resampling, name: str) -> Vector:
-    return _system_draws(observed.values[name], observed.ratings, resampling)["pearson"]
+        first, second, ratings = _columns((scores, scores, human), (*names, measure))
+        values = dict(zip(names, (first, second), strict=True))
+        draws: dict[str, Vector] = {}
+        if len(ratings) >= _FEWEST:
+            draws = {name: _system_draws(each, ratings, resampling)["pearson"] for name, each in values.items()}
+        groups = np.arange(len(ratings))
+        yield _comparison("pearson", values, ratings, groups, draws=draws, resampling=resampling)

@@ -27,38 +27,25 @@ Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Indices: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-class PairCounts(NamedTuple):
-    """How the pairs of observations stand to each other, one value for each resample.
+class Interval(NamedTuple):
+    """A value with its 95 % bootstrap interval; ``None``: undefined."""
 
-    ``concordant + discordant + tied_first + tied_second - tied_both == total``: a pair that is tied in both
-    variables is counted in each of the three.
-    """
-
-    concordant: Vector
-    discordant: Vector
-    tied_first: Vector
-    tied_second: Vector
-    tied_both: Vector
-    size: Vector
-    """Observations, drawn ones as often as they were drawn."""
-    classes: Vector
-    """Distinct values of the variable that has fewer."""
+    value: float | None
+    low: float | None
+    high: float | None
 
     @property
-    def total(self) -> Vector:
-        """All pairs."""
-        return _pairs(self.size)
-
-    @property
-    def balanced(self) -> Balance:
-        """What Kendall's coefficients are made of."""
-        return Balance(self.concordant - self.discordant, self.tied_first, self.tied_second, self.size, self.classes)
+    def said(self) -> str:
+        """The interval behind a value in a sentence, or nothing."""
+        return "" if self.low is None or self.high is None else f" ({self.low:.3f} to {self.high:.3f})"
 
 
 class Balance(NamedTuple):
     """What Kendall's coefficients are made of, one value for each resample.
 
-    ``balance`` is concordant minus discordant pairs; the others are as in :class:`PairCounts`.
+    ``balance`` is concordant minus discordant pairs; ``tied_first`` and ``tied_second`` are pairs that are tied in a
+    variable; ``size`` are observations, drawn ones as often as they were drawn; ``classes`` are distinct values of the
+    variable that has fewer.
     """
 
     balance: Vector
@@ -95,7 +82,7 @@ class PairOrder:
     swapped: bool
     """Whether the variable with more distinct values is the second one."""
 
-    def counts(self, weights: Matrix) -> PairCounts:
+    def counts(self, weights: Matrix) -> Balance:
         """Count the pairs of each resample; ``weights``: (resamples, observations), how often each was drawn."""
         columns = np.ascontiguousarray(weights.T)  # an observation's weights side by side: quick to put in order
         ordered = columns[self.order]
@@ -107,11 +94,10 @@ class PairOrder:
         discordant = np.zeros(len(weights))
         for level in self.levels:
             discordant += _crossings(ordered, level)
-        return PairCounts(
-            _pairs(size) - tied_many - tied_few + tied_both - discordant,
-            discordant,
+        return Balance(
+            # what is neither tied nor discordant is concordant; a pair that is tied in both stands in both tie counts
+            _pairs(size) - tied_many - tied_few + tied_both - 2 * discordant,
             *((tied_few, tied_many) if self.swapped else (tied_many, tied_few)),
-            tied_both,
             size,
             np.minimum(np.count_nonzero(many, axis=0), np.count_nonzero(few, axis=0)).astype(np.float64),
         )
@@ -123,8 +109,8 @@ def pair_order(first: Vector, second: Vector) -> PairOrder:
     Example:
         >>> order = pair_order(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
         >>> counts = order.counts(np.ones((1, 3)))
-        >>> float(counts.concordant[0]), float(counts.discordant[0])
-        (2.0, 1.0)
+        >>> float(counts.balance[0])  # two pairs are concordant, one is discordant
+        1.0
     """
     swapped = len(np.unique(first)) < len(np.unique(second))
     many, few = (second, first) if swapped else (first, second)
@@ -224,29 +210,7 @@ class Coefficient:
 
     label: str
     exact: Callable[[Vector, Vector], tuple[float, float]]
-    resampled: Callable[[Observations, Matrix], Vector]
-
-
-@dataclass(frozen=True, slots=True)
-class Observations:
-    """Metric values and human ratings of the same captions, ordered once for all resamples."""
-
-    pairs: PairOrder
-
-    @property
-    def values(self) -> Vector:
-        """The metric's values."""
-        return self.pairs.first
-
-    @property
-    def ratings(self) -> Vector:
-        """The human ratings."""
-        return self.pairs.second
-
-
-def observations(values: Vector, ratings: Vector) -> Observations:
-    """Order a metric's values and the ratings of the same captions."""
-    return Observations(pair_order(values, ratings))
+    resampled: Callable[[PairOrder, Matrix], Vector]
 
 
 def correlation(name: str, values: Vector, ratings: Vector) -> Correlation:
@@ -274,21 +238,21 @@ def _scipy(function: Callable[..., Any], values: Vector, ratings: Vector, **opti
     return float(result.statistic), float(result.pvalue)
 
 
-def _resampled_tau(tau: Callable[[Balance], Vector], of: Observations, weights: Matrix) -> Vector:
-    return tau(of.pairs.counts(weights).balanced)
+def _resampled_tau(tau: Callable[[Balance], Vector], of: PairOrder, weights: Matrix) -> Vector:
+    return tau(of.counts(weights))
 
 
-def _resampled_pearson(of: Observations, weights: Matrix) -> Vector:
-    first, second = of.values - of.values.mean(), of.ratings - of.ratings.mean()
+def _resampled_pearson(of: PairOrder, weights: Matrix) -> Vector:
+    first, second = of.first - of.first.mean(), of.second - of.second.mean()
     sums = weights @ np.stack([first, second, first * first, second * second, first * second], axis=1)
     return _pearson(weights.sum(axis=1), sums.T)
 
 
-def _resampled_spearman(of: Observations, weights: Matrix) -> Vector:
+def _resampled_spearman(of: PairOrder, weights: Matrix) -> Vector:
     """Return Pearson's coefficient of the ranks, which every resample has of its own."""
     size = weights.sum(axis=1)
     middle = (size[:, None] + 1) / 2
-    first, second = (_ranks(values, weights) - middle for values in (of.values, of.ratings))
+    first, second = (_ranks(values, weights) - middle for values in (of.first, of.second))
     sums = [(weights * part).sum(axis=1) for part in (first, second, first**2, second**2, first * second)]
     return _pearson(size, np.stack(sums))
 
@@ -325,12 +289,12 @@ COEFFICIENTS: Mapping[str, Coefficient] = {
 """Every coefficient by name. To add one: scipy's function, its values for weighted observations, a line here."""
 
 
-def resampled(of: Observations, weights: Matrix, names: Iterable[str]) -> dict[str, Vector]:
+def resampled(of: PairOrder, weights: Matrix, names: Iterable[str]) -> dict[str, Vector]:
     """Return the named coefficients of each resample; pairs are counted once for both of Kendall's."""
     wanted = tuple(names)
     drawn: dict[str, Vector] = {}
     if set(wanted) >= KENDALL:
-        drawn = of_balance(of.pairs.counts(weights).balanced)
+        drawn = of_balance(of.counts(weights))
     return {name: drawn[name] if name in drawn else COEFFICIENTS[name].resampled(of, weights) for name in wanted}
 
 
@@ -368,7 +332,7 @@ class MetricComparison:
     p_williams: float | None
 
 
-def williams(first: float, second: float, between: float, size: int) -> float | None:
+def williams(first: float | None, second: float | None, between: float | None, size: int) -> float | None:
     """Return the two-sided p of Williams' test: do two metrics correlate differently with the same ratings?
 
     ``None`` where there are fewer than four observations or the two metrics are the same.
@@ -377,7 +341,7 @@ def williams(first: float, second: float, between: float, size: int) -> float | 
         >>> round(williams(0.5, 0.4, 0.6, 103), 3)
         0.198
     """
-    if size <= 3 or between >= 1 - 1e-12:
+    if first is None or second is None or between is None or size <= 3 or between >= 1 - 1e-12:
         return None
     rest = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
     mean = (first + second) / 2

@@ -21,8 +21,8 @@ from spicegraph_studies.agreement.coefficients import (
     Balance,
     blocks,
     correlation,
-    observations,
     of_balance,
+    pair_order,
 )
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def permutation(
         differences = list(_exchanged(name, exchanges, resampling))
         return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
     # Both metrics' values stand in one list; who holds which of them is a weighting of the list by 0 and 1.
-    both = observations(np.concatenate([scaled(first), scaled(second)]), np.concatenate([ratings, ratings]))
+    both = pair_order(np.concatenate([scaled(first), scaled(second)]), np.concatenate([ratings, ratings]))
     resampled = COEFFICIENTS[name].resampled
     generator = resampling.generator()
     differences = []

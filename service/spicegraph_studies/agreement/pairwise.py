@@ -11,6 +11,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_studies.agreement.coefficients import (
+    Interval,
     MetricComparison,
     accuracy_permutation,
     numbered,
@@ -55,6 +56,11 @@ class Accuracy:
     value: float | None
     low: float | None
     high: float | None
+
+    @property
+    def interval(self) -> Interval:
+        """The accuracy with its interval."""
+        return Interval(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,25 +118,35 @@ class PairAgreement:
             "removed": self.removed,
             "fewer_references": self.fewer_references,
             "undefined": self.undefined,
-            "metrics": _by_metric(self.accuracies),
+            "metrics": _metrics_dict(self.accuracies),
             "comparisons": [asdict(comparison) for comparison in self.comparisons],
             "curve": [
                 {
                     "references": point.references,
                     "fewer_references": point.fewer_references,
-                    "metrics": _by_metric(point.accuracies),
+                    "metrics": _metrics_dict(point.accuracies),
                 }
                 for point in self.curve
             ],
         }
 
 
-def _by_metric(accuracies: Sequence[Accuracy]) -> dict[str, Json]:
-    by_metric: dict[str, dict[str, Json]] = {}
-    for accuracy in accuracies:
-        row = asdict(accuracy)
-        by_metric.setdefault(row.pop("metric"), {})[row.pop("category")] = row
-    return dict(by_metric)
+def by_metric(accuracies: Sequence[Accuracy]) -> dict[str, dict[str, Accuracy]]:
+    """Return accuracies by metric and category."""
+    table: dict[str, dict[str, Accuracy]] = {}
+    for row in accuracies:
+        table.setdefault(row.metric, {})[row.category] = row
+    return table
+
+
+def _metrics_dict(accuracies: Sequence[Accuracy]) -> dict[str, Json]:
+    return {
+        metric: {
+            category: {name: value for name, value in asdict(row).items() if name not in {"metric", "category"}}
+            for category, row in rows.items()
+        }
+        for metric, rows in by_metric(accuracies).items()
+    }
 
 
 def agree_on_pairs(

@@ -60,7 +60,6 @@ from spicegraph_studies.agreement.reading import (
 from spicegraph_studies.agreement.tagging import WordSource, local_words
 from spicegraph_studies.agreement.words import count_words, held_words, study_words
 from spicegraph_studies.cli.options import StudyOptions
-from spicegraph_studies.pages.agreement import SYSTEM_TABLES, system_study
 from spicegraph_studies.pages.judgements import (
     CAPTION_TABLES,
     CAPTIONS_OWN_SAY,
@@ -73,6 +72,7 @@ from spicegraph_studies.pages.judgements import (
     pair_study,
     references_say,
 )
+from spicegraph_studies.pages.systems import SYSTEM_TABLES, system_study
 from spicegraph_studies.pages.words import WORD_TABLES, word_study
 
 if TYPE_CHECKING:

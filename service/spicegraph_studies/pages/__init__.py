@@ -1,1 +1,123 @@
-"""Studies as tables, charts and pages."""
+"""Studies as tables, charts and pages, and what all studies of agreement share."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spicegraph_service.kit import (
+    Chart,
+    Column,
+    Grid,
+    Mark,
+    Point,
+    Row,
+    headings,
+    interval_chart,
+    scatter_chart,
+)
+from spicegraph_studies.agreement.coefficients import Interval, MetricComparison
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from spicegraph_service.kit import Cell
+
+_MOST_POINTS = 600
+DIFFERENCE = "Is the difference more than chance?"
+"""The title of the section with paired tests."""
+
+
+def grid_of(
+    title: str,
+    rows: Iterable[Any],
+    columns: Iterable[tuple[str | Column, str | Callable[[Any], Cell]]],
+    notes: Sequence[str] = (),
+    *,
+    is_grouped: bool = False,
+) -> Grid:
+    """Return a table by its columns: each heading with the attribute of rows that it shows, or a function of a row."""
+    written, cells = zip(*columns, strict=True)
+    readers = [attrgetter(cell) if isinstance(cell, str) else cell for cell in cells]
+    made = [headings(column)[0] if isinstance(column, str) else column for column in written]
+    return Grid(title, made, [tuple([read(row) for read in readers]) for row in rows], notes, is_grouped)
+
+
+def ends(row: Any) -> tuple[float | None, float | None]:
+    """Return the ends of an interval, as a cell of kind ``span``."""
+    return row.low, row.high
+
+
+def comparison_grid(comparisons: Sequence[MetricComparison], label: str) -> Grid:
+    """Return every two metrics' difference, its interval and its p-values."""
+    columns: list[tuple[str | Column, str | Callable[[Any], Cell]]] = [
+        ("First|text", "first_metric"),
+        ("Second|text", "second_metric"),
+        ("First is", "first"),
+        ("Second is", "second"),
+        ("Difference", "difference"),
+        ("95 % interval|span", ends),
+        ("p, permutation|p", "p_permutation"),
+    ]
+    notes = ["p-values are not corrected for their number."]
+    if any(row.p_williams is not None for row in comparisons):
+        columns.append(("p, Williams|p", "p_williams"))
+        notes.append(
+            "Permutation: both metrics' values exchanged at random, image by image (system by system). Williams: of "
+            "the two Pearson coefficients, taking observations as independent."
+        )
+    return grid_of(f"Paired tests of {label}", comparisons, columns, notes)
+
+
+def comparison_rows(comparisons: Iterable[MetricComparison], **more: Sequence[str]) -> Grid:
+    """Return the long table for programs: the fields of a comparison, after columns that are given by name."""
+    names = [part.name for part in fields(MetricComparison)]
+    columns = [*(Column(name, "text") for name in more), *(Column(name) for name in names)]
+    rows = [(*given, *astuple(row)) for *given, row in zip(*more.values(), comparisons, strict=True)]
+    return Grid("comparisons", columns, rows)
+
+
+def best_metric(
+    label: str, values: Mapping[str, Interval], comparisons: Sequence[MetricComparison]
+) -> tuple[str, str] | None:
+    """Say which metric agrees best with people, before which, and whether the difference is more than chance."""
+    known = {metric: value for metric, value in values.items() if value.value is not None}
+    best, *others = sorted(known, key=lambda metric: -(known[metric].value or 0.0)) or [""]
+    if not best:
+        return None
+    first = f"{best} agrees best with people: {label} {known[best].value:.3f}{known[best].said}"
+    if not others:
+        return first, ""
+    other = others[0]
+    test = next((t for t in comparisons if {t.first_metric, t.second_metric} == {best, other}), None)
+    after = f"Next is {other} with {known[other].value:.3f}"
+    if test is None or test.low is None or test.high is None or test.difference is None:
+        return first, f"{after}."
+    low, high = sorted(map(abs, (test.low, test.high)))
+    if test.low <= 0 <= test.high:
+        return first, f"{after}; the interval of their difference includes 0, so that either may be the better one."
+    return first, f"{after}; the difference is {abs(test.difference):.3f} (95 % interval {low:.3f} to {high:.3f})."
+
+
+def forest_chart(title: str, rows: Iterable[tuple[str, Interval]], *, axis: str) -> Chart:
+    """Draw values with their intervals, one per line, the first at the top."""
+    values = list(rows)
+    drawn = [Row(name, (Mark(title, *interval),)) for name, interval in values]
+    described = "; ".join(f"{name} {'undefined' if v.value is None else f'{v.value:.3f}'}" for name, v in values)
+    return Chart(interval_chart(title, drawn, axis=axis, description=described), title)
+
+
+def rating_chart(
+    title: str, values: Sequence[float], ratings: Sequence[float], *, axes_names: tuple[str, str]
+) -> Chart:
+    """Draw values against ratings; of many points, a part that was drawn at random."""
+    chosen: Sequence[int] = range(len(values))
+    if len(values) > _MOST_POINTS:
+        chosen = sorted(np.random.default_rng(0).permutation(len(values))[:_MOST_POINTS].tolist())
+    part = f" ({len(chosen)} of {len(values)} captions, drawn at random)" if len(chosen) < len(values) else ""
+    points = [Point(float(values[place]), float(ratings[place])) for place in chosen]
+    described = f"{axes_names[0]} against {axes_names[1]}{part}"
+    return Chart(scatter_chart(title, points, axes_names=axes_names, description=described), f"{title}{part}")

@@ -43,15 +43,13 @@ def _scores(result: BoundsResult) -> Grid:
         *(Column(name) for name in _SCORES),
         *(Column(f"{spread}_{part.name}") for spread in _SPREADS for part in fields(Distribution)),
     )
-    return Grid("scores", columns, list(_score_rows(result)))
-
-
-def _score_rows(result: BoundsResult) -> Iterator[Sequence[Cell]]:
+    rows: list[Sequence[Cell]] = []
     for trial in result.trials:
         for bound in trial.scores:
             share = astuple(bound.share) if bound.share else (None, None, None)
             spreads = (cell for spread in _SPREADS for cell in astuple(getattr(bound, spread)))
-            yield (trial.name, trial.kind, bound.name, bound.value, bound.low, bound.high, *share, *spreads)
+            rows.append((trial.name, trial.kind, bound.name, bound.value, bound.low, bound.high, *share, *spreads))
+    return Grid("scores", columns, rows)
 
 
 def _rounds(result: BoundsResult) -> Grid:
@@ -232,30 +230,15 @@ def _facts(result: BoundsResult) -> Iterator[str]:
         )
 
 
+_SPREAD_COLUMNS = "mean", "sd", "min", "q1", "median", "q3", "max"
+"""The headings of a distribution's fields, without their number."""
+
+
 def _people(human: TrialBounds) -> Grid:
-    columns = (
-        *headings("Score|text", "Human|score", "95 % interval|score span"),
-        *(
-            Column(name)
-            for name in ("mean", "sd", "min", "q1", "median", "q3", "max", "mean of images", "sd of images")
-        ),
-    )
+    first = headings("Score|text", "Human|score", "95 % interval|score span")
+    columns = (*first, *headings(*_SPREAD_COLUMNS, "mean of images", "sd of images"))
     rows = [
-        (
-            bound.name,
-            bound.value,
-            (bound.low, bound.high),
-            bound.captions.mean,
-            bound.captions.sd,
-            bound.captions.minimum,
-            bound.captions.q1,
-            bound.captions.median,
-            bound.captions.q3,
-            bound.captions.maximum,
-            bound.images.mean,
-            bound.images.sd,
-        )
-        for bound in human.scores
+        (b.name, b.value, (b.low, b.high), *astuple(b.captions)[1:], b.images.mean, b.images.sd) for b in human.scores
     ]
     return Grid("People against people (upper bound)", columns, rows, (_INTERVALS, _SPREAD))
 
@@ -329,32 +312,14 @@ def _details(result: BoundsResult) -> Iterator[Grid]:
         (bound.name, trial.name, bound.value, (bound.low, bound.high), *_share(bound)) for bound, trial in _all(result)
     ]
     yield Grid("Corpus scores, and in per cent of the human score", (*first, *intervals), rows, is_grouped=True)
-    spread = (
-        Column("n", "count"),
-        *(Column(name) for name in ("mean", "sd", "min", "q1", "median", "q3", "max")),
-    )
     for title, part in (
         ("Over captions (micro): every held-out caption counts once", "captions"),
         ("Over images (macro): means of each image's captions", "images"),
         ("Standard deviations within an image", "within"),
     ):
-        rows = [
-            (
-                bound.name,
-                trial.name,
-                bound_part.n,
-                bound_part.mean,
-                bound_part.sd,
-                bound_part.minimum,
-                bound_part.q1,
-                bound_part.median,
-                bound_part.q3,
-                bound_part.maximum,
-            )
-            for bound, trial in _all(result)
-            for bound_part in (getattr(bound, part),)
-        ]
-        yield Grid(title, (*first, *spread), rows, is_grouped=True)
+        columns = (*first, *headings("n|count", *_SPREAD_COLUMNS))
+        rows = [(bound.name, trial.name, *astuple(getattr(bound, part))) for bound, trial in _all(result)]
+        yield Grid(title, columns, rows, is_grouped=True)
 
 
 def _all(result: BoundsResult) -> Iterator[tuple[Bound, TrialBounds]]:

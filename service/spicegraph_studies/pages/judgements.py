@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import Column, Grid, Section, Study, headings
-from spicegraph_studies.agreement.coefficients import COEFFICIENTS
-from spicegraph_studies.agreement.pairwise import ALL, MEAN
+from spicegraph_service.kit import Chart, Column, Grid, Line, Section, Study, headings, ink, line_chart
+from spicegraph_studies.agreement.coefficients import COEFFICIENTS, Interval
+from spicegraph_studies.agreement.hallucinations import FIGURES
+from spicegraph_studies.agreement.pairwise import ALL, MEAN, by_metric
 from spicegraph_studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
-from spicegraph_studies.pages.agreement import (
+from spicegraph_studies.pages import (
+    DIFFERENCE,
     best_metric,
     comparison_grid,
     comparison_rows,
+    ends,
     forest_chart,
-    lines_chart,
     rating_chart,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
-    from spicegraph_service.kit import Chart
     from spicegraph_studies.agreement.captions import CaptionAgreement
-    from spicegraph_studies.agreement.hallucinations import Bounded, Detection, HallucinationAgreement, Marked
+    from spicegraph_studies.agreement.hallucinations import HallucinationAgreement, Marked
     from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
-    from spicegraph_studies.agreement.pairwise import Accuracy, PairAgreement
-    from spicegraph_studies.pages.agreement import Estimate
+    from spicegraph_studies.agreement.pairwise import PairAgreement
 
 _NO_JUDGED_REFERENCE = "references that equal any judged caption of the image are removed"
 
@@ -64,26 +64,25 @@ def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Stu
                 "Agreement",
                 (agreement.protocol.about,),
                 (_caption_grid(agreement),),
-                _CaptionCharts(agreement).coefficients,
+                partial(_coefficient_charts, agreement),
             ),
             Section(
                 "comparisons",
-                "Is the difference more than chance?",
+                DIFFERENCE,
                 (),
                 (comparison_grid(agreement.comparisons, label),) if agreement.comparisons else (),
             ),
-            Section("scatter", "Metric and ratings", (), (), _CaptionCharts(agreement).scatter),
+            Section("scatter", "Metric and ratings", (), (), partial(_rating_charts, agreement)),
         ),
         {name: table(agreement) for name, table in CAPTION_TABLES.items()},
         {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **agreement.to_dict()},
         agreement.signature,
-        best_metric(label, _chosen(agreement), agreement.comparisons),
+        best_metric(
+            label,
+            {row.metric: row.coefficients[agreement.protocol.coefficient].interval for row in agreement.metrics},
+            agreement.comparisons,
+        ),
     )
-
-
-def _chosen(agreement: CaptionAgreement) -> dict[str, Estimate]:
-    """Return each metric's agreement by the protocol's coefficient."""
-    return {row.metric: row.coefficients[agreement.protocol.coefficient] for row in agreement.metrics}
 
 
 def _caption_facts(agreement: CaptionAgreement, judged: Judged[Judgement], label: str) -> Iterator[str]:
@@ -108,7 +107,7 @@ def _caption_grid(agreement: CaptionAgreement) -> Grid:
         (
             row.metric,
             *(interval.value for interval in row.coefficients.values()),
-            (row.coefficients[key].low, row.coefficients[key].high),
+            ends(row.coefficients[key]),
             row.coefficients[key].p,
             *(
                 count / row.ties.pairs if row.ties.pairs else None
@@ -120,9 +119,8 @@ def _caption_grid(agreement: CaptionAgreement) -> Grid:
     notes = [_INTERVAL_NOTE, _TIES_NOTE]
     between = agreement.between_people
     if any(interval.value is not None for interval in between.values()):
-        interval = (between[key].low, between[key].high)
         values = [each.value for each in between.values()]
-        rows.append((_PEOPLE, *values, interval, None, None, None, None))
+        rows.append((_PEOPLE, *values, ends(between[key]), None, None, None, None))
         notes.append(
             "People: one rating of a caption against another rating of it, over all ordered pairs of them. Both sides "
             "have ties, which tau-c does not correct for: compare this row with the metrics by tau-b."
@@ -146,9 +144,9 @@ def _caption_rows(agreement: CaptionAgreement) -> Grid:
         (
             row.metric,
             key,
-            interval.value,
-            interval.p,
-            (interval.low, interval.high),
+            of.value,
+            of.p,
+            ends(of),
             row.ties.pairs,
             row.ties.metric,
             row.ties.human,
@@ -156,40 +154,32 @@ def _caption_rows(agreement: CaptionAgreement) -> Grid:
             row.undefined,
         )
         for row in agreement.metrics
-        for key, interval in row.coefficients.items()
+        for key, of in row.coefficients.items()
     ]
     people = [
-        (_PEOPLE, key, interval.value, None, (interval.low, interval.high), *[None] * 5)
-        for key, interval in agreement.between_people.items()
-        if interval.value is not None
+        (_PEOPLE, key, of.value, None, ends(of), *[None] * 5)
+        for key, of in agreement.between_people.items()
+        if of.value is not None
     ]
     return Grid("agreement", columns, [*rows, *people])
 
 
-class _CaptionCharts:
-    """The charts of a page, drawn when it is made."""
+def _coefficient_charts(agreement: CaptionAgreement) -> list[Chart]:
+    key = agreement.protocol.coefficient
+    label = COEFFICIENTS[key].label
+    rows = [(row.metric, row.coefficients[key].interval) for row in agreement.metrics]
+    people = agreement.between_people[key].interval
+    if people.value is not None:
+        rows.append((_PEOPLE, people))
+    return [forest_chart(f"{label} with 95 % intervals", rows, axis=label)]
 
-    def __init__(self, agreement: CaptionAgreement) -> None:
-        self._agreement = agreement
 
-    def coefficients(self) -> tuple[Chart, ...]:
-        key = self._agreement.protocol.coefficient
-        label = COEFFICIENTS[key].label
-        rows = [
-            (row.metric, row.coefficients[key].value, (row.coefficients[key].low, row.coefficients[key].high))
-            for row in self._agreement.metrics
-        ]
-        people = self._agreement.between_people[key]
-        if people.value is not None:
-            rows.append((_PEOPLE, people.value, (people.low, people.high)))
-        return (forest_chart(f"{label} with 95 % intervals", rows, axis=label),)
-
-    def scatter(self) -> tuple[Chart, ...]:
-        points = self._agreement.points
-        return tuple(
-            rating_chart(row.metric, points[row.metric], points[""], axes_names=(row.metric, "mean rating"))
-            for row in self._agreement.metrics
-        )
+def _rating_charts(agreement: CaptionAgreement) -> list[Chart]:
+    points = agreement.points
+    return [
+        rating_chart(row.metric, points[row.metric], points[""], axes_names=(row.metric, "mean rating"))
+        for row in agreement.metrics
+    ]
 
 
 def _comparisons(agreement: CaptionAgreement | PairAgreement) -> Grid:
@@ -228,15 +218,14 @@ _PAIR_NOTES = (
 
 def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
     """Return the study of a pairwise agreement."""
-    charts = _PairCharts(agreement)
-    sections = [
-        Section("accuracy", "Accuracy", (agreement.protocol.about,), (_pair_grid(agreement),), charts.accuracies),
-    ]
+    about, charts = (agreement.protocol.about,), partial(_accuracy_charts, agreement)
+    sections = [Section("accuracy", "Accuracy", about, (_pair_grid(agreement),), charts)]
     if agreement.curve:
-        sections.append(Section("references", "Number of references", (), (_curve_grid(agreement),), charts.curve))
+        grids, charts = (_curve_grid(agreement),), partial(_curve_charts, agreement)
+        sections.append(Section("references", "Number of references", (), grids, charts))
     if agreement.comparisons:
         grid = comparison_grid(agreement.comparisons, "accuracy over all pairs")
-        sections.append(Section("comparisons", "Is the difference more than chance?", (), (grid,)))
+        sections.append(Section("comparisons", DIFFERENCE, (), (grid,)))
     return Study(
         f"Agreement with people on pairs: {judged.title}",
         tuple(_pair_facts(agreement, judged)),
@@ -246,7 +235,7 @@ def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
         agreement.signature,
         best_metric(
             "accuracy",
-            {metric: row[ALL] for metric, row in _by_metric(agreement.accuracies).items()},
+            {metric: row[ALL].interval for metric, row in by_metric(agreement.accuracies).items()},
             agreement.comparisons,
         ),
     )
@@ -281,23 +270,16 @@ def _pair_columns(agreement: PairAgreement) -> tuple[str, ...]:
     return (*agreement.categories, *mean, ALL)
 
 
-def _by_metric(accuracies: Sequence[Accuracy]) -> dict[str, dict[str, Accuracy]]:
-    table: dict[str, dict[str, Accuracy]] = {}
-    for row in accuracies:
-        table.setdefault(row.metric, {})[row.category] = row
-    return table
-
-
 def _pair_grid(agreement: PairAgreement) -> Grid:
     names = _pair_columns(agreement)
     rows = [
         (
             metric,
             *(row[name].value for name in names),
-            (row[ALL].low, row[ALL].high),
+            ends(row[ALL]),
             row[ALL].tied / row[ALL].pairs if row[ALL].pairs else None,
         )
-        for metric, row in _by_metric(agreement.accuracies).items()
+        for metric, row in by_metric(agreement.accuracies).items()
     ]
     columns = (
         Column("Metric", "text"),
@@ -308,21 +290,19 @@ def _pair_grid(agreement: PairAgreement) -> Grid:
 
 
 def _curve_grid(agreement: PairAgreement) -> Grid:
-    metrics = list(_by_metric(agreement.accuracies))
     rows = [
-        (metric, *(_by_metric(point.accuracies)[metric][ALL].value for point in agreement.curve)) for metric in metrics
+        (metric, *(by_metric(point.accuracies)[metric][ALL].value for point in agreement.curve))
+        for metric in by_metric(agreement.accuracies)
     ]
     columns = (Column("Metric", "text"), *(Column(str(point.references)) for point in agreement.curve))
-    return Grid("Accuracy over all pairs by number of references", columns, rows, tuple(_curve_notes(agreement)))
-
-
-def _curve_notes(agreement: PairAgreement) -> Iterator[str]:
+    notes = []
     for point in agreement.curve:
         if point.fewer_references:
             some = any(row.pairs for row in point.accuracies)
             what = "that column is without them" if some else "that column is undefined"
             fewer = counted(point.fewer_references, "pair")
-            yield f"{fewer} with fewer than {counted(point.references, 'reference')}: {what}."
+            notes.append(f"{fewer} with fewer than {counted(point.references, 'reference')}: {what}.")
+    return Grid("Accuracy over all pairs by number of references", columns, rows, notes)
 
 
 def _pair_rows(agreement: PairAgreement) -> Grid:
@@ -334,58 +314,41 @@ def _pair_rows(agreement: PairAgreement) -> Grid:
         *headings("accuracy", "interval|span"),
     )
     rows = [
-        (
-            row.metric,
-            row.category,
-            "all" if references is None else references,
-            row.pairs,
-            row.right,
-            row.tied,
-            row.wrong,
-            row.value,
-            (row.low, row.high),
-        )
-        for references, accuracies in points
-        for row in accuracies
+        (r.metric, r.category, "all" if count is None else count, r.pairs, r.right, r.tied, r.wrong, r.value, ends(r))
+        for count, accuracies in points
+        for r in accuracies
     ]
     return Grid("accuracy", columns, rows)
 
 
-class _PairCharts:
-    """The charts of a page, drawn when it is made."""
-
-    def __init__(self, agreement: PairAgreement) -> None:
-        self._agreement = agreement
-
-    def accuracies(self) -> tuple[Chart, ...]:
-        table = _by_metric(self._agreement.accuracies)
-        return tuple(
-            forest_chart(
-                f"{'all pairs' if name == ALL else 'mean of the categories' if name == MEAN else name}",
-                [(metric, row[name].value, (row[name].low, row[name].high)) for metric, row in table.items()],
-                axis="accuracy",
-            )
-            for name in _pair_columns(self._agreement)
+def _accuracy_charts(agreement: PairAgreement) -> list[Chart]:
+    table, titles = by_metric(agreement.accuracies), {ALL: "all pairs", MEAN: "mean of the categories"}
+    return [
+        forest_chart(
+            titles.get(name, name), [(metric, row[name].interval) for metric, row in table.items()], axis="accuracy"
         )
+        for name in _pair_columns(agreement)
+    ]
 
-    def curve(self) -> tuple[Chart, ...]:
-        places = [point.references for point in self._agreement.curve]
-        return tuple(
-            lines_chart(
-                f"Accuracy by number of references: {'all pairs' if name == ALL else name}",
-                places,
-                {
-                    metric: [
-                        (row.value, (row.low, row.high))
-                        for point in self._agreement.curve
-                        for row in (_by_metric(point.accuracies)[metric][name],)
-                    ]
-                    for metric in _by_metric(self._agreement.accuracies)
-                },
-                axes_names=("references", "accuracy"),
-            )
-            for name in (ALL, *self._agreement.categories)
+
+def _curve_charts(agreement: PairAgreement) -> list[Chart]:
+    """Draw a line with its intervals for each metric over the numbers of references: all pairs, and each category."""
+    points = [by_metric(point.accuracies) for point in agreement.curve]
+    labels, charts = [str(point.references) for point in agreement.curve], []
+    for name in (ALL, *agreement.categories):
+        values = {metric: [of[metric][name] for of in points] for metric in by_metric(agreement.accuracies)}
+        lines = [
+            Line(metric, [row.value for row in rows], ink(place), ends=[ends(row) for row in rows])
+            for place, (metric, rows) in enumerate(values.items())
+        ]
+        described = "; ".join(
+            f"{metric}: " + ", ".join("undefined" if row.value is None else f"{row.value:.3f}" for row in rows)
+            for metric, rows in values.items()
         )
+        title = f"Accuracy by number of references: {'all pairs' if name == ALL else name}"
+        svg = line_chart(title, labels, lines, x="references", y="accuracy", description=described, height=300)
+        charts.append(Chart(svg, title, [(line.ink, line.name) for line in lines]))
+    return charts
 
 
 PAIR_TABLES: Mapping[str, Callable[[PairAgreement], Grid]] = {
@@ -395,94 +358,57 @@ PAIR_TABLES: Mapping[str, Callable[[PairAgreement], Grid]] = {
 """The tables that CSV can hold; the first is the default."""
 
 
-_FOUND = {"average_precision": "average precision", "auc": "AUC", "localisation": "localisation"}
-
-
 def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Marked]) -> Study:
     """Return the study of what metrics find of the words that people marked."""
     protocol, share = agreement.protocol, agreement.faulty / agreement.captions
+    undefined = "; ".join(f"{name} ({count:,})" for name, count in agreement.undefined.items())
     facts = (
         f"Protocol {protocol.name}, after {protocol.source}.",
         f"{judged.source}: {counted(agreement.captions, 'caption')} of {counted(agreement.images, 'image')}, "
         f"{agreement.faulty:,} with a marked word: an average precision of {share:.3f} and an AUC of 0.5 are chance.",
-        _removed({})
-        if not agreement.undefined
-        else "Undefined, taken for the most suspicious: "
-        + "; ".join(f"{name} ({count:,})" for name, count in agreement.undefined.items())
-        + ".",
+        f"Undefined, taken for the most suspicious: {undefined}." if undefined else _removed({}),
     )
+    measured = {
+        name: [(row.score, value) for row in agreement.detections if (value := row.figures[name]) is not None]
+        for name in FIGURES
+    }
 
-    def charts() -> tuple[Chart, ...]:
-        charts_by_name = {
-            label: [(row.score, *value) for row in agreement.detections for value in [_value(row, name)] if value]
-            for name, label in _FOUND.items()
-        }
-        return tuple(
-            forest_chart(label, [(score, value, (low, high)) for score, value, low, high in rows], axis=label)
-            for label, rows in charts_by_name.items()
-            if rows
-        )
+    def charts() -> list[Chart]:
+        return [forest_chart(FIGURES[name], rows, axis=FIGURES[name]) for name, rows in measured.items() if rows]
 
+    grid = _figures_grid(agreement)
     return Study(
         f"Hallucinated words: {judged.title}",
         facts,
-        (
-            Section(
-                "hallucinations", "Detection and localisation", (protocol.about,), (_found_grid(agreement),), charts
-            ),
-        ),
+        (Section("hallucinations", "Detection and localisation", (protocol.about,), (grid,), charts),),
         {name: table(agreement) for name, table in HALLUCINATION_TABLES.items()},
         {"source": judged.source, "format": judged.format, **agreement.to_dict()},
         agreement.signature,
-        _finds_most(agreement, share),
+        _finds_most(measured, share),
     )
 
 
-def _finds_most(agreement: HallucinationAgreement, chance: float) -> tuple[str, str] | None:
+def _finds_most(measured: Mapping[str, list[tuple[str, Interval]]], chance: float) -> tuple[str, str] | None:
     """Say which score finds the captions with a marked word best, and which the word."""
-
-    def best(name: str) -> tuple[float, str, str] | None:
-        measured = [(row.score, _value(row, name)) for row in agreement.detections]
-        known = [
-            (bounded.value, score, bounded)
-            for score, bounded in measured
-            if bounded is not None and bounded.value is not None
-        ]
-        if not known:
-            return None
-        value, score, (_, low, high) = max(known, key=itemgetter(0))
-        return value, score, "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
-
-    if (captions := best("average_precision")) is None:
+    best = {
+        name: max(known, key=lambda row: row[1].value or 0.0)
+        for name, rows in measured.items()
+        if (known := [row for row in rows if row[1].value is not None])
+    }
+    if "average_precision" not in best:
         return None
-    value, score, interval = captions
-    words = best("localisation")
-    return (
-        f"{score} finds captions with a wrong word best: average precision {value:.3f}{interval}",
-        f"Chance is {chance:.3f}."
-        + (f" {words[1]} finds the word itself best: {words[0]:.3f}{words[2]}." if words else ""),
-    )
+    score, value = best["average_precision"]
+    after = f"Chance is {chance:.3f}."
+    if "localisation" in best:
+        name, words = best["localisation"]
+        after += f" {name} finds the word itself best: {words.value:.3f}{words.said}."
+    return f"{score} finds captions with a wrong word best: average precision {value.value:.3f}{value.said}", after
 
 
-def _value(row: Detection, name: str) -> Bounded | None:
-    bounded: Bounded | None = getattr(row, name)
-    return bounded
-
-
-def _found_grid(agreement: HallucinationAgreement) -> Grid:
-    columns = [Column("Score", "text")]
-    for label in _FOUND.values():
-        columns += [Column(label), Column("95 %", "span")]
+def _figures_grid(agreement: HallucinationAgreement) -> Grid:
+    columns = headings("Score|text", *(heading for label in FIGURES.values() for heading in (label, "95 %|span")))
     rows = [
-        (
-            row.score,
-            *(
-                cell
-                for name in _FOUND
-                for value in [_value(row, name)]
-                for cell in ((None, None) if value is None else (value.value, (value.low, value.high)))
-            ),
-        )
+        (row.score, *(cell for of in row.figures.values() for cell in ((of.value, ends(of)) if of else (None, None))))
         for row in agreement.detections
     ]
     notes = ["Intervals: 95 % percentile bootstrap over images. Localisation: of metrics that say which word is wrong."]
@@ -495,17 +421,16 @@ def _found_grid(agreement: HallucinationAgreement) -> Grid:
     return Grid("What metrics find of the words that people marked", columns, rows, notes)
 
 
-def _found_rows(agreement: HallucinationAgreement) -> Grid:
+def _figure_rows(agreement: HallucinationAgreement) -> Grid:
     columns = headings("score|text", "figure|text", "value", "interval|span")
     rows = [
-        (row.score, name, value.value, (value.low, value.high))
+        (row.score, name, value.value, ends(value))
         for row in agreement.detections
-        for name in _FOUND
-        for value in [_value(row, name)]
+        for name, value in row.figures.items()
         if value is not None
     ]
     return Grid("hallucinations", columns, rows)
 
 
-HALLUCINATION_TABLES: Mapping[str, Callable[[HallucinationAgreement], Grid]] = {"hallucinations": _found_rows}
+HALLUCINATION_TABLES: Mapping[str, Callable[[HallucinationAgreement], Grid]] = {"hallucinations": _figure_rows}
 """The table that CSV can hold."""

@@ -2,84 +2,85 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import Column, Grid, Section, Study, headings, ink
+from spicegraph_service.kit import Chart, Column, Grid, Point, Section, Study, headings, ink, scatter_chart
+from spicegraph_studies.agreement.coefficients import Interval
 from spicegraph_studies.agreement.word_model import expected_point, observed_point
 from spicegraph_studies.agreement.words import ALL
-from spicegraph_studies.pages.agreement import forest_chart, word_chart
+from spicegraph_studies.pages import forest_chart, grid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from spicegraph_service.kit import Cell, Chart
-    from spicegraph_studies.agreement.words import SystemWords, WordAgreement, WordStudy
+    from spicegraph_service.kit import Cell
+    from spicegraph_studies.agreement.words import ClassAgreement, SystemWords, WordAgreement, WordStudy
 
 
 _STEPS = 100
 _DRAWN = 60
 
 
-class WordCharts:
-    """The charts of a page, drawn when it is made."""
-
-    def __init__(self, study: WordStudy) -> None:
-        self._study = study
-
-    def classes(self) -> tuple[Chart, ...]:
-        """Draw the words of each class, and all of them in their classes' colours, with the model's curve."""
-        references = self._study.people - 1
-        curve = {f"model, k = {references}": _curve(references)}
-        colors = {kind.kind: ink(number) for number, kind in enumerate(self._study.classes[:-1])}
-        return tuple(
-            word_chart(
-                f"{kind.kind}: {counted(kind.words, 'word')}",
-                [
-                    (colors[word.kind], word.word, word.human.recall, word.human.precision)
-                    for word in self._study.words
-                    if kind.kind in {word.kind, ALL}
-                    and word.human.recall is not None
-                    and word.human.precision is not None
-                ],
-                curve,
-            )
-            for kind in self._study.classes
-        )
-
-    def curves(self) -> tuple[Chart, ...]:
-        """Draw the most frequent words with each number of references, and the model's curves."""
-        references = range(1, self._study.people)
-        points = [
-            (ink(k - 1), f"{word.word}, k = {k}", point.recall, point.precision)
-            for word in self._study.words[:_DRAWN]
-            for k in references
-            for point in (observed_point(word.counts, k),)
-            if point.recall is not None and point.precision is not None
-        ]
-        title = f"Fewer references k: the {min(_DRAWN, len(self._study.words))} most frequent words, and the model"
-        return (word_chart(title, points, {f"k = {k}": _curve(k) for k in references}),)
-
-    def systems(self) -> tuple[Chart, ...]:
-        """Draw each system's precision at human recall beside the human precision, by class."""
-        nothing = (None, None)
-        return tuple(
-            forest_chart(
-                f"Precision at human recall: {kind.kind}",
-                [
-                    *((system.system, system.at_human_recall[kind.kind], nothing) for system in self._study.systems),
-                    ("people", self._study.systems[0].human_precision[kind.kind], nothing),
-                ],
-                axis="precision",
-            )
-            for kind in self._study.classes
-        )
-
-
-def _curve(references: int) -> Sequence[tuple[float, float]]:
+def _word_chart(
+    title: str, words: Sequence[tuple[str, str, float | None, float | None]], references: Sequence[int], prefix: str
+) -> Chart:
+    """Draw words with a colour, a name, human recall and precision; and the model's curve for numbers of references."""
+    points = [
+        Point(recall, precision, f"{word}: recall {recall:.2f}, precision {precision:.2f}", ink=colour)
+        for colour, word, recall, precision in words
+        if recall is not None and precision is not None
+    ]
     steps = [step / _STEPS for step in range(1, _STEPS + 1)]
-    return [(p, expected_point(p, references).precision or 0.0) for p in steps]
+    curves = {f"{prefix}k = {k}": [(p, expected_point(p, k).precision or 0.0) for p in steps] for k in references}
+    model = ", with the model's curve" if curves else ""
+    described = f"{counted(len(points), 'point')} by human recall and precision{model}"
+    names = ("human recall", "human precision")
+    svg = scatter_chart(title, points, axes_names=names, description=described, curves=curves, unit=True, height=320)
+    return Chart(svg, title)
+
+
+def _class_charts(study: WordStudy) -> list[Chart]:
+    """Draw the words of each class, and all of them in their classes' colours, with the model's curve."""
+    colours = {kind.kind: ink(number) for number, kind in enumerate(study.classes[:-1])}
+    return [
+        _word_chart(
+            f"{kind.kind}: {counted(kind.words, 'word')}",
+            [(colours[word.kind], word.word, *word.human) for word in study.words if kind.kind in {word.kind, ALL}],
+            [study.people - 1],
+            "model, ",
+        )
+        for kind in study.classes
+    ]
+
+
+def _curve_charts(study: WordStudy) -> list[Chart]:
+    """Draw the most frequent words with each number of references, and the model's curves."""
+    references = range(1, study.people)
+    points = [
+        (ink(k - 1), f"{word.word}, k = {k}", *observed_point(word.counts, k))
+        for word in study.words[:_DRAWN]
+        for k in references
+    ]
+    title = f"Fewer references k: the {min(_DRAWN, len(study.words))} most frequent words, and the model"
+    return [_word_chart(title, points, references, "")]
+
+
+def _system_charts(study: WordStudy) -> list[Chart]:
+    """Draw each system's precision at human recall beside the human precision, by class."""
+    return [
+        forest_chart(
+            f"Precision at human recall: {kind.kind}",
+            [
+                *((of.system, Interval(of.at_human_recall[kind.kind], None, None)) for of in study.systems),
+                ("people", Interval(study.systems[0].human_precision[kind.kind], None, None)),
+            ],
+            axis="precision",
+        )
+        for kind in study.classes
+    ]
 
 
 _SHOWN = 25
@@ -105,17 +106,22 @@ _PHR = (
 
 def word_study(study: WordStudy, source: str) -> Study:
     """Return the study of human agreement on words."""
-    charts = WordCharts(study)
+    grids = [_class_grid(study), _curve_grid(study)]
     sections = [
-        Section("classes", "By class", (_MODEL,), (_class_grid(study), _curve_grid(study)), charts.classes),
-        Section("words", "By word", (), (_counts_grid(study), _word_grid(study)), charts.curves),
+        Section("classes", "By class", (_MODEL,), grids, partial(_class_charts, study)),
+        Section("words", "By word", (), (_counts_grid(study), _word_grid(study)), partial(_curve_charts, study)),
     ]
     if study.systems:
-        grids = (_system_grid(study), *(_system_words(study, system) for system in study.systems))
-        sections.append(Section("systems", "Precision at human recall", (_PHR,), grids, charts.systems))
+        grids = [_system_grid(study), *(_system_words(study, system) for system in study.systems)]
+        charts = partial(_system_charts, study)
+        sections.append(Section("systems", "Precision at human recall", (_PHR,), grids, charts))
+    left_out = f"; left out: {counted(study.left_out, 'image')} with fewer" if study.left_out else ""
     return Study(
         f"Human agreement on words: {PurePath(source).name}",
-        tuple(_facts(study, source)),
+        (
+            f"{source}: {counted(study.images, 'image')} with {study.people} captions each{left_out}.",
+            f"The {counted(len(study.words), 'noun, adjective or verb', 'nouns, adjectives and verbs')} used most.",
+        ),
         tuple(sections),
         {name: table(study) for name, table in WORD_TABLES.items()},
         {"source": source, **study.to_dict()},
@@ -123,37 +129,17 @@ def word_study(study: WordStudy, source: str) -> Study:
     )
 
 
-def _facts(study: WordStudy, source: str) -> Iterator[str]:
-    left_out = f"; left out: {counted(study.left_out, 'image')} with fewer" if study.left_out else ""
-    yield f"{source}: {counted(study.images, 'image')} with {study.people} captions each{left_out}."
-    yield f"The {counted(len(study.words), 'noun, adjective or verb', 'nouns, adjectives and verbs')} used most."
-
-
 def _class_grid(study: WordStudy) -> Grid:
-    columns = headings(
-        "Class|text",
-        "Words|count",
-        "p",
-        "95 % of p|span",
-        "q",
-        "95 % of q|span",
-        "Human recall",
-        "Human precision",
-        "Model precision",
-    )
-    rows = [
-        (
-            row.kind,
-            row.words,
-            row.p,
-            row.p_interval,
-            row.q,
-            row.q_interval,
-            row.human[-1].recall,
-            row.human[-1].precision,
-            row.model[-1].precision,
-        )
-        for row in study.classes
+    columns: list[tuple[str, str | Callable[[ClassAgreement], Cell]]] = [
+        ("Class|text", "kind"),
+        ("Words|count", "words"),
+        ("p", "p"),
+        ("95 % of p|span", "p_interval"),
+        ("q", "q"),
+        ("95 % of q|span", "q_interval"),
+        ("Human recall", lambda row: row.human[-1].recall),
+        ("Human precision", lambda row: row.human[-1].precision),
+        ("Model precision", lambda row: row.model[-1].precision),
     ]
     notes = (
         "p and q are fitted to all counts of a class as one; recall and precision are means over its words, with "
@@ -161,7 +147,7 @@ def _class_grid(study: WordStudy) -> Grid:
         "Intervals: 95 % percentile bootstrap over images.",
         _POINT_NOTE,
     )
-    return Grid("Word classes", columns, rows, notes)
+    return grid_of("Word classes", study.classes, columns, notes)
 
 
 def _curve_grid(study: WordStudy) -> Grid:
@@ -195,15 +181,6 @@ def _counts_grid(study: WordStudy) -> Grid:
     return Grid("How many people use a word that somebody uses", columns, rows, (note,))
 
 
-def _agreed(study: WordStudy) -> list[WordAgreement]:
-    """Return the words, those that people agree on most first."""
-    return sorted(study.words, key=_most_agreed)
-
-
-def _most_agreed(word: WordAgreement) -> tuple[float, str]:
-    return -(word.human.recall or 0.0), word.word
-
-
 def _word_row(word: WordAgreement, counts: Sequence[int]) -> tuple[Cell, ...]:
     """Return a word's cells: word, class, counts of images, and what ``_WORD_VALUES`` names."""
     human, model = word.human, word.model
@@ -216,7 +193,7 @@ def _key(title: str) -> str:
 
 
 def _word_grid(study: WordStudy) -> Grid:
-    words = _agreed(study)
+    words = sorted(study.words, key=lambda word: (-(word.human.recall or 0.0), word.word))  # most agreed on first
     frequent = [word for word in words if sum(word.counts[1:]) >= _FREQUENT]
     words = frequent or words
     chosen = words if len(words) <= 2 * _SHOWN else [*words[:_SHOWN], *words[-_SHOWN:]]
@@ -251,22 +228,17 @@ def _system_rows(study: WordStudy) -> list[tuple[str, str, float | None, float |
 
 
 def _system_words(study: WordStudy, system: SystemWords) -> Grid:
-    columns = headings(
-        "Word|text", "Class|text", "Recall", "Precision", "Human recall", "Precision at human recall", "Human precision"
-    )
     words = [word for word in study.words if system.words[word.word][1] is not None][: 2 * _SHOWN]
-    rows = [
-        (
-            word.word,
-            word.kind,
-            *system.words[word.word][0],
-            word.human.recall,
-            system.words[word.word][1],
-            word.human.precision,
-        )
-        for word in words
+    columns: list[tuple[str, str | Callable[[WordAgreement], Cell]]] = [
+        ("Word|text", "word"),
+        ("Class|text", "kind"),
+        ("Recall", lambda word: system.words[word.word][0].recall),
+        ("Precision", lambda word: system.words[word.word][0].precision),
+        ("Human recall", "human.recall"),
+        ("Precision at human recall", lambda word: system.words[word.word][1]),
+        ("Human precision", "human.precision"),
     ]
-    return Grid(f"{system.system}: the most frequent words", columns, rows)
+    return grid_of(f"{system.system}: the most frequent words", words, columns)
 
 
 def _rows(study: WordStudy) -> Grid:
