@@ -14,7 +14,7 @@ from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_studies.agreement.coefficients import (
     COEFFICIENTS,
     KENDALL,
-    Interval,
+    Bounded,
     MetricComparison,
     PairOrder,
     correlation,
@@ -50,9 +50,9 @@ class CoefficientInterval:
     high: float | None
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> Bounded:
         """The coefficient with its interval."""
-        return Interval(self.value, self.low, self.high)
+        return Bounded(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)

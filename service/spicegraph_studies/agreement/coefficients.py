@@ -27,7 +27,7 @@ Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Indices: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-class Interval(NamedTuple):
+class Bounded(NamedTuple):
     """A value with its 95 % bootstrap interval; ``None``: undefined."""
 
     value: float | None

@@ -19,7 +19,7 @@ from spicegraph_scorer.metrics.graded.verdicts import conformal_threshold, objec
 from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
 from spicegraph_scorer.scoring import resources
-from spicegraph_studies.agreement.coefficients import Interval, numbered, resamples
+from spicegraph_studies.agreement.coefficients import Bounded, numbered, resamples
 from spicegraph_studies.agreement.judgements import Judged, JudgementScoring
 from spicegraph_studies.agreement.protocols import by_name, protocol_of
 from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES, JudgementRow, read_content, records_of
@@ -206,12 +206,12 @@ class Detection:
     """How well one score finds captions with a wrong word, and the word; ``None``: it does not say which word."""
 
     score: str
-    average_precision: Interval
-    auc: Interval
-    localisation: Interval | None = None
+    average_precision: Bounded
+    auc: Bounded
+    localisation: Bounded | None = None
 
     @property
-    def figures(self) -> dict[str, Interval | None]:
+    def figures(self) -> dict[str, Bounded | None]:
         """The intervals by the keys of ``FIGURES``."""
         return {"average_precision": self.average_precision, "auc": self.auc, "localisation": self.localisation}
 
@@ -386,12 +386,12 @@ class _Draws:
         images = int(groups.max()) + 1
         self._blocks = [drawn[:, groups].astype(np.int16) for drawn in resamples(resampling, images, len(groups))]
 
-    def _bounded(self, value_of: Callable[[Matrix], Vector]) -> Interval:
+    def _bounded(self, value_of: Callable[[Matrix], Vector]) -> Bounded:
         value = float(value_of(np.ones((1, len(self._labels))))[0])
         draws = [value_of(weights.astype(np.float64)) for weights in self._blocks]
-        return Interval(value, *percentile_bounds(np.concatenate(draws)))
+        return Bounded(value, *percentile_bounds(np.concatenate(draws)))
 
-    def share(self, located: Vector) -> Interval:
+    def share(self, located: Vector) -> Bounded:
         """Return the weighted mean over the captions with a wrong word."""
 
         def mean(weights: Matrix) -> Vector:
@@ -402,7 +402,7 @@ class _Draws:
 
         return self._bounded(mean)
 
-    def detection(self, name: str, values: Vector, located: Interval | None) -> Detection:
+    def detection(self, name: str, values: Vector, located: Bounded | None) -> Detection:
         """Return how well values, the higher the more suspicious, find the captions with a wrong word."""
         return Detection(
             name,

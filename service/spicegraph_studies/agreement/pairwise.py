@@ -11,7 +11,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_studies.agreement.coefficients import (
-    Interval,
+    Bounded,
     MetricComparison,
     accuracy_permutation,
     numbered,
@@ -58,9 +58,9 @@ class Accuracy:
     high: float | None
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> Bounded:
         """The accuracy with its interval."""
-        return Interval(self.value, self.low, self.high)
+        return Bounded(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)

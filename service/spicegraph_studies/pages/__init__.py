@@ -19,7 +19,7 @@ from spicegraph_service.kit import (
     interval_chart,
     scatter_chart,
 )
-from spicegraph_studies.agreement.coefficients import Interval, MetricComparison
+from spicegraph_studies.agreement.coefficients import Bounded, MetricComparison
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ def comparison_rows(comparisons: Iterable[MetricComparison], **more: Sequence[st
 
 
 def best_metric(
-    label: str, values: Mapping[str, Interval], comparisons: Sequence[MetricComparison]
+    label: str, values: Mapping[str, Bounded], comparisons: Sequence[MetricComparison]
 ) -> tuple[str, str] | None:
     """Say which metric agrees best with people, before which, and whether the difference is more than chance."""
     known = {metric: value for metric, value in values.items() if value.value is not None}
@@ -102,7 +102,7 @@ def best_metric(
     return first, f"{after}; the difference is {abs(test.difference):.3f} (95 % interval {low:.3f} to {high:.3f})."
 
 
-def forest_chart(title: str, rows: Iterable[tuple[str, Interval]], *, axis: str) -> Chart:
+def forest_chart(title: str, rows: Iterable[tuple[str, Bounded]], *, axis: str) -> Chart:
     """Draw values with their intervals, one per line, the first at the top."""
     values = list(rows)
     drawn = [Row(name, (Mark(title, *interval),)) for name, interval in values]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
 from spicegraph_service.kit import Chart, Column, Grid, Line, Section, Study, headings, ink, line_chart
-from spicegraph_studies.agreement.coefficients import COEFFICIENTS, Interval
+from spicegraph_studies.agreement.coefficients import COEFFICIENTS, Bounded
 from spicegraph_studies.agreement.hallucinations import FIGURES
 from spicegraph_studies.agreement.pairwise import ALL, MEAN, by_metric
 from spicegraph_studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
@@ -388,7 +388,7 @@ def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Marked
     )
 
 
-def _finds_most(measured: Mapping[str, list[tuple[str, Interval]]], chance: float) -> tuple[str, str] | None:
+def _finds_most(measured: Mapping[str, list[tuple[str, Bounded]]], chance: float) -> tuple[str, str] | None:
     """Say which score finds the captions with a marked word best, and which the word."""
     best = {
         name: max(known, key=lambda row: row[1].value or 0.0)

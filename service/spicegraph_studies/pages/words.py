@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
 from spicegraph_service.kit import Chart, Column, Grid, Point, Section, Study, headings, ink, scatter_chart
-from spicegraph_studies.agreement.coefficients import Interval
+from spicegraph_studies.agreement.coefficients import Bounded
 from spicegraph_studies.agreement.word_model import expected_point, observed_point
 from spicegraph_studies.agreement.words import ALL
 from spicegraph_studies.pages import forest_chart, grid_of
@@ -74,8 +74,8 @@ def _system_charts(study: WordStudy) -> list[Chart]:
         forest_chart(
             f"Precision at human recall: {kind.kind}",
             [
-                *((of.system, Interval(of.at_human_recall[kind.kind], None, None)) for of in study.systems),
-                ("people", Interval(study.systems[0].human_precision[kind.kind], None, None)),
+                *((of.system, Bounded(of.at_human_recall[kind.kind], None, None)) for of in study.systems),
+                ("people", Bounded(study.systems[0].human_precision[kind.kind], None, None)),
             ],
             axis="precision",
         )
