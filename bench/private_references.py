@@ -26,8 +26,8 @@ import numpy as np
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.accounts import Account
 from spicegraph_challenge.model.leaderboard import shown_scores
-from spicegraph_challenge.model.schema import Challenge, Role, RunScore
-from spicegraph_challenge.model.settings import ALL_DIGITS, with_defaults
+from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitReferences
+from spicegraph_challenge.model.settings import ALL_DIGITS, submissions_of_ten, with_defaults
 from spicegraph_challenge.pages import views
 from spicegraph_challenge.pages.visit import PACKAGE
 from spicegraph_challenge.sandbox.files import Image
@@ -119,7 +119,7 @@ class Target:
             collected = {key: made.defer(corpus) for key, made in metrics.items()}
             statistics.write_bytes(frame(pickle.dumps(ChunkStatistics(collected, []))))
             rows = [
-                RunScore(**row._asdict())
+                RunScore(**row._asdict(), reference_set=SplitReferences(image_count=len(captions)))
                 for row in finish(Finish(METRICS, str(statistics), secret=" ".join(captions.values()))).scores
             ]
         challenge = Challenge(settings=disclosure)
@@ -134,7 +134,8 @@ class Target:
         if disclosure == NONE:
             counted = Counter(error for errors in found for error in errors)
             return {" ".join((kind, *words)): count for (kind, words), count in counted.items()}
-        rows = error_rows(found, " ".join(("what nobody else knows", *(item.candidate for item in corpus.items))))
+        secret = " ".join(("what nobody else knows", *(item.candidate for item in corpus.items)))
+        rows = error_rows(found, secret, submissions_of_ten(disclosure))
         told = [row for row in rows if row.images >= disclosure.error_images]
         if not self.pages:
             return {" ".join((row.kind, *row.words)): row.images for row in told}

@@ -130,6 +130,9 @@ class ChallengeClient(Connection):
         description: str = "",
         split: str = "",
         key: str = "",
+        team: str = "",
+        paper_url: str = "",
+        code_url: str = "",
     ) -> tuple[pb.Submission, bool]:
         """Submit a results file; return the submission, and whether it was there before."""
         settings = pb.SubmissionSettings(
@@ -139,6 +142,9 @@ class ChallengeClient(Connection):
             description=description,
             split=split,
             idempotency_key=key,
+            team=team,
+            paper_url=paper_url,
+            code_url=code_url,
         )
 
         def messages(stream: Iterator[bytes]) -> Iterator[pb.CreateSubmissionRequest]:
@@ -199,10 +205,12 @@ class ChallengeClient(Connection):
         )
 
     def leaderboard(
-        self, challenge: str, *, split: str = "", reference_set: str = "", score: str = ""
+        self, challenge: str, *, split: str = "", reference_set: str = "", score: str = "", domain: str = ""
     ) -> pb.GetLeaderboardResponse:
         """Return the leaderboard of a split."""
-        request = pb.GetLeaderboardRequest(challenge=challenge, split=split, reference_set=reference_set, score=score)
+        request = pb.GetLeaderboardRequest(
+            challenge=challenge, split=split, reference_set=reference_set, score=score, domain=domain
+        )
         return self._call(self._stub.GetLeaderboard, request)
 
     def image_info(self, challenge: str, *, split: str = "") -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.model import catalogue
-from spicegraph_challenge.model.leaderboard import shown_scores, visible
+from spicegraph_challenge.model.leaderboard import scores_of, shown_domains, shown_scores, visible
 from spicegraph_challenge.model.schema import MemberRole, State
 from spicegraph_challenge.model.settings import NO_ERRORS
 from spicegraph_challenge.queue.submissions import queue_position
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 _LONGEST_FILE_NAME = 255
 _LONGEST_METHOD = 100
 _LONGEST_KEY = 100
+_LONGEST_TEAM = 200
+_LONGEST_URL = 300
+_URL = re.compile(r"https?://[^/\s\"'<>\\@]+(/[^\s\"'<>\\]*)?")
 _LONGEST_DESCRIPTION = 2_000
 _KEY = re.compile(r"[!-~]*")
 
@@ -87,6 +90,14 @@ def check_settings(settings: pb.SubmissionSettings) -> None:
     violations = [
         *_text("settings.file_name", settings.file_name, _LONGEST_FILE_NAME, needed=True),
         *_text("settings.method", settings.method, _LONGEST_METHOD),
+        *_text("settings.team", settings.team, _LONGEST_TEAM),
+    ]
+    violations += [
+        Violation(
+            f"settings.{field}", f"expected an address such as https://example.org, {_LONGEST_URL} characters at most"
+        )
+        for field in ("paper_url", "code_url")
+        if (url := getattr(settings, field)) and (len(url) > _LONGEST_URL or not _URL.fullmatch(url))
     ]
     if PurePath(settings.file_name.replace("\\", "/")).name != settings.file_name:
         violations.append(Violation("settings.file_name", "is a path, expected a name"))
@@ -231,6 +242,7 @@ def challenge_message(challenge: schema.Challenge) -> pb.Challenge:
     for split, stored in zip(message.settings.splits, challenge.splits, strict=True):
         for reference_set, row in zip(split.reference_sets, stored.reference_sets, strict=True):
             reference_set.image_count, reference_set.caption_count = row.image_count, row.caption_count
+            reference_set.domains[:] = row.domains
     return message
 
 
@@ -276,6 +288,9 @@ def submission_message(
         user=submission.user.name,
         method=submission.method,
         description=submission.description,
+        team=submission.team,
+        paper_url=submission.paper_url,
+        code_url=submission.code_url,
         file_name=submission.file_name,
         sha256=submission.sha256,
         file_bytes=submission.file_bytes,
@@ -314,15 +329,16 @@ def _split_scores(
         if not visible(results.split.settings.score_visibility, challenge, account, now):
             continue
         for reference_set in results.split.reference_sets:
-            rows = [row for row in run.scores if row.reference_set_id == reference_set.id]
-            yield pb.SplitScores(
-                split=results.split.name,
-                reference_set=reference_set.name,
-                image_count=reference_set.image_count,
-                scores=map(_score, shown_scores(rows, challenge, account)),
-                empty_candidate_count=results.empty_captions,
-                errors=_errors(run, reference_set.id, challenge, account),
-            )
+            for domain in ("", *shown_domains(reference_set, challenge, account)):
+                yield pb.SplitScores(
+                    split=results.split.name,
+                    reference_set=reference_set.name,
+                    domain=domain,
+                    image_count=reference_set.domains[domain] if domain else reference_set.image_count,
+                    scores=map(_score, shown_scores(scores_of(run, reference_set.id, domain), challenge, account)),
+                    empty_candidate_count=0 if domain else results.empty_captions,
+                    errors=() if domain else _errors(run, reference_set.id, challenge, account),
+                )
 
 
 def _errors(
@@ -367,6 +383,8 @@ def leaderboard_message(
         challenge=standing.challenge.name,
         split=standing.split.name,
         reference_set=standing.reference_set.name,
+        domain=standing.domain,
+        domains=shown_domains(standing.reference_set, standing.challenge, account),
         score=standing.score,
         rows=[_row(row, standing.challenge, account, scorer) for row in standing.rows],
         create_time=timestamp(now),
@@ -389,4 +407,7 @@ def _row(
         scores=map(_score, shown_scores(row.scores, challenge, account)),
         origin=_origin(row.run, scorer),
         submission=row.submission.id if account.may(MemberRole.VIEWER, challenge) else "",
+        team=row.submission.team,
+        paper_url=row.submission.paper_url,
+        code_url=row.submission.code_url,
     )

@@ -126,11 +126,12 @@ class ChallengeServicer(ChallengeServiceServicer):
 
     def _check_score(self, path: str, settings: pb.ChallengeSettings) -> None:
         """Refuse a score to rank by that no submission will have."""
-        known, score = self._scorer().scores, settings.primary_score
-        names = [name for metric in settings.metrics for name in known.get(metric, ())]
-        if score and score not in names:
-            shown = score if len(score) <= _SHOWN else score[:_SHOWN] + "..."
-            raise wrong(f"{path}.primary_score", f"there is no score {shown!a}; the metrics give {', '.join(names)}")
+        names = [name for metric in settings.metrics for name in self._scorer().scores.get(metric, ())]
+        for field in ("primary_score", "secondary_score"):
+            score = getattr(settings, field)
+            if score and score not in names:
+                shown = score if len(score) <= _SHOWN else score[:_SHOWN] + "..."
+                raise wrong(f"{path}.{field}", f"there is no score {shown!a}; the metrics give {', '.join(names)}")
 
     @_writes
     def UpdateChallenge(self, request: pb.UpdateChallengeRequest, at: Turn) -> pb.UpdateChallengeResponse:
@@ -138,7 +139,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         challenge = catalogue.find_challenge(at.session, request.name, lock=True)
         at.account.check_may(MemberRole.ORGANISER, challenge)
         catalogue.change_challenge(challenge, request.settings)
-        if request.settings.HasField("primary_score"):
+        if request.settings.HasField("primary_score") or request.settings.HasField("secondary_score"):
             self._check_score("settings", challenge.settings)
         return pb.UpdateChallengeResponse(challenge=messages.challenge_message(challenge))
 
@@ -212,7 +213,8 @@ class ChallengeServicer(ChallengeServiceServicer):
                 if prepared.faults:
                     raise wrong_references(prepared.faults)
                 file = await transactions.thread(lambda: self._files.adopt(output))
-                new = catalogue.NewReferences(key, file, prepared.image_count, prepared.caption_count)
+                counts = (prepared.image_count, prepared.caption_count)
+                new = catalogue.NewReferences(key, file, *counts, prepared.domains)
 
                 def place(session: Session, _now: datetime) -> pb.Challenge:
                     challenge = catalogue.place_references(
@@ -291,6 +293,9 @@ class ChallengeServicer(ChallengeServiceServicer):
                     key,
                     incoming.size,
                     settings.idempotency_key or None,
+                    settings.team.strip(),
+                    settings.paper_url,
+                    settings.code_url,
                 )
 
                 def accept(session: Session, now: datetime) -> pb.CreateSubmissionResponse:
@@ -391,7 +396,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         split = catalogue.find_split(challenge, request.split)
         leaderboard.check_visible(split, challenge, at.account, at.now)
         reference_set = catalogue.find_reference_set(split, request.reference_set)
-        standing = leaderboard.standing(at.session, reference_set, request.score, at.account, at.now)
+        standing = leaderboard.standing(at.session, reference_set, request, at.account, at.now)
         return messages.leaderboard_message(standing, at.account, at.now, scorer=self._state.scorer)
 
     async def GetImageInfo(

@@ -52,7 +52,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
             settings = pb.ChallengeSettings(metrics=["bleu"], splits=[split])
             owner, _ = add_user(session, OWNER, Role.ORGANISER, now)
             catalogue.add_challenge(session, Account(owner.id, OWNER, owner.role), "pets", settings, now)
-            catalogue.place_references(session, "pets", "val", "c5", NewReferences("a" * 64, "b" * 64, 1, 1))
+            catalogue.place_references(session, "pets", "val", "c5", NewReferences("a" * 64, "b" * 64, 1, 1, {}))
             add_user(session, "ann", Role.PARTICIPANT, now)
         yield made
 

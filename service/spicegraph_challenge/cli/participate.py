@@ -86,13 +86,24 @@ def submit(
     key: Annotated[
         str, typer.Option(help="A key that makes retries safe: the same key means the same submission.")
     ] = "",
+    team: Annotated[str, typer.Option(help="Who made the method, for the leaderboard.")] = "",
+    paper: Annotated[str, typer.Option(metavar="URL", help="Where its paper is; the leaderboard links to it.")] = "",
+    code: Annotated[str, typer.Option(metavar="URL", help="Where its code is.")] = "",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the scores.")] = True,
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """Submit results and wait for their scores. The exit code is 1 where the submission fails."""
     with connected(context, file=file) as client:
         submission, existed = client.submit(
-            challenge, file, method=method, description=description, split=split, key=key
+            challenge,
+            file,
+            method=method,
+            description=description,
+            split=split,
+            key=key,
+            team=team,
+            paper_url=paper,
+            code_url=code,
         )
         note(f"{submission.id}: {'was submitted before' if existed else 'is stored'}")
         _show(_watched(client, submission.id) if wait else submission, form, wait=wait)
@@ -171,6 +182,7 @@ def leaderboard(
     *,
     split: Annotated[list[str] | None, typer.Option(help="Splits; default: all.")] = None,
     reference_set: Annotated[str, typer.Option("--set", help="The reference set; default: all of the split.")] = "",
+    domain: Annotated[str, typer.Option(help="The domain; default: all images, and each domain.")] = "",
     by: Annotated[
         str, typer.Option(metavar="SCORE", help="The score that determines the ranking, e.g. SPICE_Color.")
     ] = "",
@@ -186,26 +198,27 @@ def leaderboard(
     chosen = form or format_by_ending(output, _BY_ENDING, BoardShownAs.TABLE)
     with connected(context) as client:
         wanted = [
-            (part.name, reference.name)
+            (part.name, reference.name, name)
             for part in client.get_challenge(challenge).challenge.settings.splits
             if not split or part.name in split
             for reference in part.reference_sets
             if reference_set in {"", reference.name}
+            for name in ([domain] if domain else ["", *reference.domains])
         ]
         boards = list(_boards(client, challenge, wanted, by=by, whole=bool(split)))
     write_text(_board(boards, chosen), output)
 
 
 def _boards(
-    client: ChallengeClient, challenge: str, wanted: Sequence[tuple[str, str]], *, by: str, whole: bool
+    client: ChallengeClient, challenge: str, wanted: Sequence[tuple[str, str, str]], *, by: str, whole: bool
 ) -> Iterator[pb.GetLeaderboardResponse]:
-    """Yield leaderboards by split and reference set: all, or else those that the caller may see, if there are any."""
+    """Yield leaderboards by split, set and domain: all, or else those that the caller may see, if there are any."""
     import grpc  # noqa: PLC0415
 
     hidden: list[grpc.RpcError] = []
-    for split, reference_set in wanted:
+    for split, reference_set, domain in wanted:
         try:
-            yield client.leaderboard(challenge, split=split, reference_set=reference_set, score=by)
+            yield client.leaderboard(challenge, split=split, reference_set=reference_set, score=by, domain=domain)
         except grpc.RpcError as error:
             if whole or cast("grpc.Call", error).code() is not grpc.StatusCode.PERMISSION_DENIED:
                 raise

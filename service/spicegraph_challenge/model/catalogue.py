@@ -24,7 +24,7 @@ from spicegraph_challenge.model.settings import SettingsError, changed, violatio
 from spicegraph_service.kit import Violation, invalid, name_taken, not_found, refused, unauthenticated, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy.orm import Session
@@ -45,6 +45,7 @@ class NewReferences:
     file: str
     image_count: int
     caption_count: int
+    domains: Mapping[str, int]
 
 
 def add_challenge(
@@ -241,6 +242,7 @@ def place_references(
         _check_untouched(session, challenge, "has submissions: other references would make their scores another thing")
     reference_set.source, reference_set.file = new.source, new.file
     reference_set.image_count, reference_set.caption_count = new.image_count, new.caption_count
+    reference_set.domains = dict(new.domains)
     session.execute(delete(Job).where(Job.reference_set_id == reference_set.id))
     session.add(Job(kind=JobKind.PARSE, reference_set_id=reference_set.id))
     return challenge

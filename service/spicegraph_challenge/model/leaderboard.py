@@ -24,7 +24,7 @@ from spicegraph_challenge.model.schema import (
     Submission,
     SubmissionFile,
 )
-from spicegraph_challenge.model.settings import ALL_DIGITS, submissions_of_ten
+from spicegraph_challenge.model.settings import ALL_DIGITS
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.kit import WorkerInfo, denied, wrong
@@ -43,6 +43,7 @@ _FIRST_ROWS = 10  # whose history is shown
 _DIGITS = 4  # decimal places of scores that are shown in full, and the most that participants see
 _WORD = 0.55
 _LARGEST_STEP = 0.1
+_EQUAL = 6  # decimal places in which equal scores agree
 _HIGHEST_DRAW = 65_535
 _ROUNDING = 1e-9
 
@@ -114,6 +115,7 @@ class Standing:
     challenge: Challenge
     split: Split
     reference_set: SplitReferences
+    domain: str
     score: str
     rows: tuple[BoardRow, ...]
     history: tuple[BoardPoint, ...]
@@ -148,8 +150,20 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
     """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
     if account.may(MemberRole.VIEWER, challenge):
         return tuple(ShownScore(row.name, row.value, row.low, row.high, _DIGITS) for row in rows)
-    least = challenge.settings.category_images
-    return tuple(_with_noise(row, challenge) for row in rows if row.images is None or least == 1 or row.images >= least)
+    return tuple(
+        _with_noise(row, challenge) for row in rows if row.images is None or enough_images(row.images, challenge)
+    )
+
+
+def enough_images(images: int, challenge: Challenge) -> bool:
+    """Say whether participants see scores of a category or a domain of so many images."""
+    return images >= challenge.settings.category_images or challenge.settings.category_images == 1
+
+
+def shown_domains(reference_set: SplitReferences, challenge: Challenge, account: Account) -> list[str]:
+    """Return the domains of which a caller may see scores."""
+    members = account.may(MemberRole.VIEWER, challenge)
+    return [name for name, images in reference_set.domains.items() if members or enough_images(images, challenge)]
 
 
 def _with_noise(row: RunScore, challenge: Challenge) -> ShownScore:
@@ -164,7 +178,7 @@ def _with_noise(row: RunScore, challenge: Challenge) -> ShownScore:
     steps = 1
     if not digits:
         images = row.reference_set.image_count if row.images is None else row.images
-        steps, digits = last_place(images, row.places, submissions_of_ten(challenge.settings))
+        steps, digits = last_place(images, row.places, challenge.asked)
     moved = 2 * row.draw / _HIGHEST_DRAW - 1 if challenge.settings.noise else 0.0
 
     def shown(value: float | None) -> float | None:
@@ -204,23 +218,28 @@ def check_visible(split: Split, challenge: Challenge, account: Account, now: dat
         raise denied(f"the leaderboard of the split {split.name!r} is {when}", reason="NOT_VISIBLE")
 
 
-def standing(session: Session, reference_set: SplitReferences, score: str, account: Account, now: datetime) -> Standing:
-    """Return the leaderboard of a split: one submission per user, the best first, equal ones by the earlier time.
+def standing(
+    session: Session, reference_set: SplitReferences, request: pb.GetLeaderboardRequest, account: Account, now: datetime
+) -> Standing:
+    """Return the leaderboard of a split: one submission per user, the best first, equal ones by the secondary score.
 
     Members see it by exact scores, and so does everybody once the challenge has closed. Until then participants see it
     by the scores that they see: among submissions of several accounts, an exact order would show what noise hides.
 
     Raises:
-        CallError: INVALID_ARGUMENT: there is no such score.
+        CallError: INVALID_ARGUMENT: there is no such score or domain.
     """
-    split = reference_set.split
+    split, domain, score = reference_set.split, request.domain, request.score
     challenge = split.challenge
+    domains = shown_domains(reference_set, challenge, account)
+    if domain and domain not in domains:
+        raise wrong("domain", f"there is no domain {domain!a}; there are {', '.join(domains) or 'none'}")
     rows = []
     submissions = _submissions(session, split)
     chosen = _choices(session, split)
     for submission in _entries(submissions, chosen):
         run = submission.runs[-1]
-        scores = _against(run, reference_set)
+        scores = scores_of(run, reference_set.id, domain)
         if scores:
             rows.append((submission, run, scores))
     seen = (row.name for _, _, scores in rows for row in shown_scores(scores, challenge, account))
@@ -231,20 +250,25 @@ def standing(session: Session, reference_set: SplitReferences, score: str, accou
             raise wrong("score", f"there is no score {by!a}; there are {', '.join(names)}")
         by = names[0]
 
-    def shown_value(submission: Submission) -> float | None:
-        scores = shown_scores(_against(submission.runs[-1], reference_set), challenge, account)
-        return next((shown.value for shown in scores if shown.name == by), None)
+    def shown_value(submission: Submission, name: str = by) -> float | None:
+        scores = shown_scores(scores_of(submission.runs[-1], reference_set.id, domain), challenge, account)
+        return next((shown.value for shown in scores if shown.name == name), None)
 
     exact = account.may(MemberRole.VIEWER, challenge) or _closed(challenge, now)
-    sign = 1 if by in lower_is_better(challenge.settings.metrics) else -1
+    lowest = lower_is_better(challenge.settings.metrics)
 
-    def order(row: tuple[Submission, ScoringRun, tuple[RunScore, ...]]) -> tuple[bool, float, datetime, str]:
+    def order(row: tuple[Submission, ScoringRun, tuple[RunScore, ...]]) -> tuple[tuple[bool, float], ...]:
         submission, _, scores = row
-        value = next((score.value for score in scores if score.name == by), None) if exact else shown_value(submission)
-        return value is None, sign * (value or 0.0), submission.created, submission.id
+        values = []
+        for name in filter(None, (by, challenge.settings.secondary_score)):
+            known = (score.value for score in scores if score.name == name)
+            value = next(known, None) if exact else shown_value(submission, name)
+            values.append((value is None, (1 if name in lowest else -1) * round(value or 0.0, _EQUAL)))
+        return tuple(values)
 
+    rows.sort(key=lambda row: (order(row), row[0].created, row[0].id))
     ranked = tuple(
-        BoardRow(None if order(row)[0] else rank, *row) for rank, row in enumerate(sorted(rows, key=order), start=1)
+        BoardRow(None if not by or order(row)[0][0] else rank, *row) for rank, row in enumerate(rows, start=1)
     )
     first = {row.submission.user_id for row in ranked[:_FIRST_ROWS]}
     history = tuple(
@@ -254,7 +278,7 @@ def standing(session: Session, reference_set: SplitReferences, score: str, accou
         and chosen.get(submission.user_id, submission.id) == submission.id
         and (value := shown_value(submission)) is not None
     )
-    return Standing(challenge, split, reference_set, by, ranked, history)
+    return Standing(challenge, split, reference_set, domain, by, ranked, history)
 
 
 def stands(session: Session, submission: Submission) -> bool:
@@ -265,8 +289,9 @@ def stands(session: Session, submission: Submission) -> bool:
     )
 
 
-def _against(run: ScoringRun, reference_set: SplitReferences) -> tuple[RunScore, ...]:
-    return tuple(row for row in run.scores if row.reference_set_id == reference_set.id)
+def scores_of(run: ScoringRun, reference_set_id: int, domain: str) -> tuple[RunScore, ...]:
+    """Return a run's scores of the images of a domain, or, where it is empty, of all."""
+    return tuple(row for row in run.scores if (row.reference_set_id, row.domain) == (reference_set_id, domain))
 
 
 def _submissions(session: Session, split: Split) -> Sequence[Submission]:

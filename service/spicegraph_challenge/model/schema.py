@@ -222,6 +222,12 @@ class Challenge(Base):
         )
 
     @property
+    def asked(self) -> int:
+        """How many numbers ten accounts may see that tell of an image: by submission, reference set and domain."""
+        boards = [sum(1 + bool(each.domains) for each in split.reference_sets) for split in self.splits]
+        return settings.submissions_of_ten(self.settings) * max(boards, default=1)
+
+    @property
     def ready(self) -> bool:
         """Whether all references are there."""
         return all(reference_set.file for split in self.splits for reference_set in split.reference_sets)
@@ -261,7 +267,10 @@ class Split(Base):
 
 
 class SplitReferences(Base):
-    """References of a split: ``file`` is the key of the normalised file, ``source`` that of what was uploaded."""
+    """References of a split: ``file`` is the key of the normalised file, ``source`` that of what was uploaded.
+
+    ``domains`` holds the number of images of each domain.
+    """
 
     __tablename__ = "challenge_reference_sets"
     __table_args__ = (UniqueConstraint("split_id", "name"),)
@@ -274,6 +283,7 @@ class SplitReferences(Base):
     source: Mapped[str | None] = mapped_column(String(64))
     image_count: Mapped[int]
     caption_count: Mapped[int]
+    domains: Mapped[dict[str, Any]] = mapped_column(default=dict)
     split: Mapped[Split] = relationship(back_populates="reference_sets")
 
 
@@ -301,6 +311,9 @@ class Submission(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id"))
     method: Mapped[str] = mapped_column(String(100))
     description: Mapped[str] = mapped_column(Text)
+    team: Mapped[str] = mapped_column(String(200), default="")
+    paper_url: Mapped[str] = mapped_column(String(300), default="")
+    code_url: Mapped[str] = mapped_column(String(300), default="")
     file_name: Mapped[str] = mapped_column(String(255))
     split: Mapped[str] = mapped_column(String(40))
     sha256: Mapped[str] = mapped_column(String(64))
@@ -356,7 +369,8 @@ class RunScore(Base):
     """A score of a run against one reference set.
 
     ``places`` are the decimal places that leave the score of a single image unseen; ``draw``, 0 to 65,535, draws the
-    noise that participants see; ``images``, of the score of a category, how many images have it in their references.
+    noise that participants see; ``images``, of the score of a category, how many images have it in their references,
+    or of a ``domain``, which is empty for all images, how many images are in it.
     """
 
     __tablename__ = "run_scores"
@@ -371,6 +385,7 @@ class RunScore(Base):
     images: Mapped[int | None]
     places: Mapped[int]
     draw: Mapped[int]
+    domain: Mapped[str] = mapped_column(String(40), default="")
     reference_set: Mapped[SplitReferences] = relationship()
 
 

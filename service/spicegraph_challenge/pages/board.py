@@ -92,7 +92,7 @@ class Board:
             try:
                 if visit.session is not None:
                     visit.me = await self._service.identify(visit.session.authorization, None)
-                elif page is not _leaderboard:  # which may be public: the calls say so
+                elif page not in {_leaderboard, _method}:  # which may be public: the calls say so
                     raise web.HTTPSeeOther(_sign_in_path(request))
                 return await page(visit)
             except (CallError, FailedCallError) as error:
@@ -190,6 +190,9 @@ async def _submit(visit: Visit) -> web.Response:
         method=visit.form.get("method", "").strip(),
         description=visit.form.get("description", ""),
         split=visit.form.get("split", ""),
+        team=visit.form.get("team", ""),
+        paper_url=visit.form.get("paper_url", "").strip(),
+        code_url=visit.form.get("code_url", "").strip(),
     )
     messages = _messages(pb.CreateSubmissionRequest(settings=settings), part)
     made = await visit.ask(pb.CreateSubmissionResponse, "CreateSubmission", messages)
@@ -283,11 +286,7 @@ async def _choose_none(visit: Visit) -> web.Response:
 
 async def _leaderboard(visit: Visit) -> web.Response:
     name, query = visit.request.match_info["name"], visit.request.query
-    split, _, reference_set = query.get("of", "").partition("/")
-    request = pb.GetLeaderboardRequest(
-        challenge=name, split=split, reference_set=reference_set, score=query.get("score", "")
-    )
-    board = await visit.ask(pb.GetLeaderboardResponse, "GetLeaderboard", request)
+    board = await _board(visit)
     if query.get("format") in {BoardFormat.JSON, BoardFormat.CSV}:
         wanted = BoardFormat(query["format"])
         disposition = {"Content-Disposition": f'attachment; filename="leaderboard.{wanted.value}"'}
@@ -300,6 +299,34 @@ async def _leaderboard(visit: Visit) -> web.Response:
         name=name,
         **views.board_page(board, answer.challenge, _me(visit)),
     )
+
+
+async def _board(visit: Visit) -> pb.GetLeaderboardResponse:
+    query = visit.request.query
+    split, _, reference_set = query.get("of", "").partition("/")
+    request = pb.GetLeaderboardRequest(
+        challenge=visit.request.match_info["name"],
+        split=split,
+        reference_set=reference_set,
+        score=query.get("score", ""),
+        domain=query.get("domain", ""),
+    )
+    return await visit.ask(pb.GetLeaderboardResponse, "GetLeaderboard", request)
+
+
+async def _method(visit: Visit) -> web.Response:
+    """Show the entry of a user: who made it, its paper and code, and its scores on all boards of the reference set."""
+    board, user = await _board(visit), visit.request.match_info["user"]
+    boards = [board]
+    for domain in board.domains:
+        request = pb.GetLeaderboardRequest(
+            challenge=board.challenge, split=board.split, reference_set=board.reference_set, domain=domain
+        )
+        boards.append(await visit.ask(pb.GetLeaderboardResponse, "GetLeaderboard", request))
+    method = views.method_page(boards, user)
+    if method is None:
+        raise web.HTTPNotFound
+    return visit.page("method.html.j2", name=board.challenge, title=board.title, method=method)
 
 
 async def _account(visit: Visit) -> web.Response:
@@ -479,6 +506,7 @@ _PAGES: dict[str, _Page] = {
     "/challenges": _challenges,
     "/challenges/{name}": _challenge,
     "/challenges/{name}/leaderboard": _leaderboard,
+    "/challenges/{name}/leaderboard/{user}": _method,
     "/challenges/{name}/edit": _edit,
     "/challenges/{name}/images": _images,
     "/submissions/{id}": _submission,

@@ -135,7 +135,7 @@ def submission_view(submission: pb.Submission) -> Iterator[Grid | Text]:
     for scores in submission.scores:
         empty = scores.empty_candidate_count
         none = f", {counted(empty, 'empty caption')}" if empty else ""
-        title = f"{scores.split}, {scores.reference_set}: {counted(scores.image_count, 'image')}{none}"
+        title = f"{board_name(scores)}: {counted(scores.image_count, 'image')}{none}"
         rows = [(score.name, number(score), _interval(score)) for score in scores.scores]
         yield Grid(title, headings("Score|text", "Value|figure", "95 % interval|figure"), rows)
         if scores.errors:
@@ -161,6 +161,11 @@ def score_names(board: pb.GetLeaderboardResponse) -> list[str]:
     """Return the scores of a leaderboard, the one that ranks first."""
     names = dict.fromkeys(score.name for row in board.rows for score in row.scores)
     return [*(name for name in names if name == board.score), *(name for name in names if name != board.score)]
+
+
+def board_name(scores: pb.SplitScores | pb.GetLeaderboardResponse) -> str:
+    """Return what scores are of: a split, a reference set and, unless they are of all images, a domain."""
+    return ", ".join(filter(None, (scores.split, scores.reference_set, scores.domain)))
 
 
 def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Grid | Text]:
@@ -189,7 +194,7 @@ def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Grid |
             styles.append(
                 {n: marks[name].get(v or "", "") for n, (name, v) in enumerate(zip(shown, values, strict=True), 3)}
             )
-        yield Grid(f"{board.split}, {board.reference_set}, by {board.score}", columns, rows, styles=styles)
+        yield Grid(f"{board_name(board)}, by {board.score}", columns, rows, styles=styles)
         if any(row.origin.outdated for row in board.rows):
             yield Text("* scored by another version of the scorer", style="dim")
 
@@ -218,6 +223,7 @@ def _board(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         "title": board.title,
         "split": board.split,
         "reference_set": board.reference_set,
+        "domain": board.domain or None,
         "ranked_by": board.score,
         "time": when(board.create_time),
         "rows": [_row(row) for row in board.rows],
@@ -232,6 +238,9 @@ def _row(row: pb.LeaderboardRow) -> dict[str, Any]:
         "rank": row.rank if row.HasField("rank") else None,
         "user": row.user,
         "method": row.method,
+        "team": row.team or None,
+        "paper": row.paper_url or None,
+        "code": row.code_url or None,
         "submitted": when(row.create_time),
         "submission": row.submission or None,
         "scores": {
@@ -252,15 +261,20 @@ def to_csv(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
     writer.writerow(
-        ["split", "reference_set", "rank", "user", "method", "submitted", *ends, "version", "outdated", "scored"]
+        [
+            *("split", "reference_set", "domain", "rank", "user", "method", "team", "submitted"),
+            *ends,
+            *("version", "outdated", "scored", "paper", "code"),
+        ]
     )
     for board in boards:
         for row in map(_row, board.rows):
             scores = row["scores"]
             cells = [scores[name][end] if name in scores else None for name in names for end in _ENDS]
-            first = (row["rank"], _plain(row["user"]), _plain(row["method"]), row["submitted"])
-            last = (row["version"], "yes" if row["outdated"] else "no", row["scored"])
-            writer.writerow([board.split, board.reference_set, *first, *cells, *last])
+            names_of = (_plain(row[key] or "") for key in ("user", "method", "team"))
+            first = (board.split, board.reference_set, board.domain, row["rank"], *names_of, row["submitted"])
+            last = (row["version"], "yes" if row["outdated"] else "no", row["scored"], row["paper"], row["code"])
+            writer.writerow([*first, *cells, *last])
     return text.getvalue()
 
 
@@ -291,9 +305,10 @@ def board_view(board: pb.GetLeaderboardResponse, me: str = "") -> dict[str, Any]
     names = score_names(board)
     ranking = [score.value for row in board.rows for score in row.scores if score.name == board.score]
     return {
-        "id": f"{board.split}-{board.reference_set}",
-        "heading": f"{board.split}, {board.reference_set}",
+        "id": "-".join(filter(None, (board.split, board.reference_set, board.domain))),
+        "heading": board_name(board),
         "ranked_by": board.score,
+        "domain": board.domain,
         "columns": [
             {
                 "name": name,
@@ -326,6 +341,8 @@ def _row_view(
         "user": row.user,
         "own": bool(me) and row.user == me,
         "method": row.method,
+        "team": row.team,
+        "links": [(name, url) for name, url in (("paper", row.paper_url), ("code", row.code_url)) if url],
         "version": row.origin.version,
         "outdated": row.origin.outdated,
         "day": _minute(row.create_time),

@@ -205,6 +205,8 @@ def _submission(submission: pb.Submission) -> dict[str, Any]:
         "method": submission.method or submission.file_name,
         "file_name": submission.file_name,
         "description": submission.description,
+        "team": submission.team,
+        "links": [(name, url) for name, url in (("paper", submission.paper_url), ("code", submission.code_url)) if url],
         "state": shown.state_name(submission).lower(),
         "line": state_line(submission),
         "more": submission.failure.message,
@@ -219,16 +221,17 @@ def _submission(submission: pb.Submission) -> dict[str, Any]:
 def submission_page(submission: pb.Submission, before: pb.Submission | None, *, own: bool) -> dict[str, Any]:
     """Return what a submission's own page shows: its scores by split and what has changed since the one before."""
     earlier = {
-        (part.split, part.reference_set, score.name): score
+        (part.split, part.reference_set, part.domain, score.name): score
         for part in (before.scores if before is not None else ())
         for score in part.scores
     }
     parts = []
     for part in submission.scores:
-        cells = [_cell(score, earlier.get((part.split, part.reference_set, score.name))) for score in part.scores]
+        of = (part.split, part.reference_set, part.domain)
+        cells = [_cell(score, earlier.get((*of, score.name))) for score in part.scores]
         parts.append(
             {
-                "heading": f"{part.split}, {part.reference_set}",
+                "heading": shown.board_name(part),
                 "image_count": part.image_count,
                 "scores": [cell for cell in cells if not cell["name"].startswith(_CATEGORY)],
                 "categories": [cell for cell in cells if cell["name"].startswith(_CATEGORY)],
@@ -250,7 +253,7 @@ def _errors(part: pb.SplitScores, before: pb.Submission | None) -> Iterator[tupl
     earlier = {
         (error.kind, tuple(error.words)): error.image_count
         for old in (before.scores if before is not None else ())
-        if (old.split, old.reference_set) == (part.split, part.reference_set)
+        if (old.split, old.reference_set, old.domain) == (part.split, part.reference_set, part.domain)
         for error in old.errors
     }
     rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
@@ -298,10 +301,37 @@ def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: st
         "sets": challenge_page(challenge, datetime.now(UTC))["set_names"],
         "chosen": chosen,
         "scores": [(column["name"], column["name"]) for column in view["columns"]] or [(board.score, board.score)],
-        "asked": f"of={chosen}&score={board.score}",
+        "asked": f"of={chosen}&score={board.score}&domain={board.domain}",
+        "tabs": [(name, name or "all images", name == board.domain) for name in ("", *board.domains)],
         "charts": _board_charts(board),
         "noise": is_noisy(challenge.settings),
         "signatures": shown.signature_lines([row.origin for row in board.rows]),
+    }
+
+
+def method_page(boards: Sequence[pb.GetLeaderboardResponse], user: str) -> dict[str, Any] | None:
+    """Return what the page of a method shows: its row on each board; ``None``: the user has none."""
+    entries = [(board, row) for board in boards for row in board.rows if row.user == user]
+    if not entries:
+        return None
+    first = entries[0][1]
+    return {
+        "user": user,
+        "method": first.method,
+        "team": first.team,
+        "moment": minute(first.create_time),
+        "links": [(name, url) for name, url in (("Paper", first.paper_url), ("Code", first.code_url)) if url],
+        "boards": [
+            {
+                "heading": shown.board_name(board),
+                "rank": row.rank if row.HasField("rank") else UNDEFINED,
+                "of": len(board.rows),
+                "ranked_by": board.score,
+                "scores": [_cell(score) for score in row.scores],
+            }
+            for board, row in entries
+        ],
+        "scorer": "; ".join(shown.signature_lines([first.origin])),
     }
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_challenge.model.database import Database, Transactions
 from spicegraph_challenge.model.schema import Challenge, JobKind, SplitReferences, Submission
-from spicegraph_challenge.model.settings import submissions_of_ten
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.scoring import Part, Plan, Progress
 from spicegraph_challenge.queue.submissions import Failure, Lease, LeaseLostError
@@ -383,5 +382,5 @@ def _to_score(session: Session, lease: Lease) -> Plan:
         for results in submission.files
         for reference_set in results.split.reference_sets
     )
-    settings = submission.challenge.settings
-    return Plan(tuple(settings.metrics), parts, submissions_of_ten(settings), submission.challenge.given)
+    challenge = submission.challenge
+    return Plan(tuple(challenge.settings.metrics), parts, challenge.asked, challenge.given)

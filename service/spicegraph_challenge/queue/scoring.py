@@ -123,7 +123,8 @@ class Scoring:
                         done += count
                         progress.share = (1 - _FINISHING_SHARE) * done / total
                 secret = f"{part.references} {part.results}"
-                task = Finish(plan.metrics, str(statistics), self._data, secret, plan.submissions)
+                references = str(self._files.path(part.references))
+                task = Finish(plan.metrics, str(statistics), self._data, secret, plan.submissions, references)
                 scores[part.reference_set_id] = await self._sandbox.run(task, Finished, _FINISHING)
         progress.share = 1.0
         return scores

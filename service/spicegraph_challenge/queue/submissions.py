@@ -57,6 +57,9 @@ class NewSubmission:
     sha256: str
     file_bytes: int
     idempotency_key: str | None
+    team: str = ""
+    paper_url: str = ""
+    code_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,9 @@ def accept(session: Session, account: Account, new: NewSubmission, now: datetime
         sha256=new.sha256,
         file_bytes=new.file_bytes,
         idempotency_key=new.idempotency_key,
+        team=new.team,
+        paper_url=new.paper_url,
+        code_url=new.code_url,
         state=State.VALIDATING,
         created=now,
         failure_message="",

@@ -156,11 +156,12 @@ _IMAGES_PER_FRAME = 64
 
 
 class Image(NamedTuple):
-    """An image of a reference set: its id, its file name where that is known, and how many references it has."""
+    """An image of a reference set: its id, file name and domain where these are known, and its number of references."""
 
     id: int | str
     file_name: str
     references: int
+    domain: str = ""
 
 
 class CandidateRow(NamedTuple):
@@ -192,10 +193,12 @@ _faults = msgspec.msgpack.Decoder(list[FaultRow])
 
 
 def reference_frames(
-    captions: Mapping[int | str, tuple[str, ...]], file_names: Mapping[int | str, str]
+    captions: Mapping[int | str, tuple[str, ...]],
+    file_names: Mapping[int | str, str],
+    domains: Mapping[int | str, str],
 ) -> Iterator[bytes]:
     """Yield the file of a reference set: all its images, then those with references, some at a time."""
-    images = [Image(key, file_names.get(key, ""), len(texts)) for key, texts in captions.items()]
+    images = [Image(key, file_names.get(key, ""), len(texts), domains.get(key, "")) for key, texts in captions.items()]
     yield frame(_encoder.encode(images))
     rows = [_ImageReferences(key, texts) for key, texts in captions.items() if texts]
     for start in range(0, len(rows), _IMAGES_PER_FRAME):

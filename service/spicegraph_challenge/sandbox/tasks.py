@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 _FEWEST_PLACES, _MOST_PLACES = 1, 4
 _ROUNDING = 1e-9
+_DOMAIN = re.compile(r"[\w.-]{1,40}")
+_MOST_DOMAINS = 20
 _ROUNDED = 10  # numbers of images with an error, at least
 _ROUNDED_FOR = 7  # times the root of the number of submissions: the sum over all of them must not show an image
 _ERROR_WORDS = (8, 4)  # errors of certain words: in what captions say, and in what they lack
@@ -71,11 +75,12 @@ class Prepare(msgspec.Struct, frozen=True, tag="prepare"):
 
 
 class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
-    """The numbers of images with references and of references; or ``faults``, what is wrong with the file."""
+    """The numbers of images with references and of references, the former by domain; or ``faults`` of the file."""
 
     image_count: int = 0
     caption_count: int = 0
     faults: tuple[str, ...] = ()
+    domains: dict[str, int] = {}
 
 
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
@@ -83,7 +88,8 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
 
     ``data`` is the server's own for the metrics: that with which the statistics were collected. ``secret``, which no
     participant knows, draws what is hidden of the numbers of errors and the noise of scores; ``submissions``, of which
-    the sum must not show an image, say how much of those numbers is hidden.
+    the sum must not show an image, say how much of those numbers is hidden. ``references`` is the file of the reference
+    set, which says the domain of each item; empty: there are none.
     """
 
     metrics: tuple[str, ...]
@@ -91,10 +97,11 @@ class Finish(msgspec.Struct, frozen=True, tag="finish"):
     data: bytes = b""
     secret: str = ""
     submissions: int = 0
+    references: str = ""
 
 
 class TaskScore(NamedTuple):
-    """A corpus score with its interval; the table of scores says what ``images``, ``places`` and ``draw`` are."""
+    """A corpus score with its interval; the table of scores says what the other fields are."""
 
     name: str
     value: float | None
@@ -103,6 +110,7 @@ class TaskScore(NamedTuple):
     images: int | None
     places: int
     draw: int
+    domain: str = ""
 
 
 class ErrorRow(NamedTuple):
@@ -206,21 +214,56 @@ def _validate(task: Validate) -> Validated:
 
 
 def _prepare(task: Prepare) -> Prepared:
-    from spicegraph_scorer.readers.references import read_annotations  # noqa: PLC0415
+    from spicegraph_scorer.readers.records import read_all  # noqa: PLC0415
+    from spicegraph_scorer.readers.references import coco_annotations  # noqa: PLC0415
     from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source  # noqa: PLC0415
 
     try:
-        with open_source(task.path) as source:
-            annotations = read_annotations(source._replace(name="annotations"), limits=DEFAULT_LIMITS)
+        with open_source(task.path) as opened:
+            source = opened._replace(name="annotations")
+            content = read_all(source, limits=DEFAULT_LIMITS)
+            annotations = coco_annotations(source, content)
+            domains = _domains(content, annotations.captions)
     except (DataError, InputError, LimitError) as error:
         first, *rest = str(error).replace(task.path, "annotations").splitlines()
         return Prepared(faults=tuple(line.strip() for line in rest) or (first,))
     with Path(task.output).open("wb") as stream:
-        stream.writelines(reference_frames(annotations.captions, annotations.file_names))
+        stream.writelines(reference_frames(annotations.captions, annotations.file_names, domains))
     counts = [len(texts) for texts in annotations.captions.values()]
     if not any(counts):
         return Prepared(faults=("annotations: no image has a caption",))
-    return Prepared(sum(map(bool, counts)), sum(counts))
+    described = Counter(domains[key] for key, texts in annotations.captions.items() if texts and key in domains)
+    return Prepared(sum(map(bool, counts)), sum(counts), domains=dict(sorted(described.items())))
+
+
+class _TaggedImage(msgspec.Struct):
+    id: int | str
+    domain: str = ""
+
+
+class _TaggedImages(msgspec.Struct):
+    images: list[_TaggedImage] = []
+
+
+def _domains(content: bytes, captions: Mapping[int | str, Sequence[str]]) -> dict[int | str, str]:
+    """Return the domain of each image of COCO annotations: of all that have captions, or of none."""
+    if b'"domain"' not in content:
+        return {}
+    try:
+        tagged = msgspec.json.decode(content, type=_TaggedImages)
+    except msgspec.DecodeError as error:
+        raise InputError(f"annotations: the domains of images cannot be read ({error})") from error
+    domains = {image.id: image.domain for image in tagged.images if image.domain}
+    lacking = [key for key, texts in captions.items() if texts and key not in domains]
+    if domains and lacking:
+        raise InputError(
+            f"annotations: image {lacking[0]} lacks a domain, which others have ({len(lacking):,} lack one)"
+        )
+    if wrong := sorted(name for name in set(domains.values()) if not _DOMAIN.fullmatch(name)):
+        raise InputError(f"annotations: the domain {wrong[0]!a} is not 1 to 40 letters, digits, '.', '_' or '-'")
+    if len(set(domains.values())) > _MOST_DOMAINS:
+        raise InputError(f"annotations: more than {_MOST_DOMAINS} domains")
+    return domains
 
 
 def finish(task: Finish) -> Finished:
@@ -233,19 +276,22 @@ def finish(task: Finish) -> Finished:
     from spicegraph_service.kit import unpack_data  # noqa: PLC0415
 
     chunks = _statistics(task)
+    described = [image for image in read_images(Path(task.references)) if image.references] if task.references else []
+    parts = {
+        name: [place for place, image in enumerate(described) if image.domain == name]
+        for name in sorted({"", *(image.domain for image in described)})
+    }
     errors = error_rows([item for chunk in chunks for item in chunk.errors], task.secret, task.submissions)
     resources = Resources(lambda: FunctionSource.of_table("parsed by the workers", {}), data=unpack_data(task.data))
     rows: list[TaskScore] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an undefined score says so by itself
-        for name in task.metrics:
+        for domain, name in product(parts, task.metrics):
             metric = METRICS[name].make(resources)
-            run = run_of(
-                name,
-                metric,
-                metric.finish([item for chunk in chunks for item in chunk.metrics[name]]),
-                confidence=Resampling(),
-            )
+            collected = [item for chunk in chunks for item in chunk.metrics[name]]
+            if domain:  # as if its images had been scored alone
+                collected = [collected[place] for place in parts[domain]]
+            run = run_of(name, metric, metric.finish(collected), confidence=Resampling())
             bounds = {bound.name: bound for bound in run.intervals}
             headline = {score.name for score in run.headline}
             for score in run.scores:
@@ -256,9 +302,10 @@ def finish(task: Finish) -> Finished:
                         score.value,
                         bound.low,
                         bound.high,
-                        None if score.name in headline else images,
+                        None if score.name in headline and not domain else images,
                         decimal_places(images, highest=metric.highest),
-                        noise_of(task.secret, score.name),
+                        noise_of(f"{task.secret} {domain}", score.name),
+                        domain,
                     )
                 )
     return Finished(tuple(rows), errors)

@@ -157,22 +157,30 @@ class ChallengeReferenceSet(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     IMAGE_COUNT_FIELD_NUMBER: _builtins.int
     CAPTION_COUNT_FIELD_NUMBER: _builtins.int
+    DOMAINS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, unique in the split: "c5". 1 to 40 letters, digits, ".", "-"."""
     image_count: _builtins.int
     """Images that have references in it. 0 until they are uploaded. Set by the server."""
     caption_count: _builtins.int
     """Reference captions in it. Set by the server."""
+    @_builtins.property
+    def domains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The domains of its images, such as "in-domain", where its annotations say so: each image of "images" then has a text
+        "domain". There are scores and a leaderboard for each. Set by the server.
+        """
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         image_count: _builtins.int = ...,
         caption_count: _builtins.int = ...,
+        domains: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["caption_count", b"caption_count", "image_count", b"image_count", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["caption_count", b"caption_count", "domains", b"domains", "image_count", b"image_count", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -251,6 +259,7 @@ class ChallengeSettings(_message.Message):
     NOISE_FIELD_NUMBER: _builtins.int
     DIFFERENT_PERCENT_FIELD_NUMBER: _builtins.int
     CHALLENGE_LIMIT_FIELD_NUMBER: _builtins.int
+    SECONDARY_SCORE_FIELD_NUMBER: _builtins.int
     title: _builtins.str
     """Its name for people. Default: its name in calls."""
     description: _builtins.str
@@ -299,6 +308,8 @@ class ChallengeSettings(_message.Message):
     """
     challenge_limit: _builtins.int
     """Submissions of all users in all that are neither failed nor cancelled. 0: no limit."""
+    secondary_score: _builtins.str
+    """The score that ranks rows that are equal by the first, before the earlier submission does."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Metrics that are computed, by the names of GetServerInfo, or a group of them such as coco."""
@@ -338,10 +349,11 @@ class ChallengeSettings(_message.Message):
         noise: _builtins.bool | None = ...,
         different_percent: _builtins.int | None = ...,
         challenge_limit: _builtins.int | None = ...,
+        secondary_score: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "spice_text", b"spice_text", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "metrics", b"metrics", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "metrics", b"metrics", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__category_images: _TypeAlias = _typing.Literal["category_images"]  # noqa: Y015
     _WhichOneofArgType__category_images: _TypeAlias = _typing.Literal["_category_images", b"_category_images"]  # noqa: Y015
@@ -369,6 +381,8 @@ class ChallengeSettings(_message.Message):
     _WhichOneofArgType__primary_score: _TypeAlias = _typing.Literal["_primary_score", b"_primary_score"]  # noqa: Y015
     _WhichOneofReturnType__public_board: _TypeAlias = _typing.Literal["public_board"]  # noqa: Y015
     _WhichOneofArgType__public_board: _TypeAlias = _typing.Literal["_public_board", b"_public_board"]  # noqa: Y015
+    _WhichOneofReturnType__secondary_score: _TypeAlias = _typing.Literal["secondary_score"]  # noqa: Y015
+    _WhichOneofArgType__secondary_score: _TypeAlias = _typing.Literal["_secondary_score", b"_secondary_score"]  # noqa: Y015
     _WhichOneofReturnType__spice_text: _TypeAlias = _typing.Literal["spice_text"]  # noqa: Y015
     _WhichOneofArgType__spice_text: _TypeAlias = _typing.Literal["_spice_text", b"_spice_text"]  # noqa: Y015
     _WhichOneofReturnType__title: _TypeAlias = _typing.Literal["title"]  # noqa: Y015
@@ -401,6 +415,8 @@ class ChallengeSettings(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__primary_score) -> _WhichOneofReturnType__primary_score | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__public_board) -> _WhichOneofReturnType__public_board | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__secondary_score) -> _WhichOneofReturnType__secondary_score | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__spice_text) -> _WhichOneofReturnType__spice_text | None: ...
     @_typing.overload
@@ -1278,6 +1294,9 @@ class SubmissionSettings(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     SPLIT_FIELD_NUMBER: _builtins.int
     IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
+    TEAM_FIELD_NUMBER: _builtins.int
+    PAPER_URL_FIELD_NUMBER: _builtins.int
+    CODE_URL_FIELD_NUMBER: _builtins.int
     challenge: _builtins.str
     """Name of the challenge."""
     file_name: _builtins.str
@@ -1292,6 +1311,12 @@ class SubmissionSettings(_message.Message):
     """A key that makes a retry safe: the same key of the same user gives the same submission. At most 100 characters.
     Without a key, the same bytes sent again give the same submission as long as it is neither failed nor cancelled.
     """
+    team: _builtins.str
+    """Who made the method, for the leaderboard: a team or authors, at most 200 printable characters."""
+    paper_url: _builtins.str
+    """Where its paper is, an address (http, https) of at most 300 characters; the leaderboard links to it."""
+    code_url: _builtins.str
+    """Where its code is, in the same way."""
     def __init__(
         self,
         *,
@@ -1301,10 +1326,13 @@ class SubmissionSettings(_message.Message):
         description: _builtins.str = ...,
         split: _builtins.str = ...,
         idempotency_key: _builtins.str = ...,
+        team: _builtins.str = ...,
+        paper_url: _builtins.str = ...,
+        code_url: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "description", b"description", "file_name", b"file_name", "idempotency_key", b"idempotency_key", "method", b"method", "split", b"split"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "code_url", b"code_url", "description", b"description", "file_name", b"file_name", "idempotency_key", b"idempotency_key", "method", b"method", "paper_url", b"paper_url", "split", b"split", "team", b"team"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1546,6 +1574,7 @@ class SplitScores(_message.Message):
     SCORES_FIELD_NUMBER: _builtins.int
     EMPTY_CANDIDATE_COUNT_FIELD_NUMBER: _builtins.int
     ERRORS_FIELD_NUMBER: _builtins.int
+    DOMAIN_FIELD_NUMBER: _builtins.int
     split: _builtins.str
     """Name of the split."""
     reference_set: _builtins.str
@@ -1554,6 +1583,8 @@ class SplitScores(_message.Message):
     """Number of images scored."""
     empty_candidate_count: _builtins.int
     """Number of images whose caption is empty, which a challenge may allow."""
+    domain: _builtins.str
+    """The domain whose images alone were scored. Empty: all images."""
     @_builtins.property
     def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___CorpusScore]:
         """The scores that the caller may see, in the order of the challenge's metrics."""
@@ -1573,10 +1604,11 @@ class SplitScores(_message.Message):
         scores: _abc.Iterable[Global___CorpusScore] | None = ...,
         empty_candidate_count: _builtins.int = ...,
         errors: _abc.Iterable[Global___ErrorCount] | None = ...,
+        domain: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["empty_candidate_count", b"empty_candidate_count", "errors", b"errors", "image_count", b"image_count", "reference_set", b"reference_set", "scores", b"scores", "split", b"split"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "empty_candidate_count", b"empty_candidate_count", "errors", b"errors", "image_count", b"image_count", "reference_set", b"reference_set", "scores", b"scores", "split", b"split"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1645,6 +1677,9 @@ class Submission(_message.Message):
     END_TIME_FIELD_NUMBER: _builtins.int
     SPLITS_FIELD_NUMBER: _builtins.int
     ON_LEADERBOARD_FIELD_NUMBER: _builtins.int
+    TEAM_FIELD_NUMBER: _builtins.int
+    PAPER_URL_FIELD_NUMBER: _builtins.int
+    CODE_URL_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id, made by the server."""
     challenge: _builtins.str
@@ -1669,6 +1704,12 @@ class Submission(_message.Message):
     """While RUNNING: the share that is done, in [0, 1]."""
     on_leaderboard: _builtins.bool
     """Whether it stands on the leaderboards of all its splits. GetSubmission alone says so."""
+    team: _builtins.str
+    """Who made the method."""
+    paper_url: _builtins.str
+    """Where its paper is."""
+    code_url: _builtins.str
+    """Where its code is."""
     @_builtins.property
     def failure(self) -> Global___SubmissionFailure:
         """If FAILED: why."""
@@ -1719,10 +1760,13 @@ class Submission(_message.Message):
         end_time: _timestamp_pb2.Timestamp | None = ...,
         splits: _abc.Iterable[_builtins.str] | None = ...,
         on_leaderboard: _builtins.bool = ...,
+        team: _builtins.str = ...,
+        paper_url: _builtins.str = ...,
+        code_url: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_progress", b"_progress", "_queue_position", b"_queue_position", "create_time", b"create_time", "end_time", b"end_time", "failure", b"failure", "origin", b"origin", "progress", b"progress", "queue_position", b"queue_position", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_progress", b"_progress", "_queue_position", b"_queue_position", "challenge", b"challenge", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "failure", b"failure", "file_bytes", b"file_bytes", "file_name", b"file_name", "id", b"id", "method", b"method", "on_leaderboard", b"on_leaderboard", "origin", b"origin", "progress", b"progress", "queue_position", b"queue_position", "scores", b"scores", "sha256", b"sha256", "splits", b"splits", "start_time", b"start_time", "state", b"state", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_progress", b"_progress", "_queue_position", b"_queue_position", "challenge", b"challenge", "code_url", b"code_url", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "failure", b"failure", "file_bytes", b"file_bytes", "file_name", b"file_name", "id", b"id", "method", b"method", "on_leaderboard", b"on_leaderboard", "origin", b"origin", "paper_url", b"paper_url", "progress", b"progress", "queue_position", b"queue_position", "scores", b"scores", "sha256", b"sha256", "splits", b"splits", "start_time", b"start_time", "state", b"state", "team", b"team", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__progress: _TypeAlias = _typing.Literal["progress"]  # noqa: Y015
     _WhichOneofArgType__progress: _TypeAlias = _typing.Literal["_progress", b"_progress"]  # noqa: Y015
@@ -2048,6 +2092,7 @@ class GetLeaderboardRequest(_message.Message):
     SPLIT_FIELD_NUMBER: _builtins.int
     REFERENCE_SET_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
+    DOMAIN_FIELD_NUMBER: _builtins.int
     challenge: _builtins.str
     """Name of the challenge."""
     split: _builtins.str
@@ -2056,6 +2101,8 @@ class GetLeaderboardRequest(_message.Message):
     """Name of the reference set. Empty: the first of the split."""
     score: _builtins.str
     """The score that ranks: a metric's ("CIDEr") or a category's ("SPICE_Color"). Empty: the challenge's own."""
+    domain: _builtins.str
+    """The domain, one of `ChallengeReferenceSet.domains`. Empty: all images."""
     def __init__(
         self,
         *,
@@ -2063,10 +2110,11 @@ class GetLeaderboardRequest(_message.Message):
         split: _builtins.str = ...,
         reference_set: _builtins.str = ...,
         score: _builtins.str = ...,
+        domain: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "reference_set", b"reference_set", "score", b"score", "split", b"split"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "domain", b"domain", "reference_set", b"reference_set", "score", b"score", "split", b"split"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2085,6 +2133,9 @@ class LeaderboardRow(_message.Message):
     SCORES_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
     SUBMISSION_FIELD_NUMBER: _builtins.int
+    TEAM_FIELD_NUMBER: _builtins.int
+    PAPER_URL_FIELD_NUMBER: _builtins.int
+    CODE_URL_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """The place, 1 is best: by exact scores for members of the challenge and after its close, before it by the scores that
     participants see. Of equal scores, the earlier submission comes first. Absent where the score is undefined.
@@ -2095,6 +2146,12 @@ class LeaderboardRow(_message.Message):
     """The method's name."""
     submission: _builtins.str
     """The submission's id; organisers only."""
+    team: _builtins.str
+    """Who made the method."""
+    paper_url: _builtins.str
+    """Where its paper is."""
+    code_url: _builtins.str
+    """Where its code is."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was submitted."""
@@ -2117,10 +2174,13 @@ class LeaderboardRow(_message.Message):
         scores: _abc.Iterable[Global___CorpusScore] | None = ...,
         origin: Global___ScoreOrigin | None = ...,
         submission: _builtins.str = ...,
+        team: _builtins.str = ...,
+        paper_url: _builtins.str = ...,
+        code_url: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "create_time", b"create_time", "origin", b"origin", "rank", b"rank"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "create_time", b"create_time", "method", b"method", "origin", b"origin", "rank", b"rank", "scores", b"scores", "submission", b"submission", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "code_url", b"code_url", "create_time", b"create_time", "method", b"method", "origin", b"origin", "paper_url", b"paper_url", "rank", b"rank", "scores", b"scores", "submission", b"submission", "team", b"team", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__rank: _TypeAlias = _typing.Literal["rank"]  # noqa: Y015
     _WhichOneofArgType__rank: _TypeAlias = _typing.Literal["_rank", b"_rank"]  # noqa: Y015
@@ -2177,6 +2237,8 @@ class GetLeaderboardResponse(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     LOWER_IS_BETTER_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
+    DOMAIN_FIELD_NUMBER: _builtins.int
+    DOMAINS_FIELD_NUMBER: _builtins.int
     title: _builtins.str
     """The challenge's title."""
     challenge: _builtins.str
@@ -2187,6 +2249,8 @@ class GetLeaderboardResponse(_message.Message):
     """Name of the reference set."""
     score: _builtins.str
     """The score that ranks."""
+    domain: _builtins.str
+    """The domain. Empty: all images."""
     @_builtins.property
     def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___LeaderboardRow]:
         """The rows, the best first."""
@@ -2205,6 +2269,10 @@ class GetLeaderboardResponse(_message.Message):
         all others one for each submission.
         """
 
+    @_builtins.property
+    def domains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The domains that the caller may see scores of: those of at least `ChallengeSettings.category_images` images."""
+
     def __init__(
         self,
         *,
@@ -2217,10 +2285,12 @@ class GetLeaderboardResponse(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         lower_is_better: _abc.Iterable[_builtins.str] | None = ...,
         history: _abc.Iterable[Global___LeaderboardPoint] | None = ...,
+        domain: _builtins.str = ...,
+        domains: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "create_time", b"create_time", "history", b"history", "lower_is_better", b"lower_is_better", "reference_set", b"reference_set", "rows", b"rows", "score", b"score", "split", b"split", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["challenge", b"challenge", "create_time", b"create_time", "domain", b"domain", "domains", b"domains", "history", b"history", "lower_is_better", b"lower_is_better", "reference_set", b"reference_set", "rows", b"rows", "score", b"score", "split", b"split", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -70,6 +70,9 @@ def upgrade() -> None:
         sa.Column("user_id", _BIG, nullable=False),
         sa.Column("method", sa.String(length=100), nullable=False),
         sa.Column("description", sa.Text(), nullable=False),
+        sa.Column("team", sa.String(length=200), nullable=False),
+        sa.Column("paper_url", sa.String(length=300), nullable=False),
+        sa.Column("code_url", sa.String(length=300), nullable=False),
         sa.Column("file_name", sa.String(length=255), nullable=False),
         sa.Column("split", sa.String(length=40), nullable=False),
         sa.Column("sha256", sa.String(length=64), nullable=False),
@@ -126,6 +129,7 @@ def upgrade() -> None:
         sa.Column("source", sa.String(length=64), nullable=True),
         sa.Column("image_count", sa.Integer(), nullable=False),
         sa.Column("caption_count", sa.Integer(), nullable=False),
+        sa.Column("domains", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(
             ["split_id"], ["splits.id"], name="fk_challenge_reference_sets_split_id_splits", ondelete="CASCADE"
         ),
@@ -203,6 +207,7 @@ def upgrade() -> None:
         sa.Column("images", sa.Integer(), nullable=True),
         sa.Column("places", sa.Integer(), nullable=False),
         sa.Column("draw", sa.Integer(), nullable=False),
+        sa.Column("domain", sa.String(length=40), nullable=False),
         sa.ForeignKeyConstraint(
             ["reference_set_id"],
             ["challenge_reference_sets.id"],
