@@ -198,8 +198,8 @@ def test_37_reds_turned_to_blue_are_37_confusions_in_the_report() -> None:
     assert sum(kind.count for kind in report.systems[0].kinds) == 0
     assert [row.image_id for row in report.lost] == list(range(25))
     page = to_html(report)
-    (block,) = [block for block in _blocks(report) if block.title == "colors said of right objects"]
-    assert (block.of, [row.count for row in block.kinds[0]]) == ((100, 100), [0, 37])
+    (block,) = [block for block in _blocks(report) if block["title"] == "colors said of right objects"]
+    assert (block["of"], [row.count for row in block["kinds"][0]]) == ([100, 100], [0, 37])
     assert "37.0 %" in page
     told = verdict(report)
     assert told.headline.startswith("good is better than bad: SPICE ")

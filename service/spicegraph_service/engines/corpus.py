@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property, partial
@@ -84,28 +84,20 @@ class RowReader:
 
     def records(self, rows: pa.Table) -> Records:
         """Return what the items are made of."""
-        return _line_records(rows) if self.columns is None else self._table_records(rows, self.columns)
-
-    def _table_records(self, rows: pa.Table, columns: Columns) -> Records:
-        return table_records("Parquet", columns, ((_name(row[PATH]), row) for row in rows.to_pylist()), [])
-
-
-def _line_records(rows: pa.Table) -> Records:
-    records: list[Record] = []
-    faults: list[Fault] = []
-    for line, path in zip(rows.column(TEXT).to_pylist(), rows.column(PATH).to_pylist(), strict=True):
-        if not line.strip():
-            continue
-        value, reason = decode(line.encode())
-        if isinstance(value, dict):
-            records.append(Record(_name(path), value))
-        else:
-            faults.append(Fault(_name(path), "", f"{shown(line)} {reason or 'is not an object'}"))
-    return Records(JSON_LINES, records, faults)
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
+        names = [path.rpartition("/")[2] for path in rows.column(PATH).to_pylist()]
+        if self.columns is not None:
+            return table_records("Parquet", self.columns, zip(names, rows.to_pylist(), strict=True), [])
+        records: list[Record] = []
+        faults: list[Fault] = []
+        for line, name in zip(rows.column(TEXT).to_pylist(), names, strict=True):
+            if not line.strip():
+                continue
+            value, reason = decode(line.encode())
+            if isinstance(value, dict):
+                records.append(Record(name, value))
+            else:
+                faults.append(Fault(name, "", f"{shown(line)} {reason or 'is not an object'}"))
+        return Records(JSON_LINES, records, faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +137,8 @@ def check_rows(rows: pa.Table, *, reader: RowReader, release: str, weigh: Sequen
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """An id, and the name of the file that it stands in."""
-
-    id: ItemId
-    place: str
-
-
-def find_rows(rows: pa.Table, *, reader: RowReader, wanted: Hashes) -> list[Placed]:
-    """Return the items whose ids have one of the hashes, two of each at most."""
+def find_rows(rows: pa.Table, *, reader: RowReader, wanted: Hashes) -> list[tuple[ItemId, str]]:
+    """Return the ids with one of the hashes, two of each at most, and the names of the files that they stand in."""
     form, records, _ = reader.records(rows)
     left = dict.fromkeys(wanted.tolist(), 2)
     wanted_rows = []
@@ -163,7 +147,7 @@ def find_rows(rows: pa.Table, *, reader: RowReader, wanted: Hashes) -> list[Plac
         for item, value in zip(items, hashes_of(item.id for item in items).tolist(), strict=True):
             if left.get(value, 0):
                 left[value] -= 1
-                wanted_rows.append(Placed(item.id, record.place))
+                wanted_rows.append((item.id, record.place))
     return wanted_rows
 
 
@@ -232,7 +216,13 @@ class BlockScorer:
         given = resources(self._facts, data=job.data, evidence=False)
         metrics = make_metrics(job.metrics, given)
         for name, metric in metrics.items():
-            _check_signature(name, metric.signature(), job.signatures[name])
+            there, here = metric.signature(), job.signatures[name]
+            if different := next((key for key in {**here, **there} if there.get(key) != here.get(key)), None):
+                raise DataError(
+                    "a machine of the cluster would compute other scores than this one: for the metric "
+                    f"{name}, {different} is {there.get(different)} there and {here.get(different)} here; install the "
+                    "same on both"
+                )
         weighted = {name: metrics[name].weighted(weights) for name, weights in job.weights.items()}
         return {**metrics, **weighted}
 
@@ -253,34 +243,15 @@ class BlockScorer:
         totals = {name: totals_of(metric, statistics[name]) for name, metric in self._metrics.items()}
         if self._job.keep is Keep.SUMS:
             return scored(totals=totals)
-        table = score_table(items, _item_scores(items, self._metrics, statistics), text_ids=self._job.text_ids)
+        runs = tuple(run_of(name, metric, statistics[name]) for name, metric in self._metrics.items())
+        table = score_table(items, Result(items, {}, runs).item_scores(), text_ids=self._job.text_ids)
         if self._job.folder is None:
             return scored(totals=totals, rows=table)
-        return scored(totals=totals, part=_written(table, self._job.folder))
-
-
-def _check_signature(metric: str, there: Mapping[str, str], here: Mapping[str, str]) -> None:
-    for key in {**here, **there}:
-        if there.get(key) != here.get(key):
-            raise DataError(
-                f"a machine of the cluster would compute other scores than this one: for the metric {metric}, {key} is "
-                f"{there.get(key)} there and {here.get(key)} here; install the same on both"
-            )
-
-
-def _item_scores(
-    items: Sequence[Item], metrics: Mapping[str, Metric[Any]], statistics: Mapping[str, list[Any]]
-) -> Sequence[Mapping[str, Any]]:
-    runs = tuple(run_of(name, metric, statistics[name]) for name, metric in metrics.items())
-    return Result(tuple(items), {}, runs).item_scores()
-
-
-def _written(table: pa.Table, folder: Folder) -> str:
-    """Write rows to a file of their own; its name depends on the rows, so that a repeated task writes it again."""
-    ids = "\n".join(map(repr, table.column(ID).to_pylist()))
-    name = f"part-{hashlib.blake2b(ids.encode(), digest_size=12).hexdigest()}.parquet"
-    folder.write(name, table_bytes(table))
-    return name
+        # The name of a part depends on its rows, so that a repeated task writes it again.
+        ids = "\n".join(map(repr, table.column(ID).to_pylist()))
+        part = f"part-{hashlib.blake2b(ids.encode(), digest_size=12).hexdigest()}.parquet"
+        self._job.folder.write(part, table_bytes(table))
+        return scored(totals=totals, part=part)
 
 
 Value = TypeVar("Value")
@@ -316,7 +287,8 @@ def checked_corpus(
     """Check every item."""
     check = partial(check_rows, reader=reader, release=version("spicegraph"), weigh=weigh, keep=keep)
     totals = _CorpusTotals()
-    with seen_ids() as seen:
+    with TemporaryDirectory(prefix="spicegraph-") as folder:
+        seen = SeenIds(Path(folder))
         for checked in mapped(check):
             totals.add(checked)
             seen.add(checked.hashes)
@@ -391,12 +363,11 @@ def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fa
     first: dict[ItemId, str] = {}
     faults: list[Fault] = []
     for repeated_rows in mapped(partial(find_rows, reader=reader, wanted=wanted)):
-        for placed in repeated_rows:
-            if placed.id not in first:
-                first[placed.id] = placed.place
+        for item_id, file in repeated_rows:
+            if item_id not in first:
+                first[item_id] = file
             elif len(faults) < SHOWN_FAULTS:
-                reason = f"is also the id of an item of {first[placed.id]}"
-                faults.append(Fault(label(placed.place, placed.id), "id", reason))
+                faults.append(Fault(label(file, item_id), "id", f"is also the id of an item of {first[item_id]}"))
     return faults, count if faults else 0
 
 
@@ -493,10 +464,3 @@ def _ranges(runs: list[Hashes]) -> Iterator[Hashes]:
         ends = [len(run) if number == len(runs) else int(np.searchsorted(run, np.uint64(end))) for run in runs]
         yield np.sort(np.concatenate([run[s:e] for run, s, e in zip(runs, starts, ends, strict=True)]))
         starts = ends
-
-
-@contextmanager
-def seen_ids() -> Iterator[SeenIds]:
-    """Give a place for ids; its files are gone afterwards."""
-    with TemporaryDirectory(prefix="spicegraph-") as folder:
-        yield SeenIds(Path(folder))

@@ -38,7 +38,7 @@ from spicegraph_service.store import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future, ProcessPoolExecutor
 
     from spicegraph_service.store import StoredParse
@@ -203,20 +203,14 @@ class ParseSource:
                     fresh.update(zip(new, self._made(new, encode), strict=True))
                 finally:  # also where Ctrl-C or an error ends the work: what is parsed is kept
                     if fresh and not is_full:
-                        is_full = not _put(store, signature, fresh)
+                        try:
+                            store.put_parses(signature, fresh)
+                        except StoreFullError as error:  # the work goes on without the store
+                            warnings.warn(f"new parses are no longer kept: {error}", stacklevel=1)
+                            is_full = True
                 known |= fresh
             for text in batch:
                 yield known[text]
-
-
-def _put(store: Store, signature: str, parses: Mapping[str, bytes]) -> bool:
-    """Keep parses; where there is no room for them, warn and return ``False``: the work goes on without the store."""
-    try:
-        store.put_parses(signature, parses)
-    except StoreFullError as error:
-        warnings.warn(f"new parses are no longer kept: {error}", stacklevel=2)
-        return False
-    return True
 
 
 def _in_pool(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import msgspec
 
@@ -209,11 +209,20 @@ def table_bytes(table: pa.Table) -> bytes:
 
 
 class ScoreFile:
-    """A Parquet file of scores that is written a table at a time, and the corpus scores at the end."""
+    """A Parquet file of scores on this machine, written a table at a time, and the corpus scores at the end."""
 
     def __init__(self, path: Path) -> None:
+        with parquet_extra():
+            import pyarrow.parquet  # noqa: F401, PLC0415
         self._path = path
         self._writer: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.close()
 
     def add(self, table: pa.Table) -> None:
         """Write rows; all tables have the same columns."""
@@ -226,20 +235,3 @@ class ScoreFile:
     def about(self, summary: Summary) -> None:
         """Write signature and corpus scores; at least one table was written before."""
         self._writer.add_key_value_metadata({METADATA: msgspec.json.encode(summary.to_dict())})
-
-    def close(self) -> None:
-        """Finish the file."""
-        if self._writer is not None:
-            self._writer.close()
-
-
-@contextmanager
-def score_file(path: Path) -> Iterator[ScoreFile]:
-    """Open a Parquet file for scores, on this machine."""
-    with parquet_extra():
-        import pyarrow.parquet  # noqa: F401, PLC0415
-    file = ScoreFile(path)
-    try:
-        yield file
-    finally:
-        file.close()

@@ -50,7 +50,6 @@ from spicegraph_service.engines.objects import (
     files_in,
     is_url,
     new_folder,
-    score_file,
     size_of,
 )
 from spicegraph_service.store import open_store
@@ -142,7 +141,7 @@ def _whole_file(location: str) -> Iterator[ScoreFile]:
     target = None if is_url(location) else Path(location).absolute().parent
     with tempfile.TemporaryDirectory(dir=target, prefix=".spicegraph-") as folder:
         path = Path(folder) / "scores.parquet"
-        with score_file(path) as file:
+        with ScoreFile(path) as file:
             yield file
         if target is None:
             copy_object(path, location)
@@ -184,7 +183,10 @@ class _Run:
 def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None) -> Iterator[_Run]:
     """Check the items on the cluster, and give what scores them."""
     chosen = metric_names(task.metrics)
-    _check_cache(task.cache)
+    if task.cache is not None:
+        if not task.cache.startswith(_REMOTE_CACHES):
+            raise InputError(f"the cache {task.cache} is on one machine only; Ray needs redis://HOST, or none")
+        open_store(task.cache).close()  # says what is wrong if it can't be reached even from here
     # Names and options of the metrics are those of a local run; what they need to score is with the actors.
     metrics = make_metrics(chosen, resources(load_pipeline(task.pipeline), data=task.data))
     filesystem, paths = files_in(task.source)
@@ -253,15 +255,6 @@ def unpacked_rows(blocks: Dataset) -> Iterator[Any]:
         yield value
 
 
-def _check_cache(location: str | None) -> None:
-    """Refuse a cache that the cluster's machines can't share, or that can't be reached even from here."""
-    if location is None:
-        return
-    if not location.startswith(_REMOTE_CACHES):
-        raise InputError(f"the cache {location} is on one machine only; Ray needs redis://HOST, or none")
-    open_store(location).close()
-
-
 def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowReader]:
     """Return the rows of the files, and what makes items of them."""
     from ray.data import read_parquet, read_text  # noqa: PLC0415 (an extra)
@@ -320,8 +313,10 @@ def _connect(ray: Any, workers: int) -> None:
         local = {"num_cpus": workers, "object_store_memory": _LOCAL_STORE, "include_dashboard": False}
         ray.init(address="local", **local, **quiet)
         return
+    host, separator, port = address.rpartition("//")[2].rpartition(":")
     try:
-        _check_reachable(address)
+        if separator and port.isdecimal():  # where nothing listens, Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=_REACHED_S).close()
     except OSError as error:
         raise DataError(f"RAY_ADDRESS={address}: the Ray cluster can't be reached ({error})") from error
     try:
@@ -333,13 +328,6 @@ def _connect(ray: Any, workers: int) -> None:
         ) from error
 
 
-def _check_reachable(address: str) -> None:
-    """Raise OSError where nothing listens: Ray itself would try for minutes."""
-    host, separator, port = address.rpartition("//")[2].rpartition(":")
-    if separator and port.isdecimal():
-        socket.create_connection((host, int(port)), timeout=_REACHED_S).close()
-
-
 @contextmanager
 def clear_errors(source: str) -> Iterator[None]:
     """Raise what failed on some machine as if it had failed here, with the first line of the cause's message."""
@@ -348,8 +336,8 @@ def clear_errors(source: str) -> Iterator[None]:
     try:
         yield
     except RayError as error:
-        causes = list(_causes(error))
-        for cause in causes:
+        cause: BaseException | None = error
+        while cause is not None:
             if isinstance(cause, SpicegraphError):
                 raise cause from error
             if isinstance(cause, UnicodeDecodeError):
@@ -359,22 +347,11 @@ def clear_errors(source: str) -> Iterator[None]:
                     f"a machine of the Ray cluster lacks a package ({missing[0]}): install spicegraph on every machine "
                     "with the extras that this machine has"
                 ) from error
-        raise DataError(f"the Ray cluster failed: {_told(error)}") from error
-
-
-def _told(error: BaseException) -> str:
-    """Return the line that says most: the last one of the first of chained tracebacks, else the first one."""
-    text = _COLOURS.sub("", str(error)).partition(_CHAINED)[0]
-    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
-    return lines[-1 if "Traceback" in text else 0]
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it came from; Ray keeps that in a field of its own."""
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = getattr(seen, "cause", None) or seen.__cause__
+            cause = getattr(cause, "cause", None) or cause.__cause__  # Ray keeps it in a field of its own
+        # The line that says most: the last one of the first of chained tracebacks, else the first one.
+        text = _COLOURS.sub("", str(error)).partition(_CHAINED)[0]
+        lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+        raise DataError(f"the Ray cluster failed: {lines[-1 if 'Traceback' in text else 0]}") from error
 
 
 RAY: Final = Engine(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.extraction import ParsedCaption
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.core.items import Item, ItemId
+    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.readers import Dataset
     from spicegraph_service.engines import Task
@@ -83,7 +83,11 @@ def _read(task: Task) -> Dataset:
         columns=task.columns,
     )
     if task.say is not None:
-        task.say(_description(dataset))
+        items = counted(len(dataset.items), "item")
+        images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
+        references = f"; references: {dataset.references}" if dataset.references else ""
+        left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
+        task.say(f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}")
     for note in notes_on(dataset.source, dataset.items, is_graph=is_graph if task.graphs else None):
         warnings.warn(note, stacklevel=3)
     return dataset
@@ -104,7 +108,15 @@ def _facts_of(task: Task, datasets: Iterable[Dataset]) -> Iterator[FactSource]:
 
 
 def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
-    items, chosen = _chosen(dataset, task, facts)
+    items = dataset.items
+    chosen: dict[str, Json] = {}
+    if dataset.images:  # some have several candidates
+        numbers = Counter(dataset.images).values()
+        by = "each"
+        if task.candidates is not CandidateRule.EACH:
+            choice = choose_best(items, dataset.images, facts, data=task.data)
+            items, by = choice.items, f"best by {choice.by}"
+        chosen = {"candidates": {"min": min(numbers), "max": max(numbers), "scored": by}}
     scored = score(
         items,
         task.metrics,
@@ -118,26 +130,6 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
         evidence=task.evidence,
     )
     return replace(scored, signature={**scored.signature, **chosen})
-
-
-def _description(dataset: Dataset) -> str:
-    items = counted(len(dataset.items), "item")
-    images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
-    references = f"; references: {dataset.references}" if dataset.references else ""
-    left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
-    return f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}"
-
-
-def _chosen(dataset: Dataset, task: Task, facts: FactSource) -> tuple[tuple[Item, ...], dict[str, Json]]:
-    """Return the candidates to score, and what the signature says of them."""
-    if not dataset.images:
-        return dataset.items, {}
-    numbers = Counter(dataset.images).values()
-    counts: dict[str, Json] = {"min": min(numbers), "max": max(numbers)}
-    if task.candidates is CandidateRule.EACH:
-        return dataset.items, {"candidates": {**counts, "scored": "each"}}
-    choice = choose_best(dataset.items, dataset.images, facts, data=task.data)
-    return choice.items, {"candidates": {**counts, "scored": f"best by {choice.by}"}}
 
 
 LOCAL: Final = Engine(score=score_here, score_systems=score_systems_here)
