@@ -271,8 +271,13 @@ class Dispatcher:
             await self._filled.wait()
             try:
                 worker = await self._pool.acquire()
-            except NoWorkersError as error:
-                self._refuse(error)
+            except NoWorkersError as error:  # when there will be a worker is unknown: whoever waits is refused
+                self._filled.clear()
+                while queue := self._entries or self._light:
+                    entry = queue.pop()
+                    entry.leave()
+                    if not entry.reply.done():
+                        entry.reply.set_exception(error)
                 continue
             batch = await self._gather()
             if not batch:
@@ -304,18 +309,10 @@ class Dispatcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _refuse(self, error: NoWorkersError) -> None:
-        """Refuse all groups that wait: when there will be a worker is unknown."""
-        self._filled.clear()
-        while queue := self._entries or self._light:
-            entry = queue.pop()
-            entry.leave()
-            if not entry.reply.done():
-                entry.reply.set_exception(error)
-
     async def _gather(self) -> list[_Entry]:
         """Take the next batch from the queue, after a short wait if only unparsed captions would be in it."""
-        if self._entries and all(entry.fresh for entry in self._entries) and not self._enough():
+        waiting = sum(entry.size for entry in self._entries)
+        if waiting < self._batch_captions and self._entries and all(entry.fresh for entry in self._entries):
             since = min(entry.since for entry in self._entries)
             await asyncio.sleep(max(0.0, since + self._window_s - _time()))
         if self._entries and not self._pool.idle:
@@ -335,7 +332,11 @@ class Dispatcher:
         """
         await asyncio.sleep(0)  # the callers of the batch that has just ended count as away from here on
         until = _time() + min(_WAIT_SHARE * self._batch_s, _LONGEST_WAIT_S)
-        while expected := self._expected(until):
+        while expected := [  # the callers who are behind the one whose turn it is, and away, but not for long
+            share
+            for share in self._entries.behind(self._entries.first)
+            if not share.here and share.left + share.away <= until
+        ]:
             self._next_sent.set()  # the caller who is waited for may be one of those who get their answers now
             self._came.clear()
             try:
@@ -345,11 +346,6 @@ class Dispatcher:
                 for share in expected:
                     share.away = math.inf  # until it comes again
                 return
-
-    def _expected(self, until: float) -> list[_Share]:
-        """Return the callers who are behind the one whose turn it is, and away, but not for long."""
-        behind = self._entries.behind(self._entries.first)
-        return [share for share in behind if not share.here and share.left + share.away <= until]
 
     def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
         """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else.
@@ -378,9 +374,6 @@ class Dispatcher:
             size += entry.size
             callers.add(entry.caller)
         return batch
-
-    def _enough(self) -> bool:
-        return sum(entry.size for entry in self._entries) >= self._batch_captions
 
     async def _run(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
         """Have a batch done; if the worker dies, once more, each group alone: one may be what killed it.

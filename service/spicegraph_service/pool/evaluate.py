@@ -92,21 +92,18 @@ class Evaluator:
         self._missing: dict[str, str] = {}
         self._signatures: dict[str, dict[str, str]] = {}
         for name in METRICS:
-            self._add(name)
+            try:
+                metric = METRICS[name].make(self._resources(self._data, "spice"))
+                self._signatures[name] = dict(metric.signature())
+            except DataError as error:
+                self._missing[name] = str(error)
+            else:
+                self._metrics[name] = metric
         self._parsing = {
             name: "spice_text" in metric.needs.data for name, metric in self._metrics.items() if metric.needs.facts
         }
         self._made = lru_cache(maxsize=_GIVEN)(self._make)  # a training loop gives the same again and again
         self._corpus_dependent = {name for name, metric in self._metrics.items() if metric.weigh is not None}
-
-    def _add(self, name: str) -> None:
-        try:
-            metric = METRICS[name].make(self._resources(self._data, "spice"))
-            self._signatures[name] = dict(metric.signature())
-        except DataError as error:
-            self._missing[name] = str(error)
-        else:
-            self._metrics[name] = metric
 
     def _resources(self, data: MetricData, style: GraphStyle, *, evidence: bool = True) -> Resources:
         return Resources(lambda: self._tables[style], data=data, evidence=evidence, images=_IMAGES)
@@ -134,11 +131,22 @@ class Evaluator:
 
     def run(self, task: Task) -> WorkReply | TotalsReply:
         """Do a task; what fails is reported in the reply of its group."""
-        return self._totals(task) if isinstance(task, Totals) else self._work(task)
+        if isinstance(task, Work):
+            return self._work(task)
+        try:
+            return self._total(task)
+        except Exception as error:  # noqa: BLE001 (as above)
+            _log.exception("the totals of a request cannot be computed")
+            return TotalsReply(error=_reason(error))
 
     def _work(self, work: Work) -> WorkReply:
         wanted = dict.fromkeys(text for group in work.groups for text in group.texts(self._parsing))
-        known = _decode(work.parses)
+        known = {}
+        for text, data in work.parses.items():
+            try:
+                known[text] = decode_parse(data)
+            except msgspec.DecodeError:  # it is left out, and so parsed again
+                _log.warning("the store holds a damaged parse")
         fresh, failures = self._parse([text for text in wanted if text not in known])
         self._parses = known | fresh
         for facts in self._known.values():
@@ -236,13 +244,6 @@ class Evaluator:
         )
         return {**self._metrics, **{name: METRICS[name].make(resources) for name in using}, **made}
 
-    def _totals(self, work: Totals) -> TotalsReply:
-        try:
-            return self._total(work)
-        except Exception as error:  # noqa: BLE001 (as above)
-            _log.exception("the totals of a request cannot be computed")
-            return TotalsReply(error=_reason(error))
-
     def _total(self, work: Totals) -> TotalsReply:
         metrics = self._made(work.given)
         names = _computed(work)
@@ -259,17 +260,6 @@ class Evaluator:
     def _listed(self, names: Iterable[str]) -> list[str]:
         """Return metrics in the order in which scores are listed: those that depend on the corpus last."""
         return sorted(names, key=self._corpus_dependent.__contains__)
-
-
-def _decode(parses: Mapping[StyledText, bytes]) -> dict[StyledText, StoredParse]:
-    """Return stored parses; one that cannot be read is left out, and so parsed again."""
-    decoded = {}
-    for text, data in parses.items():
-        try:
-            decoded[text] = decode_parse(data)
-        except msgspec.DecodeError:
-            _log.warning("the store holds a damaged parse")
-    return decoded
 
 
 def _filled(

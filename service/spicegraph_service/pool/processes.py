@@ -84,7 +84,7 @@ class ChildProcess:
         """
         heard, computed = self._looked_at
         if heard != self._heard:
-            heard, computed = self._looked_at = self._heard, _computed_s(self.pid)
+            heard, computed = self._looked_at = self._heard, usage(self.pid)[1]
         silent_s = self.silent_s
         if silent_s <= silence_s:
             self._suspected = False
@@ -92,7 +92,7 @@ class ChildProcess:
         if not self._suspected:
             self._suspected = True
             return False
-        return silent_s > _LONGEST_WAIT_S or not _waits(self.pid) or _computed_s(self.pid) - computed > silence_s
+        return silent_s > _LONGEST_WAIT_S or not _waits(self.pid) or usage(self.pid)[1] - computed > silence_s
 
     async def ask(self, data: bytes) -> bytes:
         """Send a frame and return the frame that the process replies with.
@@ -146,13 +146,14 @@ class ChildProcess:
         return await self._process.wait()
 
 
-def _computed_s(pid: int) -> float:
-    """Return a process's processor time; 0 where the system has no /proc, or the process has ended."""
+def usage(pid: int) -> tuple[int, float]:
+    """Return a process's bytes of memory and seconds of processor time; 0 without /proc, or when it has ended."""
     try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError):
+        return 0, 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE"), (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _waits(pid: int) -> bool:
@@ -179,13 +180,14 @@ class Replies:
 
     def beat(self, every_s: float) -> None:
         """Send heartbeats from a thread until the process ends, or the server has gone."""
-        threading.Thread(target=self._beat, args=(every_s,), daemon=True).start()
 
-    def _beat(self, every_s: float) -> None:
-        with suppress(OSError, ValueError):  # ValueError: the stream was closed at the process's end
-            while True:
-                self.send(b"")
-                time.sleep(every_s)
+        def beat() -> None:
+            with suppress(OSError, ValueError):  # ValueError: the stream was closed at the process's end
+                while True:
+                    self.send(b"")
+                    time.sleep(every_s)
+
+        threading.Thread(target=beat, daemon=True).start()
 
 
 @contextmanager

@@ -244,30 +244,11 @@ class WorkerInfo(msgspec.Struct, frozen=True, tag="info"):
 Task: TypeAlias = Work | Totals
 Reply: TypeAlias = WorkerInfo | WorkReply | TotalsReply
 
-_setups: msgspec.msgpack.Decoder[Setup] = msgspec.msgpack.Decoder(Setup)
-_encoder = msgspec.msgpack.Encoder()
-_tasks: msgspec.msgpack.Decoder[Task] = msgspec.msgpack.Decoder(Task)
-_replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
-
-
-def encode(value: Setup | Task | Reply) -> bytes:
-    """Return the bytes of a message."""
-    return _encoder.encode(value)
-
-
-def decode_setup(data: bytes) -> Setup:
-    """Return what the server said first."""
-    return _setups.decode(data)
-
-
-def decode_task(data: bytes) -> Task:
-    """Return the task that the server sent."""
-    return _tasks.decode(data)
-
-
-def decode_reply(data: bytes) -> Reply:
-    """Return the reply that a worker sent."""
-    return _replies.decode(data)
+# What goes through the pipe: setups and tasks one way, replies the other.
+encode: Callable[[Setup | Task | Reply], bytes] = msgspec.msgpack.Encoder().encode
+decode_setup: Callable[[bytes], Setup] = msgspec.msgpack.Decoder(Setup).decode
+decode_task: Callable[[bytes], Task] = msgspec.msgpack.Decoder(Task).decode
+decode_reply: Callable[[bytes], Reply] = msgspec.msgpack.Decoder(Reply).decode
 
 
 def pack_data(**files: Path | None) -> bytes:

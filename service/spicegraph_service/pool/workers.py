@@ -10,14 +10,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import signal
 import sys
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError, SpicegraphError
-from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, Replies, open_replies, read_frame
+from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, Replies, open_replies, read_frame, usage
 from spicegraph_service.pool.tasks import (
     Reply,
     Setup,
@@ -106,7 +104,7 @@ class Worker:
         self._tasks += 1
         if self._tasks % _LOOK_EVERY != 1:
             return False
-        now = _resident_bytes(self.process.pid)
+        now, _ = usage(self.process.pid)
         self._first_bytes = self._first_bytes or now
         return now - self._first_bytes > most_bytes
 
@@ -128,15 +126,6 @@ class Worker:
         except TimeoutError:
             self.kill()
             await self.process.wait()
-
-
-def _resident_bytes(pid: int) -> int:
-    """Return a process's memory; 0 where the system has no /proc, or the process has ended."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 class WorkerPool:
@@ -213,7 +202,13 @@ class WorkerPool:
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
             pause = _FIRST_PAUSE
-            self._enter(worker)
+            self._alive.add(worker)
+            self._unable = ""
+            _log.info("worker %d is ready", worker.process.pid)
+            self._idle.put_nowait(worker)
+            if self._ready is not None and not self._ready.done():
+                self._ready.set_result(worker.info)
+            self._tell()
             try:
                 code = await self._watch(worker)
             except asyncio.CancelledError:
@@ -239,15 +234,6 @@ class WorkerPool:
             return await ending
         finally:
             ending.cancel()
-
-    def _enter(self, worker: Worker) -> None:
-        self._alive.add(worker)
-        self._unable = ""
-        _log.info("worker %d is ready", worker.process.pid)
-        self._idle.put_nowait(worker)
-        if self._ready is not None and not self._ready.done():
-            self._ready.set_result(worker.info)
-        self._tell()
 
     def _tell(self) -> None:
         if self._changed is not None:

@@ -61,10 +61,7 @@ def from_json(text: bytes | memoryview, kind: type[M]) -> M:
     try:
         return kind(**_reader(kind.DESCRIPTOR)(plain))
     except (*_REFUSED, KeyError):
-        return _checked(plain, kind)
-
-
-def _checked(plain: dict[str, Any], kind: type[M]) -> M:
+        pass
     try:
         return json_format.ParseDict(plain, kind())
     except _REFUSED as error:

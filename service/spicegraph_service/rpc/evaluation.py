@@ -14,7 +14,7 @@ from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork, RequestData
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Call, Context, current_call
 from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
-from spicegraph_service.rpc.status import Violation, invalid
+from spicegraph_service.rpc.status import wrong
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -95,7 +95,9 @@ class ItemStream:
             async with self._tasks:
                 await reader
         except Exception as error:  # noqa: BLE001 (whatever it was, it ends the responses)
-            self._ready.put_nowait(_first(error))
+            while isinstance(error, ExceptionGroup):  # the first error inside of nested groups
+                error = error.exceptions[0]
+            self._ready.put_nowait(error)
         else:
             self._ready.put_nowait(None)
 
@@ -119,13 +121,6 @@ def _corpus(message: bytes, empty: int) -> scores_pb2.CorpusResult:
     corpus = scores_pb2.CorpusResult.FromString(message)
     corpus.empty_candidate_count = empty
     return corpus
-
-
-def _first(error: Exception) -> Exception:
-    """Return the first error inside of nested groups."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 class EvaluationServicer(EvaluationServiceServicer):
@@ -160,7 +155,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         """Score a batch."""
         del context
         metrics = self._metrics(request.metrics)
-        validation.check_detail(request.detail)
+        validation.check_value(request.detail, scores_pb2.Detail.values(), "detail")
         call = current_call()
         # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
         self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
@@ -210,7 +205,7 @@ class EvaluationServicer(EvaluationServiceServicer):
             match request.WhichOneof("payload"):
                 case "settings" if first:
                     settings = request.settings
-                    validation.check_detail(settings.detail, path="settings.")
+                    validation.check_value(settings.detail, scores_pb2.Detail.values(), "settings.detail")
                     empty = validation.empty_candidates(settings.empty, field="settings.empty")
                     given = await validation.check_data(settings, self._scheduler.info, path="settings.")
                     stream.start(self._metrics(settings.metrics), settings.detail, given)
@@ -221,8 +216,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                 case "items":
                     batch, before = request.items.items, len(seen)
                     if before + len(batch) > self._limits.max_stream_items:
-                        reason = f"a stream has at most {self._limits.max_stream_items} items"
-                        raise invalid([Violation("items", reason)])
+                        raise wrong("items", f"a stream has at most {self._limits.max_stream_items} items")
                     validation.check_items(
                         batch, self._limits, reference_set=set_id is not None, empty=empty, seen=seen, first=before
                     )
@@ -230,12 +224,12 @@ class EvaluationServicer(EvaluationServiceServicer):
                     current_call().charge(count_captions(items))
                     await stream.put(items)
                 case "settings":
-                    raise invalid([Violation("settings", "only the first message holds settings")])
+                    raise wrong("settings", "only the first message holds settings")
                 case _:
-                    raise invalid([Violation("payload", "a message holds settings or items")])
+                    raise wrong("payload", "a message holds settings or items")
             first = False
         if not seen:
-            raise invalid([Violation("items", "is empty")])
+            raise wrong("items", "is empty")
 
     async def GetServerInfo(self, request: pb.GetServerInfoRequest, context: Context) -> pb.GetServerInfoResponse:
         """Say what runs here."""

@@ -9,6 +9,7 @@ import time
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, cast
 
 import grpc
@@ -25,7 +26,7 @@ from spicegraph_service.rpc.status import CallError, exhausted, to_trailers
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 
-    from google.protobuf.descriptor import Descriptor, EnumDescriptor, MethodDescriptor
+    from google.protobuf.descriptor import Descriptor, MethodDescriptor
     from google.protobuf.message import Message
 
     from spicegraph_service.rpc.interceptor import CallInterceptor, Context, Handler, Malformed
@@ -130,12 +131,6 @@ class _Recorder:
         self.handlers |= {f"/{service}/{name}": handler for name, handler in handlers.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    handler: Handler
-    method: Method
-
-
 class Gateway:
     """The methods of a server's services, to be called inside of the server's process.
 
@@ -203,7 +198,7 @@ class Gateway:
         async def recorded(_details: grpc.HandlerCallDetails) -> Handler | None:
             return self._recorded.get(path)
 
-        details = cast("grpc.HandlerCallDetails", _Details(path, context.invocation_metadata()))
+        details: Any = SimpleNamespace(method=path, invocation_metadata=context.invocation_metadata())
         handler = await self._interceptor.intercept_service(recorded, details)
         if handler is None:
             raise FailedCallError(grpc.StatusCode.UNIMPLEMENTED, f"there is no method {path}")
@@ -227,11 +222,6 @@ class Answer(NamedTuple):
 
     message: Message
     headers: dict[str, str]
-
-
-class _Details(NamedTuple):
-    method: str
-    invocation_metadata: tuple[tuple[str, str], ...]
 
 
 def _headers(trailers: Sequence[tuple[str, str | bytes]]) -> dict[str, str]:
@@ -290,11 +280,13 @@ def openapi(gateway: Gateway) -> bytes:
 def _operation(path: str, method: Method) -> dict[str, Any]:
     service, _, name = path.removeprefix("/").partition("/")
     kind = method.descriptor
-    needs = f"The token needs the scope {method.scope!r}." if method.scope else ""
+    sides = (("request", kind.client_streaming), ("response", kind.server_streaming))
+    said = [f"The {side} is a stream: one JSON object a line." for side, is_stream in sides if is_stream]
+    needs = [f"The token needs the scope {method.scope!r}."] if method.scope else []
     return {
         "operationId": f"{service.rpartition('.')[2]}_{name}",
         "tags": [service.rpartition(".")[2]],
-        "description": " ".join((*_streams(client=kind.client_streaming, server=kind.server_streaming), needs)).strip(),
+        "description": " ".join((*said, *needs)),
         "requestBody": {"required": True, "content": _content(kind.input_type, lines=kind.client_streaming)},
         "responses": {
             "200": {
@@ -307,13 +299,6 @@ def _operation(path: str, method: Method) -> dict[str, Any]:
             },
         },
     }
-
-
-def _streams(*, client: bool, server: bool) -> Iterator[str]:
-    if client:
-        yield "The request is a stream: one JSON object a line."
-    if server:
-        yield "The response is a stream: one JSON object a line."
 
 
 def _content(message: Descriptor, *, lines: bool) -> dict[str, Any]:
@@ -346,22 +331,16 @@ def _schema(field: FieldDescriptor, schemas: dict[str, Any]) -> dict[str, Any]:
     kind = field.message_type
     if kind is not None and kind.GetOptions().map_entry:
         return {"type": "object", "additionalProperties": _schema(kind.fields_by_name["value"], schemas)}
-    element = _single(field, kind, schemas)
-    return {"type": "array", "items": element} if field.is_repeated else element
-
-
-def _single(field: FieldDescriptor, kind: Descriptor | None, schemas: dict[str, Any]) -> dict[str, Any]:
-    if kind is not None:
-        if kind.full_name == _TIMESTAMP:
-            return {"type": "string", "format": "date-time"}
+    element: dict[str, Any]
+    if kind is not None and kind.full_name == _TIMESTAMP:
+        element = {"type": "string", "format": "date-time"}
+    elif kind is not None:
         _add(kind, schemas)
-        return {"$ref": f"#/components/schemas/{kind.full_name}"}
-    if field.enum_type is not None:
-        return _names(field.enum_type)
-    if field.type == FieldDescriptor.TYPE_BYTES:
-        return {"type": "string", "format": "byte"}
-    return dict(_SCALARS[field.cpp_type])
-
-
-def _names(enum: EnumDescriptor) -> dict[str, Any]:
-    return {"type": "string", "enum": [value.name for value in enum.values]}
+        element = {"$ref": f"#/components/schemas/{kind.full_name}"}
+    elif field.enum_type is not None:
+        element = {"type": "string", "enum": [value.name for value in field.enum_type.values]}
+    elif field.type == FieldDescriptor.TYPE_BYTES:
+        element = {"type": "string", "format": "byte"}
+    else:
+        element = dict(_SCALARS[field.cpp_type])
+    return {"type": "array", "items": element} if field.is_repeated else element

@@ -85,13 +85,9 @@ class Codec(NamedTuple):
     write: Callable[[Message], bytes]
 
 
-def _from_proto(data: bytes, kind: type[Message]) -> Message:
-    return kind.FromString(data)
-
-
 _CODECS = {
     "json": Codec("json", codec.from_json, codec.to_json),
-    "proto": Codec("proto", _from_proto, lambda message: message.SerializeToString()),
+    "proto": Codec("proto", lambda data, kind: kind.FromString(data), lambda message: message.SerializeToString()),
 }
 
 

@@ -18,9 +18,9 @@ from spicegraph_service.pool.cache import Lru, RefreshAheadCache, StoreThread
 from spicegraph_service.pool.tasks import ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Context, current_call
-from spicegraph_service.rpc.status import Violation, exhausted, invalid, missing_right, not_found, too_many_sets
+from spicegraph_service.rpc.status import Violation, exhausted, invalid, missing_right, not_found, too_many_sets, wrong
 from spicegraph_service.rpc.validation import patiently
-from spicegraph_service.store import DEFAULT_TENANT, EVIDENCE, READ, SCORE, ReferenceSet
+from spicegraph_service.store import DEFAULT_TENANT, EVIDENCE, OWNER, READ, SCORE, ReferenceSet
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -157,18 +157,17 @@ class ReferencesServicer(ReferenceServiceServicer):
                     validation.check_entries(batch, self._limits, seen=entries, first=len(entries))
                     size += request.ByteSize()
                     if size > self._limits.max_reference_set_bytes:
-                        reason = f"the set has more than {self._limits.max_reference_set_bytes} bytes"
-                        raise invalid([Violation("entries", reason)])
+                        raise wrong("entries", f"the set has more than {self._limits.max_reference_set_bytes} bytes")
                     new = {entry.id: tuple(entry.references) for entry in batch}
                     await self._parse(new.values(), style)
                     entries |= new
                 case "settings":
-                    raise invalid([Violation("settings", "only the first message holds settings")])
+                    raise wrong("settings", "only the first message holds settings")
                 case _:
-                    raise invalid([Violation("payload", "a message holds settings or entries")])
+                    raise wrong("payload", "a message holds settings or entries")
             first = False
         if not entries:
-            raise invalid([Violation("entries", "is empty")])
+            raise wrong("entries", "is empty")
         return name, entries
 
     async def _parse(self, references: Iterable[tuple[str, ...]], style: GraphStyle) -> None:
@@ -203,16 +202,17 @@ class ReferencesServicer(ReferenceServiceServicer):
     async def GetReferenceSet(self, request: pb.GetReferenceSetRequest, context: Context) -> pb.GetReferenceSetResponse:
         """Return what is known of a set."""
         del context
-        reference_set = await self._readable(request.id)
+        reference_set = await self._set(request.id, READ)
         return pb.GetReferenceSetResponse(reference_set=_message(reference_set, await self._shares(reference_set)))
 
-    async def _readable(self, set_id: str) -> ReferenceSet:
+    async def _set(self, set_id: str, right: str) -> ReferenceSet:
+        """Return a set on which the caller has a right."""
         tenant = current_call().tenant
         reference_set = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
         if reference_set is None:
             raise not_found(_KIND, set_id)
-        if not reference_set.allows(READ):
-            raise missing_right(_KIND, set_id, READ)
+        if not reference_set.allows(right):
+            raise missing_right(_KIND, set_id, right)
         return reference_set
 
     async def _shares(self, reference_set: ReferenceSet) -> Mapping[str, tuple[str, ...]]:
@@ -241,7 +241,7 @@ class ReferencesServicer(ReferenceServiceServicer):
     ) -> pb.DeleteReferenceSetResponse:
         """Delete a set."""
         del context
-        reference_set = await self._own(request.id)
+        reference_set = await self._set(request.id, OWNER)
         shares = await self._shares(reference_set)
         deleted = await self._thread.run(lambda: self._thread.store.delete_set(reference_set.tenant, reference_set.id))
         for tenant in (reference_set.tenant, *shares):
@@ -257,39 +257,29 @@ class ReferencesServicer(ReferenceServiceServicer):
         del context
         rights = _rights(request.rights)
         check_tenant("tenant", request.tenant)
-        reference_set = await self._own(request.id)
+        reference_set = await self._set(request.id, OWNER)
         if request.tenant == reference_set.tenant:
-            raise invalid([Violation("tenant", "owns the set, and has every right")])
+            raise wrong("tenant", "owns the set, and has every right")
         await self._thread.run(lambda: self._thread.store.share_set(reference_set.id, request.tenant, rights))
         self._references.forget(request.tenant, reference_set.id)
         return pb.ShareReferenceSetResponse(reference_set=_message(reference_set, await self._shares(reference_set)))
 
-    async def _own(self, set_id: str) -> ReferenceSet:
-        """Return a set of the caller's own."""
-        tenant = current_call().tenant
-        reference_set = await self._thread.run(lambda: self._thread.store.get_set(tenant, set_id))
-        if reference_set is None:
-            raise not_found(_KIND, set_id)
-        if reference_set.tenant != tenant:
-            raise missing_right(_KIND, set_id, "owner")
-        return reference_set
-
 
 def _rights(wanted: Sequence[pb.ReferenceRight.ValueType]) -> tuple[str, ...]:
-    wrong = [
+    violations = [
         Violation(f"rights[{index}]", f"{value} is not a right" if value not in _RIGHTS else "stands twice")
         for index, value in enumerate(wanted)
         if value not in _RIGHTS or value in wanted[:index]
     ]
-    if wrong:
-        raise invalid(wrong)
+    if violations:
+        raise invalid(violations)
     return tuple(right for value, right in _RIGHTS.items() if value in wanted)
 
 
 def check_tenant(field: str, name: str) -> None:
     """Check the name of a tenant."""
     if not (name.strip() and len(name) <= LONGEST_TENANT and name.isprintable()):
-        raise invalid([Violation(field, f"1 to {LONGEST_TENANT} printable characters")])
+        raise wrong(field, f"1 to {LONGEST_TENANT} printable characters")
 
 
 def reference_set_id(display_name: str, entries: dict[str, tuple[str, ...]], *, tenant: str = DEFAULT_TENANT) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_service.pool.tasks import (
@@ -37,23 +36,17 @@ _CHUNK_CHARACTERS = 32_768  # of its captions, unless a single item has more: a 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    info: WorkerInfo
-    dispatcher: Dispatcher
-
-
 class Scheduler:
     """Scores and parses; not before :meth:`loaded` was called."""
 
     def __init__(self, budget: Budget, *, chunks_at_once: int) -> None:
         self.budget = budget
         self._chunks_at_once = chunks_at_once
-        self._loaded: _Loaded | None = None
+        self._loaded: tuple[WorkerInfo, Dispatcher] | None = None
 
     def loaded(self, info: WorkerInfo, dispatcher: Dispatcher) -> None:
         """Serve from now on: the workers are ready."""
-        self._loaded = _Loaded(info, dispatcher)
+        self._loaded = info, dispatcher
 
     @property
     def info(self) -> WorkerInfo:
@@ -62,7 +55,7 @@ class Scheduler:
         Raises:
             CallError: UNAVAILABLE until they are ready.
         """
-        return self._ready().info
+        return self._ready()[0]
 
     async def score(
         self,
@@ -84,7 +77,7 @@ class Scheduler:
             FullError: the queue has no room.
             WorkFailedError: an item cannot be scored.
         """
-        dispatcher = self._ready().dispatcher
+        _, dispatcher = self._ready()
         with self._room(count_captions(items), caller, refusals):
             chunks = list(item_chunks(items))
             if len(chunks) == 1:
@@ -114,7 +107,7 @@ class Scheduler:
             FullError: the queue has no room.
             WorkFailedError: a caption cannot be parsed.
         """
-        dispatcher = self._ready().dispatcher
+        _, dispatcher = self._ready()
         with self._room(len(texts), caller, refusals):
             works = [CaptionsWork(chunk, graphs=True, style=style) for chunk in text_chunks(texts)]
             replies = await self._gather(works, dispatcher, caller, tenant)
@@ -128,7 +121,7 @@ class Scheduler:
         Raises:
             WorkFailedError: a caption cannot be parsed.
         """
-        dispatcher = self._ready().dispatcher
+        _, dispatcher = self._ready()
         async with self._room_in_turn(len(texts), caller):
             works = [CaptionsWork(chunk, graphs=False, style=style) for chunk in text_chunks(texts)]
             await self._gather(works, dispatcher, caller, tenant)
@@ -149,7 +142,7 @@ class Scheduler:
         Raises:
             WorkFailedError: an item cannot be scored.
         """
-        dispatcher = self._ready().dispatcher
+        _, dispatcher = self._ready()
         async with self._room_in_turn(count_captions(items), caller):
             work = ItemsWork(metrics, detail, tuple(items), finish=False, given=given, errors=errors)
             return await dispatcher.submit(work, caller=caller, tenant=tenant)
@@ -162,7 +155,7 @@ class Scheduler:
         given: RequestData = NOTHING_GIVEN,
     ) -> TotalsReply:
         """Return the corpus result of a stream."""
-        return await self._ready().dispatcher.totals(Totals(metrics, detail, tuple(statistics), given))
+        return await self._ready()[1].totals(Totals(metrics, detail, tuple(statistics), given))
 
     def check_room(self, captions: int, *, caller: str, refusals: int) -> None:
         """Check that there is room for a request.
@@ -172,7 +165,7 @@ class Scheduler:
         """
         self.budget.check(captions, caller=caller, refusals=refusals)
 
-    def _ready(self) -> _Loaded:
+    def _ready(self) -> tuple[WorkerInfo, Dispatcher]:
         if self._loaded is None:
             raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
         return self._loaded

@@ -30,7 +30,7 @@ from spicegraph_service.rpc.limits import FullError
 from spicegraph_service.store import StoreError, StoreFullError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from google.protobuf.message import Message
 
@@ -116,63 +116,31 @@ def unavailable(reason: str, message: str, retry_after_s: float) -> CallError:
     return CallError(grpc.StatusCode.UNAVAILABLE, reason, message, _retry(retry_after_s))
 
 
-def to_call_error(error: Exception) -> CallError:
+def to_call_error(error: Exception) -> CallError:  # noqa: PLR0911 (one for each kind of error)
     """Return the error that a client gets for an exception; an unforeseen one is logged under the id in its message."""
-    for kind, translate in _TRANSLATIONS.items():
-        if isinstance(error, kind):
-            return translate(error)
+    match error:
+        case CallError():
+            return error
+        case FullError():
+            return exhausted("QUEUE_FULL", "the server's queue is full", error.retry_after_s)
+        case NoWorkersError():
+            _log.error("no worker: %s", error)
+            return unavailable("NO_WORKERS", "the server has no worker process and cannot start one", 1.0)
+        case StoreFullError():
+            return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL", "the server's store: no room left")
+        case StoreError():
+            _log.error("the store fails: %s", error)
+            return unavailable("STORE_UNAVAILABLE", "the server's store cannot be reached", 1.0)
+        case InputError():  # the texts of this and the following errors are meant for users
+            return CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_INPUT", str(error))
+        case LimitError():
+            return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED", str(error))
+        case DataError():
+            return CallError(grpc.StatusCode.FAILED_PRECONDITION, "MISSING_DATA", str(error))
     incident = secrets.token_hex(6)
     _log.error("incident %s", incident, exc_info=error)
     message = f"internal error; the server's log has it as {incident}"
     return CallError(grpc.StatusCode.INTERNAL, "INTERNAL", message)
-
-
-def _itself(error: Exception) -> CallError:
-    if not isinstance(error, CallError):  # pragma: no cover (the table's key)
-        raise TypeError(error)
-    return error
-
-
-def _full(error: Exception) -> CallError:
-    seconds = error.retry_after_s if isinstance(error, FullError) else 1.0
-    return exhausted("QUEUE_FULL", "the server's queue is full", seconds)
-
-
-def _store_full(_error: Exception) -> CallError:
-    message = "the server's store: no room left"
-    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "STORE_FULL", message)
-
-
-def _store_gone(error: Exception) -> CallError:
-    _log.error("the store fails: %s", error)
-    return unavailable("STORE_UNAVAILABLE", "the server's store cannot be reached", 1.0)
-
-
-def _no_workers(error: Exception) -> CallError:
-    _log.error("no worker: %s", error)
-    return unavailable("NO_WORKERS", "the server has no worker process and cannot start one", 1.0)
-
-
-def _as(code: grpc.StatusCode, reason: str) -> Callable[[Exception], CallError]:
-    """Return a translation for errors whose text is meant for users."""
-
-    def translate(error: Exception) -> CallError:
-        return CallError(code, reason, str(error))
-
-    return translate
-
-
-# The first kind that fits counts.
-_TRANSLATIONS: Mapping[type[Exception], Callable[[Exception], CallError]] = {
-    CallError: _itself,
-    FullError: _full,
-    NoWorkersError: _no_workers,
-    StoreFullError: _store_full,
-    StoreError: _store_gone,
-    InputError: _as(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_INPUT"),
-    LimitError: _as(grpc.StatusCode.RESOURCE_EXHAUSTED, "LIMIT_EXCEEDED"),
-    DataError: _as(grpc.StatusCode.FAILED_PRECONDITION, "MISSING_DATA"),
-}
 
 
 def to_trailers(error: CallError, *, request_id: str) -> tuple[tuple[str, str | bytes], ...]:
@@ -185,14 +153,13 @@ def to_trailers(error: CallError, *, request_id: str) -> tuple[tuple[str, str | 
         details.append(packed)
     number: int = error.code.value[0]
     status: grpc.Status = rpc_status.to_status(Status(code=number, message=error.message, details=details))
-    return (*(status.trailing_metadata or ()), *_pushback(error))
-
-
-def _pushback(error: CallError) -> Iterator[tuple[str, str]]:
-    """Give gRPC's word to retry policies: the milliseconds to wait, or -1, not to try again."""
-    if error.code in _RETRIED:
-        waits = [round(d.retry_delay.ToMilliseconds()) for d in error.details if isinstance(d, RetryInfo)]
-        yield "grpc-retry-pushback-ms", str(waits[0] if waits and waits[0] <= _LONGEST_PUSHBACK_MS else -1)
+    trailers = tuple(status.trailing_metadata or ())
+    if error.code not in _RETRIED:
+        return trailers
+    # gRPC's word to retry policies: the milliseconds to wait, or -1, not to try again.
+    waits = [round(d.retry_delay.ToMilliseconds()) for d in error.details if isinstance(d, RetryInfo)]
+    wait = waits[0] if waits and waits[0] <= _LONGEST_PUSHBACK_MS else -1
+    return (*trailers, ("grpc-retry-pushback-ms", str(wait)))
 
 
 def _retry(seconds: float) -> RetryInfo:

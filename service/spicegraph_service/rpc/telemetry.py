@@ -9,15 +9,15 @@ import sys
 import time
 from collections.abc import Mapping  # noqa: TC003 (a NamedTuple's annotation)
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+from spicegraph_service.pool.processes import usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _CORE_LEVELS = {"W": logging.WARNING, "E": logging.ERROR, "F": logging.CRITICAL}
+_NAME = "spicegraph"
 _calls = logging.getLogger("spicegraph.calls")
 _stderr = logging.getLogger("stderr")
 
@@ -44,72 +45,35 @@ class Telemetry:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        prefix = "spicegraph"
-        self.requests = Counter(
-            "requests", "Calls answered.", ["method", "code"], namespace=prefix, registry=self.registry
+        counter, gauge, histogram = (
+            partial(Counter, namespace=_NAME, registry=self.registry),
+            partial(Gauge, namespace=_NAME, registry=self.registry),
+            partial(Histogram, namespace=_NAME, registry=self.registry),
         )
-        self.seconds = Histogram(
-            "request_seconds",
-            "Time from a call's arrival to its end.",
-            ["method"],
-            namespace=prefix,
-            buckets=_LATENCIES,
-            registry=self.registry,
+        self.requests = counter("requests", "Calls answered.", ["method", "code"])
+        self.seconds = histogram(
+            "request_seconds", "Time from a call's arrival to its end.", ["method"], buckets=_LATENCIES
         )
-        self.in_flight = Gauge("in_flight", "Calls under way.", namespace=prefix, registry=self.registry)
-        self.captions = Counter("captions", "Captions accepted.", namespace=prefix, registry=self.registry)
-        self.batch_captions = Histogram(
-            "batch_captions",
-            "Captions and items of a worker's batch.",
-            namespace=prefix,
-            buckets=_SIZES,
-            registry=self.registry,
-        )
-        self.batch_seconds = Histogram(
-            "batch_seconds",
-            "Time of a worker's batch.",
-            namespace=prefix,
-            buckets=_LATENCIES,
-            registry=self.registry,
-        )
-        self.queue = Gauge(
-            "queue_captions",
-            "Captions accepted and not answered yet.",
-            namespace=prefix,
-            registry=self.registry,
-        )
-        self.parses = Counter(
+        self.in_flight = gauge("in_flight", "Calls under way.")
+        self.captions = counter("captions", "Captions accepted.")
+        self.batch_captions = histogram("batch_captions", "Captions and items of a worker's batch.", buckets=_SIZES)
+        self.batch_seconds = histogram("batch_seconds", "Time of a worker's batch.", buckets=_LATENCIES)
+        self.queue = gauge("queue_captions", "Captions accepted and not answered yet.")
+        self.parses = counter(
             "parse_lookups",
             "Parses looked for, by where they were found (memory, store, miss; error: the store failed).",
             ["result"],
-            namespace=prefix,
-            registry=self.registry,
         )
-        self.server = Info("server", "What computes the scores.", namespace=prefix, registry=self.registry)
-        self.workers = Gauge("workers", "Workers that are alive.", namespace=prefix, registry=self.registry)
-        self.services = Gauge(
+        self.server = Info("server", "What computes the scores.", namespace=_NAME, registry=self.registry)
+        self.workers = gauge("workers", "Workers that are alive.")
+        self.services = gauge(
             "service_up",
             "Whether what the service needs besides workers (its store, its database) can be reached.",
             ["service"],
-            namespace=prefix,
-            registry=self.registry,
         )
-        self.submissions = Gauge(
-            "challenge_submissions",
-            "Submissions of all challenges, by state.",
-            ["state"],
-            namespace=prefix,
-            registry=self.registry,
-        )
-        self.oldest = Gauge(
-            "challenge_oldest_queued_seconds",
-            "For how long the oldest queued submission has waited.",
-            namespace=prefix,
-            registry=self.registry,
-        )
-        self.worker_deaths = Counter(
-            "worker_deaths", "Workers that ended unexpectedly.", namespace=prefix, registry=self.registry
-        )
+        self.submissions = gauge("challenge_submissions", "Submissions of all challenges, by state.", ["state"])
+        self.oldest = gauge("challenge_oldest_queued_seconds", "For how long the oldest queued submission has waited.")
+        self.worker_deaths = counter("worker_deaths", "Workers that ended unexpectedly.")
 
     def service(self, name: str, healthy: bool) -> None:  # noqa: FBT001 (a value to record)
         """Record whether what a service needs can be reached."""
@@ -157,27 +121,11 @@ class ProcessCollector:
             "spicegraph_process_cpu_seconds", "Processor time of the living processes, by kind.", labels=["process"]
         )
         for kind, pids in self._processes().items():
-            usages = [usage for pid in pids if (usage := _usage(pid)) is not None]
-            memory.add_metric([kind], sum(measured.memory_bytes for measured in usages))
-            seconds.add_metric([kind], sum(measured.cpu_seconds for measured in usages))
+            usages = [usage(pid) for pid in pids]
+            memory.add_metric([kind], sum(memory_bytes for memory_bytes, _ in usages))
+            seconds.add_metric([kind], sum(cpu_seconds for _, cpu_seconds in usages))
         yield memory
         yield seconds
-
-
-class _Usage(NamedTuple):
-    memory_bytes: int
-    cpu_seconds: float
-
-
-def _usage(pid: int) -> _Usage | None:
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-        times = (
-            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[11:13]
-        )
-    except (OSError, IndexError):
-        return None
-    return _Usage(pages * os.sysconf("SC_PAGE_SIZE"), sum(map(int, times)) / os.sysconf("SC_CLK_TCK"))
 
 
 class CallLog:
@@ -190,7 +138,7 @@ class CallLog:
         self._telemetry = telemetry
         self._most = most
         self._clock = clock
-        self._written: dict[tuple[str, str], _Second] = {}
+        self._written: dict[tuple[str, str], tuple[int, int]] = {}  # the last second with calls, and how many
         # Methods and codes are few; to find their counters anew costs more than to count.
         self._requests = cache(telemetry.requests.labels)
         self._seconds = cache(telemetry.seconds.labels)
@@ -244,21 +192,11 @@ class CallLog:
         if not self._most:
             return 0
         now = int(self._clock())
-        second = self._written.setdefault((method, code), _Second(now))
-        if second.number == now:
-            second.calls += 1
-            return None if second.calls > self._most else 0
-        omitted = max(0, second.calls - self._most)
-        second.number, second.calls = now, 1
-        return omitted
-
-
-@dataclass(slots=True)
-class _Second:
-    """The calls of one method and status in one second."""
-
-    number: int
-    calls: int = 0
+        second, calls = self._written.get((method, code), (now, 0))
+        self._written[method, code] = (now, calls + 1 if second == now else 1)
+        if second == now:
+            return None if calls >= self._most else 0
+        return max(0, calls - self._most)
 
 
 class JsonFormatter(logging.Formatter):
@@ -330,9 +268,6 @@ def _relay(reading: int) -> None:
     with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if line.strip():
-                _stderr.log(_core_level(line), "%s", line.rstrip())
-
-
-def _core_level(line: str) -> int:
-    """Return the level of a line of gRPC's core, which begins with ``E1122 12:34:56``; of others INFO."""
-    return _CORE_LEVELS.get(line[0], logging.INFO) if line[1:5].isdecimal() else logging.INFO
+                # A line of gRPC's core begins with its level: E1122 12:34:56.
+                level = _CORE_LEVELS.get(line[0], logging.INFO) if line[1:5].isdecimal() else logging.INFO
+                _stderr.log(level, "%s", line.rstrip())

@@ -8,7 +8,7 @@ semantic conventions for RPC.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError
 
@@ -27,7 +27,7 @@ except ImportError as error:
     raise DataError("OpenTelemetry needs the extra: pip install 'spicegraph[otel]'") from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from prometheus_client import CollectorRegistry
 
@@ -94,11 +94,5 @@ def _observations(
 ) -> Iterable[Observation]:
     """Return the present values of a Prometheus metric."""
     wanted = {name, f"{name}_total"} if not end else {f"{name}_{end}"}
-    return list(_matching(registry, wanted))
-
-
-def _matching(registry: CollectorRegistry, wanted: set[str]) -> Iterator[Any]:
-    for family in registry.collect():
-        for sample in family.samples:
-            if sample.name in wanted:
-                yield Observation(sample.value, dict(sample.labels))
+    samples = [sample for family in registry.collect() for sample in family.samples if sample.name in wanted]
+    return [Observation(sample.value, dict(sample.labels)) for sample in samples]

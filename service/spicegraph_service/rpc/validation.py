@@ -10,11 +10,11 @@ import grpc
 from spicegraph_api.v1 import evaluation_service_pb2, scene_graph_pb2, scores_pb2
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
 from spicegraph_service.pool.tasks import RequestData
-from spicegraph_service.rpc.status import CallError, Violation, invalid
+from spicegraph_service.rpc.status import CallError, Violation, invalid, wrong
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_api.v1 import reference_service_pb2
     from spicegraph_scorer.core.tokens import SpiceText
@@ -80,7 +80,12 @@ def check_items(
         if empty == "refuse" and not item.candidate.strip():
             violations.append(Violation(f"{path}.candidate", "is empty"))
         if reference_set:
-            violations += _set_item(path, item, limits)
+            if item.references:
+                violations.append(
+                    Violation(f"{path}.references", "the request names a reference set: items carry none")
+                )
+            if item.HasField("reference_id"):
+                violations += _id(f"{path}.reference_id", item.reference_id, limits)
         else:
             if item.HasField("reference_id"):
                 violations.append(Violation(f"{path}.reference_id", "needs a reference set"))
@@ -143,10 +148,10 @@ def shows_references(request: evaluation_service_pb2.ScoreRequest | evaluation_s
     return request.detail not in _SCORES_ALONE or bool(request.categories)
 
 
-def check_detail(detail: scores_pb2.Detail.ValueType, *, path: str = "") -> None:
-    """Check how much a request asks to see."""
-    if detail not in scores_pb2.Detail.values():
-        _raise([Violation(f"{path}detail", f"{detail} is not one of its values")])
+def check_value(value: int, known: Container[int], field: str) -> None:
+    """Check that the contract has a value of an enumeration."""
+    if value not in known:
+        raise wrong(field, f"{value} is not one of its values")
 
 
 _TEXTS: Mapping[int, SpiceText] = {
@@ -162,8 +167,7 @@ def spice_text(value: int, *, field: str = "spice_text") -> SpiceText:
     Raises:
         CallError: INVALID_ARGUMENT: the contract has no such value.
     """
-    if value not in _TEXTS:
-        _raise([Violation(field, f"{value} is not one of its values")])
+    check_value(value, _TEXTS, field)
     return _TEXTS[value]
 
 
@@ -186,8 +190,7 @@ def empty_candidates(value: int, *, default: Empty = "zero", field: str = "empty
         CallError: INVALID_ARGUMENT: the contract has no such value.
     """
     known: dict[int, Empty] = {number: name for name, number in EMPTY_VALUES.items()}
-    if value not in {scores_pb2.EMPTY_CANDIDATES_UNSPECIFIED, *known}:
-        _raise([Violation(field, f"{value} is not one of its values")])
+    check_value(value, {scores_pb2.EMPTY_CANDIDATES_UNSPECIFIED, *known}, field)
     return known.get(value, default)
 
 
@@ -204,10 +207,9 @@ def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> 
     Raises:
         CallError: INVALID_ARGUMENT: the contract has no such value, or the server's pipeline gives scene graphs alone.
     """
-    if value not in _STYLES:
-        _raise([Violation(field, f"{value} is not one of its values")])
+    check_value(value, _STYLES, field)
     if value == scene_graph_pb2.GRAPH_STYLE_SPICE and info.pipeline == info.scene_pipeline:
-        _raise([Violation(field, f"this server's pipeline is {info.pipeline}, which gives scene graphs only")])
+        raise wrong(field, f"this server's pipeline is {info.pipeline}, which gives scene graphs only")
     return _STYLES[value]
 
 
@@ -225,19 +227,7 @@ async def check_data(
     """Return what a request gives its metrics."""
     text = spice_text(request.spice_text, field=f"{path}spice_text")
     style = graph_style(request.graph_style, info, field=f"{path}graph_style")
-    return RequestData(await _categories(request.categories, path=path), text, style)
-
-
-async def _categories(
-    messages: Sequence[scores_pb2.CategoryDefinition], *, path: str
-) -> tuple[CategoryDefinition, ...]:
-    """Return a request's own categories.
-
-    They are checked in a thread, since the first of them loads WordNet.
-    """
-    if not messages:
-        return ()
-    definitions = tuple(
+    categories = tuple(
         CategoryDefinition(
             message.name,
             _KINDS.get(message.kind, str(message.kind)),
@@ -245,22 +235,23 @@ async def _categories(
             tuple(message.subtrees),
             message.synonyms,
         )
-        for message in messages
+        for message in request.categories
     )
-    faults = await asyncio.to_thread(list, category_faults(definitions))
-    _raise(
-        [
-            Violation(f"{path}categories[{index}].{field.replace('subtree', 'subtrees', 1)}", reason)
-            for index, field, reason in faults
-        ]
-    )
-    return definitions
+    if categories:  # checked in a thread, since the first of them loads WordNet
+        faults = await asyncio.to_thread(list, category_faults(categories))
+        _raise(
+            [
+                Violation(f"{path}categories[{index}].{field.replace('subtree', 'subtrees', 1)}", reason)
+                for index, field, reason in faults
+            ]
+        )
+    return RequestData(categories, text, style)
 
 
 def check_display_name(name: str) -> None:
     """Check the name of a reference set."""
     if len(name) > _MAX_DISPLAY_NAME or _NUL in name:
-        _raise([Violation("settings.display_name", f"at most {_MAX_DISPLAY_NAME} characters, and no NUL")])
+        raise wrong("settings.display_name", f"at most {_MAX_DISPLAY_NAME} characters, and no NUL")
 
 
 def check_page_size(size: int) -> int:
@@ -270,7 +261,7 @@ def check_page_size(size: int) -> int:
         CallError: INVALID_ARGUMENT: it is out of range.
     """
     if not 0 <= size <= _MAX_PAGE:
-        _raise([Violation("page_size", f"is {size}; 1 to {_MAX_PAGE}, or 0 for {_DEFAULT_PAGE}")])
+        raise wrong("page_size", f"is {size}; 1 to {_MAX_PAGE}, or 0 for {_DEFAULT_PAGE}")
     return size or _DEFAULT_PAGE
 
 
@@ -281,7 +272,7 @@ def check_page_token(token: str, form: re.Pattern[str]) -> None:
         CallError: INVALID_ARGUMENT.
     """
     if token and not form.fullmatch(token):
-        _raise([Violation("page_token", "is not a page token of this list")])
+        raise wrong("page_token", "is not a page token of this list")
 
 
 def _raise(violations: Sequence[Violation]) -> None:
@@ -327,10 +318,3 @@ def _references(path: str, references: Sequence[str], limits: Limits, *, candida
         what = "with the candidate, " if candidate else ""
         reason = f"{what}the references have {characters:,} characters, the limit is {limits.max_item_characters:,}"
         yield Violation(f"{path}.references", reason)
-
-
-def _set_item(path: str, item: scores_pb2.Item, limits: Limits) -> Iterator[Violation]:
-    if item.references:
-        yield Violation(f"{path}.references", "the request names a reference set: items carry none")
-    if item.HasField("reference_id"):
-        yield from _id(f"{path}.reference_id", item.reference_id, limits)
