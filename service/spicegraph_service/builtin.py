@@ -15,8 +15,6 @@ COMMANDS: Final = (
     Command("score", f"{_CLI}.score:score", "Score captions: SPICE by category, the COCO metrics.", "Score"),
     Command("compare", f"{_CLI}.score:compare", "Compare two systems, with tests of every difference.", "Score"),
     Command("report", f"{_CLI}.report:report", "Show what systems get wrong, on one HTML page.", "Score"),
-    Command("view", f"{_CLI}.view:view", "Look at results in the browser: filter, sort, compare.", "Score"),
-    Command("demo", f"{_CLI}.view:demo", "Try captions in the browser, as you type.", "Score"),
     Command("parse", f"{_CLI}.parse:parse", "Turn captions into the tuples of their scene graphs.", "Score"),
     Command("idf", f"{_CLI}.learn:idf", "Freeze CIDEr's document frequencies.", "Prepare"),
     Command("vectors", f"{_CLI}.learn:vectors", "Make vectors for SPICE-G from your own captions.", "Prepare"),

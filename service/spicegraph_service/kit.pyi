@@ -8,8 +8,10 @@ from spicegraph_service.cli.options import (
     MetricOptions as MetricOptions,
     MetricsOption as MetricsOption,
     ParsingOptions as ParsingOptions,
+    PipelineOption as PipelineOption,
     ScoringOptions as ScoringOptions,
     system_name as system_name,
+    system_names as system_names,
 )
 from spicegraph_service.cli.stores import (
     ExpiresOption as ExpiresOption,
@@ -26,6 +28,11 @@ from spicegraph_service.engines.local import (
     local_facts as local_facts,
     spread_over as spread_over,
 )
+from spicegraph_service.engines.objects import (
+    METADATA as METADATA,
+    flat_scores as flat_scores,
+    parquet_extra as parquet_extra,
+)
 from spicegraph_service.engines.table import (
     score_here as score_here,
 )
@@ -37,6 +44,7 @@ from spicegraph_service.output.charts import (
     Point as Point,
     Row as Row,
     box_chart as box_chart,
+    histogram as histogram,
     ink as ink,
     interval_chart as interval_chart,
     line_chart as line_chart,
@@ -54,6 +62,7 @@ from spicegraph_service.output.grid import (
 )
 from spicegraph_service.output.pages import (
     PAGE_HEADERS as PAGE_HEADERS,
+    number as number,
     render_page as render_page,
     static as static,
 )

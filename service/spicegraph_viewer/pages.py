@@ -21,14 +21,13 @@ from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_service.engines import System
-from spicegraph_service.output.pages import PAGE_HEADERS, number, render_page, static
-from spicegraph_service.report.build import ReportOptions, build_report
-from spicegraph_service.report.render import chunks, index
+from spicegraph_service.kit import PAGE_HEADERS, System, number, render_page, static
+from spicegraph_service.report import ReportOptions, build_report, chunks, index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+_PACKAGE: Final = "spicegraph_viewer"
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 LONGEST_TEXT: Final = 20_000
 _MOST_REFERENCES: Final = 50
@@ -93,9 +92,9 @@ async def _local(request: web.Request, handler: Callable[[web.Request], Any]) ->
 
 def local_page(template: str, values: Mapping[str, Any]) -> web.Response:
     """Return a page, or a part of one, with the script and the style of the report's image view."""
-    script = "".join(map(static, _SCRIPTS))
-    style = static("report.css") + static("view.css")
-    text = render_page(f"web/{template}", values, script=script, style=style, images=True, served=True)
+    script = "".join(static(name, _PACKAGE) for name in _SCRIPTS)
+    style = static("report.css") + static("view.css", _PACKAGE)
+    text = render_page(template, values, script=script, style=style, images=True, served=True, package=_PACKAGE)
     return web.Response(text=text, content_type="text/html")
 
 

@@ -17,13 +17,8 @@ from spicegraph_parser.errors import SpicegraphError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Comparison, Resampling
 from spicegraph_scorer.metrics import METRICS, lower_is_better
-from spicegraph_service.engines import System
-from spicegraph_service.output.charts import Line, Mark, Row, histogram, ink, interval_chart
-from spicegraph_service.report.build import ReportOptions, build_report
-from spicegraph_service.report.images import image_sources
-from spicegraph_service.report.local import LONGEST_TEXT, local_page
-from spicegraph_service.report.render import chunks, index
-from spicegraph_service.report.results import ORDERS, PARTS, Query, by_category
+from spicegraph_service.kit import Line, Mark, Row, System, histogram, ink, interval_chart
+from spicegraph_service.report import ReportOptions, build_report, chunks, image_sources, index
 from spicegraph_service.report.verdict import (
     Verdict,
     category_points,
@@ -32,6 +27,8 @@ from spicegraph_service.report.verdict import (
     strongest_and_weakest,
     verdict,
 )
+from spicegraph_viewer.pages import LONGEST_TEXT, local_page
+from spicegraph_viewer.table import ORDERS, PARTS, Query, by_category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,10 +37,9 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_service.report.data import Report
-    from spicegraph_service.report.images import Pictures
-    from spicegraph_service.report.results import ItemValues, Numbers, ResultTable
+    from spicegraph_service.report import Pictures, Report
     from spicegraph_service.report.verdict import TellingError
+    from spicegraph_viewer.table import ItemValues, Numbers, ResultTable
 
 _ROWS: Final = 50
 _TELLING: Final = 40

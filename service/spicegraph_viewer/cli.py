@@ -12,9 +12,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.tokens import SpiceText
-from spicegraph_service.cli.options import ParsingOptions, PipelineOption, system_name, system_names
-from spicegraph_service.cli.stores import server_extra
-from spicegraph_service.output.terminal import say
+from spicegraph_service.kit import ParsingOptions, PipelineOption, say, server_extra, system_name, system_names
 
 _FIRST_LOOK_S = 0.3
 
@@ -54,10 +52,10 @@ def view(
 ) -> None:
     """Look at results in the browser, as in a report: verdict, filters, each item's words and graphs; until Ctrl-C."""
     with server_extra("web"):
-        from spicegraph_service.report.images import Pictures, image_sources  # noqa: PLC0415
-        from spicegraph_service.report.local import serve_here  # noqa: PLC0415
-        from spicegraph_service.report.results import ResultTable  # noqa: PLC0415
-        from spicegraph_service.report.viewer import LiveReport, Viewer  # noqa: PLC0415
+        from spicegraph_service.report import Pictures, image_sources  # noqa: PLC0415
+        from spicegraph_viewer.pages import serve_here  # noqa: PLC0415
+        from spicegraph_viewer.table import ResultTable  # noqa: PLC0415
+        from spicegraph_viewer.viewer import LiveReport, Viewer  # noqa: PLC0415
     names = system_names(results)
     files = [(name, system_name(source)[1]) for name, source in zip(names, results, strict=True)]
     texts = _captions(captions or [], names)
@@ -99,7 +97,7 @@ def _captions(given: list[str], systems: tuple[str, ...]) -> dict[str, str]:
 def demo(*, pipeline: PipelineOption = DEFAULT_PIPELINE, port: PortOption = 0, browser: BrowserOption = True) -> None:
     """Try captions in the browser: their graph, their tuples and their scores as you type, until Ctrl-C."""
     with server_extra("web"):
-        from spicegraph_service.report.local import Demo, serve_here  # noqa: PLC0415
+        from spicegraph_viewer.pages import Demo, serve_here  # noqa: PLC0415
     serve_here(Demo(pipeline).routes, port=port, browse=browser, announce=_announce)
 
 

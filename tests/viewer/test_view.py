@@ -20,8 +20,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.report.results import Query, ResultTable, by_category
-from spicegraph_service.report.viewer import _category_tables, _choices, overview_of
+from spicegraph_viewer.table import Query, ResultTable, by_category
+from spicegraph_viewer.viewer import _category_tables, _choices, overview_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

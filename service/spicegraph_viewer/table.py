@@ -21,7 +21,7 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError, SpicegraphError
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Source, open_source
-from spicegraph_service.engines.objects import METADATA, flat_scores, parquet_extra
+from spicegraph_service.kit import METADATA, flat_scores, parquet_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
