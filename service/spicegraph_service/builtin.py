@@ -31,5 +31,5 @@ COMMANDS: Final = (
     ),
 )
 
-EVALUATION: Final = ServiceEntry("spicegraph_service.rpc.services:open_evaluation")
-REFERENCES: Final = ServiceEntry("spicegraph_service.rpc.services:open_references")
+EVALUATION: Final = ServiceEntry("spicegraph_service.rpc.host:open_evaluation")
+REFERENCES: Final = ServiceEntry("spicegraph_service.rpc.host:open_references")

@@ -57,7 +57,10 @@ from spicegraph_service.output.grid import (
     Span as Span,
     cell_text as cell_text,
     headings as headings,
+    page_text as page_text,
     ranked as ranked,
+    to_csv as to_csv,
+    to_latex as to_latex,
     to_rich as to_rich,
 )
 from spicegraph_service.output.pages import (
@@ -70,16 +73,9 @@ from spicegraph_service.output.results import (
     ResultFormat as ResultFormat,
     ResultOutput as ResultOutput,
 )
-from spicegraph_service.output.studies import (
-    BY_ENDING as BY_ENDING,
-    STUDY_FORMATS as STUDY_FORMATS,
-    Chart as Chart,
-    Section as Section,
-    Study as Study,
-    StudyFormat as StudyFormat,
-)
 from spicegraph_service.output.tables import (
     rendered as rendered,
+    signature_lines as signature_lines,
 )
 from spicegraph_service.output.terminal import (
     check_output as check_output,

@@ -14,9 +14,9 @@ import pytest
 from spicegraph_scorer import read_items, score
 from spicegraph_service.cli import main
 from spicegraph_service.engines.local import spread_over
-from spicegraph_service.output.studies import STUDY_FORMATS, StudyFormat
 from spicegraph_studies.bounds import BoundsStudy, find_bounds, human, system
 from spicegraph_studies.pages.bounds import bounds_study
+from spicegraph_studies.pages.output import STUDY_FORMATS, StudyFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.cli.groups import from_environment, with_groups
+from spicegraph_service.cli.app import from_environment, with_groups
 from spicegraph_service.cli.stores import server_extra
 from spicegraph_service.config import LogFormat, ServerConfig
 from spicegraph_service.output.terminal import printable, write_stdout

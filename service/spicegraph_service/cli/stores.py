@@ -13,7 +13,7 @@ import msgspec
 import typer
 
 from spicegraph_parser.errors import DataError, InputError, counted
-from spicegraph_service.cli.groups import with_groups
+from spicegraph_service.cli.app import with_groups
 from spicegraph_service.config import StoreOption, default_store
 from spicegraph_service.output.terminal import note, printable, write_stdout
 from spicegraph_service.registry import StatePart, services

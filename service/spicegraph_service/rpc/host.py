@@ -1,9 +1,18 @@
-"""What a server offers to its services."""
+"""What a server offers to its services, and how the services of this package are opened with it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
+from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
+from spicegraph_api.v1.methods import METHODS
+from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
+from spicegraph_service.rpc.evaluation import EvaluationServicer
+from spicegraph_service.rpc.references import ReferencesServicer
+from spicegraph_service.rpc.service import TokenService
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +21,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from spicegraph_service.pool.cache import StoreThread
+    from spicegraph_service.registry import NoOptions
     from spicegraph_service.rpc.auth import Authenticator
     from spicegraph_service.rpc.gateway import Gateway
     from spicegraph_service.rpc.limits import Limits
@@ -72,3 +82,22 @@ class Host:
     telemetry: Telemetry
     pages: list[Pages] = field(default_factory=list)
     dialects: list[Dialect] = field(default_factory=list)
+
+
+_EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]
+_REFERENCES = reference_service_pb2.DESCRIPTOR.services_by_name["ReferenceService"]
+
+
+def open_evaluation(_options: NoOptions, host: Host) -> TokenService:
+    """Open the ``EvaluationService``, whose calls need the store for tokens alone."""
+    servicer = EvaluationServicer(host.scheduler, host.references, host.limits)
+    add = partial(add_EvaluationServiceServicer_to_server, servicer)
+    needs = host.probes if host.authenticator.required else None
+    return TokenService(_EVALUATION, METHODS[_EVALUATION.full_name], add, host.authenticator, needs)
+
+
+def open_references(_options: NoOptions, host: Host) -> TokenService:
+    """Open the ``ReferenceService``."""
+    servicer = ReferencesServicer(host.scheduler, host.references, host.store, host.limits)
+    add = partial(add_ReferenceServiceServicer_to_server, servicer)
+    return TokenService(_REFERENCES, METHODS[_REFERENCES.full_name], add, host.authenticator, host.probes, writes=True)

@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spicegraph_service.kit import (
-    Chart,
-    Column,
-    Grid,
-    Mark,
-    Point,
-    Row,
-    headings,
-    interval_chart,
-    scatter_chart,
-)
+from spicegraph_service.kit import Column, Grid, Mark, Point, Row, headings, interval_chart, scatter_chart
 from spicegraph_studies.agreement.coefficients import Bounded, MetricComparison
+from spicegraph_studies.pages.output import Chart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -10,19 +10,17 @@ from spicegraph_parser.errors import counted
 from spicegraph_service.kit import (
     HUMAN_INK,
     Box,
-    Chart,
     Column,
     Grid,
     Mark,
     Row,
-    Section,
-    Study,
     box_chart,
     headings,
     ink,
     interval_chart,
 )
 from spicegraph_studies.bounds import Distribution
+from spicegraph_studies.pages.output import Chart, Section, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

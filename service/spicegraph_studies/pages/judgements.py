@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import Chart, Column, Grid, Line, Section, Study, headings, ink, line_chart
+from spicegraph_service.kit import Column, Grid, Line, headings, ink, line_chart
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS, Bounded
 from spicegraph_studies.agreement.hallucinations import FIGURES
 from spicegraph_studies.agreement.pairwise import ALL, MEAN, by_metric
@@ -20,6 +20,7 @@ from spicegraph_studies.pages import (
     forest_chart,
     rating_chart,
 )
+from spicegraph_studies.pages.output import Chart, Section, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -6,10 +6,11 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from spicegraph_service.kit import Chart, Column, Grid, Point, Section, Study, cell_text, headings, scatter_chart
+from spicegraph_service.kit import Column, Grid, Point, cell_text, headings, scatter_chart
 from spicegraph_studies.agreement.captions import SYSTEM_COEFFICIENTS
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_studies.pages import DIFFERENCE, best_metric, comparison_grid, comparison_rows, forest_chart
+from spicegraph_studies.pages.output import Chart, Section, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,11 +7,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import Chart, Column, Grid, Point, Section, Study, headings, ink, scatter_chart
+from spicegraph_service.kit import Column, Grid, Point, headings, ink, scatter_chart
 from spicegraph_studies.agreement.coefficients import Bounded
 from spicegraph_studies.agreement.word_model import expected_point, observed_point
 from spicegraph_studies.agreement.words import ALL
 from spicegraph_studies.pages import forest_chart, grid_of
+from spicegraph_studies.pages.output import Chart, Section, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.text import Text
 
-from spicegraph_service.output.grid import page_text, to_csv, to_latex, to_rich
-from spicegraph_service.output.pages import render_page
-from spicegraph_service.output.tables import rendered, signature_lines
-from spicegraph_service.output.terminal import printable
+from spicegraph_service.kit import (
+    page_text,
+    printable,
+    render_page,
+    rendered,
+    signature_lines,
+    to_csv,
+    to_latex,
+    to_rich,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_service.output.grid import Grid
+    from spicegraph_service.kit import Grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +96,6 @@ BY_ENDING: Mapping[str, StudyFormat] = {
 }
 
 
-def _table(study: Study) -> str:
-    return rendered(_contents(study))
-
-
 def _contents(study: Study) -> Iterator[RenderableType]:
     yield from (Text(printable(fact)) for fact in study.facts)
     for section in _short_sections(study):
@@ -112,11 +114,6 @@ def _short_sections(study: Study) -> Iterator[Section]:
 
 def _json(study: Study) -> str:
     return msgspec.json.format(msgspec.json.encode(study.values), indent=2).decode() + "\n"
-
-
-def _csv(study: Study) -> str:
-    """Return the first of the long tables."""
-    return to_csv(next(iter(study.tables.values())))
 
 
 def _latex(study: Study) -> str:
@@ -140,13 +137,13 @@ def _html(study: Study) -> str:
         "most_rows": _MOST_ROWS,
         "signature": tuple(signature_lines(study.signature)),
     }
-    return render_page("study.html.j2", values)
+    return render_page("study.html.j2", values, package="spicegraph_studies.pages")
 
 
 STUDY_FORMATS: Mapping[StudyFormat, Callable[[Study], str]] = {
-    StudyFormat.TABLE: _table,
+    StudyFormat.TABLE: lambda study: rendered(_contents(study)),
     StudyFormat.JSON: _json,
-    StudyFormat.CSV: _csv,
+    StudyFormat.CSV: lambda study: to_csv(next(iter(study.tables.values()))),  # the first of the long tables
     StudyFormat.LATEX: _latex,
     StudyFormat.HTML: _html,
 }
