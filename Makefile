@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-core test-studies test-challenge test-detail test-rewards test-viewer test-e2e hosts lint format proto \
+.PHONY: help setup demo test check test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e hosts lint format proto \
   serve train meaning bench bench-checkouts graded examples docs clean
 
 help:  ## Show this list
@@ -40,7 +40,7 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and a report
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
-test: lint test-core test-studies test-challenge test-detail test-rewards test-viewer test-e2e  ## Every check and test, lane after lane: what CI runs
+test: lint test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e  ## Every check and test, lane after lane: what CI runs
 
 check: lint  ## Style, types, layers and the quick tests: less than a minute on two idle cores
 	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow" --hypothesis-profile=quick \
@@ -55,6 +55,9 @@ test-studies: $(READY)  ## Tests of agreement and bounds
 
 test-challenge: $(READY)  ## Tests of the evaluation server: PostgreSQL and Chromium where installed
 	$(BIN)/python -m pytest -n auto tests/challenge
+
+test-platforms: $(READY)  ## Tests of Codabench, CapEvalKit and the SPICE program's command line
+	$(BIN)/python -m pytest -n auto tests/platforms
 
 test-viewer: $(READY)  ## Tests of the pages on this machine: view and demo
 	$(BIN)/python -m pytest -n auto tests/viewer

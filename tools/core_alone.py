@@ -18,7 +18,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "build" / "core-alone"
-WINGS = ("spicegraph_studies", "spicegraph_challenge", "spicegraph_detail", "spicegraph_rewards", "spicegraph_viewer")
+WINGS = (
+    "spicegraph_studies",
+    "spicegraph_challenge",
+    "spicegraph_detail",
+    "spicegraph_rewards",
+    "spicegraph_viewer",
+    "spicegraph_platforms",
+)
 TESTS = tuple(f"tests/{part}" for part in ("parser", "scorer", "service"))
 SOURCES = tuple(str(ROOT / part) for part in ("proto", "parser", "scorer", "service"))
 

@@ -26,9 +26,6 @@ COMMANDS: Final = (
     Command("token", f"{_CLI}.stores:token", "Make, list and revoke tokens for a server.", "Server"),
     Command("backup", f"{_CLI}.stores:backup", "Back up a server's state while it runs.", "Server"),
     Command("restore", f"{_CLI}.stores:restore", "Put a backup back before a server starts.", "Server"),
-    Command(
-        "platform", f"{_CLI}.platform:platform", "Score for an evaluation platform (Codabench, CapEvalKit).", "Server"
-    ),
 )
 
 EVALUATION: Final = ServiceEntry("spicegraph_service.rpc.host:open_evaluation")

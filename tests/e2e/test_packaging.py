@@ -32,6 +32,7 @@ PACKAGES = (
     "spicegraph_api",
     "spicegraph_challenge",
     "spicegraph_detail",
+    "spicegraph_platforms",
     "spicegraph_viewer",
     "spicegraph_parser",
     "spicegraph_rewards",

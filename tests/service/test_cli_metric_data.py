@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -19,7 +18,6 @@ from metric_data import (
     run,
 )
 from spicegraph_scorer.core.data import MetricData
-from spicegraph_scorer.metrics.graded.vectors import VectorTable
 from spicegraph_service.cli import options
 from spicegraph_service.cli.options import METRIC_DATA, MetricOptions
 
@@ -32,36 +30,9 @@ COMMANDS = {
     "compare": ("compare", "{}/items.jsonl", "B={}/items.jsonl", "--draws", "5"),
     "report": ("report", "{}/items.jsonl", "--draws", "5"),
 }
-CAPEVALKIT = (
-    *("platform", "capevalkit", "--predictions", "{}/predictions.jsonl"),
-    *("--references", "{}/references.jsonl", "-o", "{}/out.json"),
-)
-CODABENCH = ("platform", "codabench", "{}/in", "{}/out", "--show-references")
-
-
-@pytest.mark.parametrize("command", [CAPEVALKIT, CODABENCH], ids=["capevalkit", "codabench"])
-def test_platforms_compute_with_the_given_vectors(
-    command: tuple[str, ...], metric_data_folder: Path, capsys: Captured
-) -> None:
-    values = []
-    for own in ((), ("--vectors", "{}/toy.npz")):
-        assert run(metric_data_folder, *command, "--metrics", "spice-g", *own) == 0
-        written = metric_data_folder / ("out.json" if command == CAPEVALKIT else "out/scores.json")
-        found = json.loads(written.read_text())
-        values.append({name.lower(): value for name, value in found.items()}["spice-g"])
-    capsys.readouterr()
-    assert values[0] != values[1]
-    if command == CODABENCH:
-        assert (
-            VectorTable.read(metric_data_folder / "toy.npz").signature
-            in (metric_data_folder / "out/detailed_results.html").read_text()
-        )
-
-
 REFUSED = [
     *((COMMANDS[name], option) for name in ("score", "compare") for option in UNUSED),
     *((COMMANDS["report"], option) for option in ("--vectors", "--idf")),
-    *((command, "--vectors") for command in (CAPEVALKIT, CODABENCH)),
 ]
 
 
@@ -79,7 +50,7 @@ def test_a_file_that_no_metric_uses_is_refused(
     check_unused_is_refused(command, option, metric_data_folder, capsys)
 
 
-@pytest.mark.parametrize("command", [*COMMANDS.values(), CAPEVALKIT])
+@pytest.mark.parametrize("command", COMMANDS.values())
 def test_a_file_that_is_no_table_is_one_error(
     command: tuple[str, ...], metric_data_folder: Path, capsys: Captured
 ) -> None:

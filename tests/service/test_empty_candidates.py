@@ -23,11 +23,6 @@ COMMANDS = {
     "score": ("score", "a.jsonl", "--metrics", METRICS, "-o", "out.json"),
     "compare": ("compare", "a.jsonl", "b.jsonl", "--metrics", METRICS, "--draws", "10", "-o", "out.json"),
     "report": ("report", "a.jsonl", "b.jsonl", "--draws", "10", "--format", "json", "-o", "out.json"),
-    "codabench": ("platform", "codabench", ".", "out"),
-    "capevalkit": (
-        *("platform", "capevalkit", "--predictions", "results.json", "--references", "annotations.json"),
-        *("-o", "out.json"),
-    ),
 }
 
 

@@ -13,8 +13,6 @@ from overwriting import INPUTS, SCORED, SPELLINGS, check_refused, input_folder, 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli import main
 from spicegraph_service.output.terminal import refuse_overwriting
-from spicegraph_service.platforms import jar
-from spicegraph_service.platforms.benchmarks import score_submission
 
 __all__ = ["input_folder"]
 
@@ -34,10 +32,6 @@ CASES = {
     "idf": (("idf", "annotations.json"), "annotations.json"),
     "vectors": (("vectors", "build", "annotations.json"), "annotations.json"),
     "vectors, extended": (("vectors", "build", "annotations.json", "--extend", "other.json"), "other.json"),
-    "capevalkit": (
-        ("platform", "capevalkit", "--predictions", "results.json", "--references", "annotations.json"),
-        "annotations.json",
-    ),
 }
 
 
@@ -79,20 +73,6 @@ def test_standard_input_from_a_file_counts(input_folder):
     assert ended.returncode == 2
     assert "would overwrite an input of the command (standard input)" in ended.stderr
     assert json.loads(Path("a.json").read_text()) == INPUTS["a.json"]
-
-
-def test_the_jars_command_line_refuses_too(input_folder, capsys):
-    assert jar.main(["a.json", "-out", "./a.json"]) == 2
-    assert "would overwrite an input" in capsys.readouterr().err
-    assert json.loads(Path("a.json").read_text()) == INPUTS["a.json"]
-
-
-def test_codabench_does_not_write_over_references(input_folder):
-    for name, source, target in (("ref", "annotations.json", "scores.json"), ("res", "results.json", "r.json")):
-        (input_folder / name).mkdir()
-        (input_folder / source).rename(input_folder / name / target)
-    with pytest.raises(InputError, match="would overwrite an input"):
-        score_submission(input_folder, input_folder / "ref", metrics=("bleu",))
 
 
 def test_earlier_outputs_are_written_anew(input_folder):

@@ -24,7 +24,6 @@ COMMANDS = {
     "compare": ("compare", "a.jsonl", "long-name-of-a-system=b.jsonl", "--metrics", "all", "--draws", "9"),
     "parse": ("parse", "captions.txt", "--format", "table"),
     "config": ("config", "score"),
-    "platform codabench": ("platform", "codabench", ".", "out", "--metrics", "coco"),
 }
 
 

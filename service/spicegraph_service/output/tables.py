@@ -211,11 +211,6 @@ def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
     return Grid("", [Column(name, "text") for name in names], rows)
 
 
-def score_table(scores: Mapping[str, float | None]) -> Grid:
-    """Return a table of scores by name."""
-    return Grid("Corpus scores", headings("Score|text", "Value|score"), list(scores.items()))
-
-
 def comparison_tables(comparison: SystemComparison, names: tuple[str, str]) -> Iterator[Content]:
     """Yield the table of all differences between two systems, what its marks mean, and the signature.
 

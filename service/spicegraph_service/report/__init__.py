@@ -3,7 +3,7 @@
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Report
 from spicegraph_service.report.images import Pictures, image_sources
-from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, chunks, index
+from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, chunks, index, to_html
 
 __all__ = [
     "REPORT_FORMATS",
@@ -15,4 +15,5 @@ __all__ = [
     "chunks",
     "image_sources",
     "index",
+    "to_html",
 ]

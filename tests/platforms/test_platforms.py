@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_parser.errors import InputError
+from spicegraph_platforms.benchmarks import score_submission
+from spicegraph_platforms.jar import main as jar
 from spicegraph_scorer import read_items, score
 from spicegraph_scorer.adapters.evalai import evaluate
 from spicegraph_service.cli import main as spicegraph
-from spicegraph_service.platforms.benchmarks import score_submission
-from spicegraph_service.platforms.jar import main as jar
 
 if TYPE_CHECKING:
     from pathlib import Path

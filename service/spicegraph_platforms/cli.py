@@ -8,10 +8,18 @@ import msgspec
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_service.cli.options import PipelineOption, ScoringOptions
-from spicegraph_service.output.tables import rendered, score_table
-from spicegraph_service.output.terminal import check_output, warned_progress, write_stdout, write_text
-from spicegraph_service.platforms.benchmarks import plugin_output, score_submission
+from spicegraph_platforms.benchmarks import plugin_output, score_submission
+from spicegraph_service.kit import (
+    Grid,
+    PipelineOption,
+    ScoringOptions,
+    check_output,
+    headings,
+    rendered,
+    warned_progress,
+    write_stdout,
+    write_text,
+)
 
 platform = typer.Typer(
     help="Score for Codabench or CapEvalKit (for EvalAI: spicegraph_scorer.adapters.evalai).", no_args_is_help=True
@@ -44,7 +52,7 @@ def codabench(
             pipeline=pipeline,
             data=data,
         )
-    write_stdout(rendered([score_table(scores)]))
+    write_stdout(rendered([Grid("Corpus scores", headings("Score|text", "Value|score"), list(scores.items()))]))
 
 
 @platform.command()

@@ -22,19 +22,14 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.evalai import leaderboard_scores, score_files
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.metrics import check_names
-from spicegraph_service.engines import System
-from spicegraph_service.output.pages import render_page
-from spicegraph_service.output.terminal import made_folder, refuse_overwriting
-from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.render import to_html
+from spicegraph_service.kit import System, made_folder, refuse_overwriting, render_page
+from spicegraph_service.report import ReportOptions, build_report, to_html
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.readers.checks import Empty
-
-_SUBMISSION = "submission"
 
 
 def score_submission(
@@ -74,7 +69,10 @@ def score_submission(
     scores = leaderboard_scores(result)
     made_folder(output_folder)
     options = ReportOptions(metrics=check_names(metrics), data=data or MetricData())
-    page = _report(result, options, pipeline) if show_references else _scores_page(result)
+    if show_references:
+        page = to_html(build_report([System("submission", result.items)], options, pipeline=pipeline))
+    else:
+        page = _scores_page(result)
     page_file.write_text(page, encoding="utf-8")
     scores_file.write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")
     return scores
@@ -91,11 +89,6 @@ def _only_file(folder: Path) -> Path:
     return files[0]
 
 
-def _report(result: Result, options: ReportOptions, pipeline: str) -> str:
-    system = System(_SUBMISSION, result.items)
-    return to_html(build_report([system], options, pipeline=pipeline))
-
-
 def _scores_page(result: Result) -> str:
     """Return a page with the corpus scores, SPICE's categories and the signature, and no caption."""
     tables = {run.headline[0].name: run.categories() for run in result.runs}
@@ -107,6 +100,7 @@ def _scores_page(result: Result) -> str:
     return render_page(
         "scores.html.j2",
         {"headline": headline, "counted": counted, "items": len(result.items), "signature": signature},
+        package="spicegraph_platforms",
     )
 
 

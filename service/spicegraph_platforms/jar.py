@@ -10,7 +10,6 @@ import argparse
 import os
 import sys
 import time
-from contextlib import ExitStack
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -22,9 +21,9 @@ from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.metrics.spice.metric import jar_output
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
-from spicegraph_service.engines.local import local_facts
-from spicegraph_service.output.terminal import (
+from spicegraph_service.kit import (
     check_output,
+    local_facts,
     made_folder,
     progress_bar,
     refuse_overwriting,
@@ -37,7 +36,6 @@ from spicegraph_service.output.terminal import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spicegraph_scorer.core.categories import CategoryMeans
     from spicegraph_scorer.core.results import Result
 
 _BAD_INPUT = 2
@@ -99,15 +97,11 @@ def _run(options: argparse.Namespace) -> None:
         refuse_overwriting([options.out], [options.input])
     items = read_items(options.input).items
     metric = "spice-exact" if options.exact else "spice"
-    with ExitStack() as stack:
-        facts = stack.enter_context(
-            local_facts(
-                options.pipeline,
-                workers=options.threads or os.cpu_count() or 1,
-                cache=_cache(options.cache),
-            )
-        )
-        result = score(items, [metric], pipeline=facts, progress=stack.enter_context(progress_bar()))
+    # The folder of the cache is made where it is missing, as the program does.
+    cache = None if options.cache is None else str(made_folder(options.cache) / _CACHE_FILE)
+    workers = options.threads or os.cpu_count() or 1
+    with local_facts(options.pipeline, workers=workers, cache=cache) as facts, progress_bar() as progress:
+        result = score(items, [metric], pipeline=facts, progress=progress)
     if options.out is not None:
         rows = jar_output(result, detailed=options.detailed, subset=options.subset)
         write_text(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode(), options.out)
@@ -116,32 +110,20 @@ def _run(options: argparse.Namespace) -> None:
         write_stdout(f"SPICE evaluation took: {time.perf_counter() - start:.2f} s\n")
 
 
-def _cache(folder: str | None) -> str | None:
-    """Return the file for parses in a folder, which is made where it is missing, as the program does."""
-    if folder is None:
-        return None
-    return str(made_folder(folder) / _CACHE_FILE)
-
-
 def printed_scores(result: Result, *, subset: bool) -> Iterator[str]:
     """Yield the lines that the program prints: means over the images, and counts."""
     yield "********  SPICE Evaluation  ********"
     for name, means in result.runs[0].categories().items():
         if subset or name == ALL:
-            yield ""
-            yield from _category(name, means)
-
-
-def _category(name: str, means: CategoryMeans) -> Iterator[str]:
-    counts = means.micro or Counts()
-    yield f"{name} tuples"
-    yield f"  f-score:\t{_shown(means.f)} (SPICE metric)"
-    yield f"  precision:\t{_shown(means.pr)}"
-    yield f"  recall:\t{_shown(means.re)}"
-    yield f"  true pos:\t{counts.matched}"
-    yield f"  false pos:\t{counts.false_positives}"
-    yield f"  false neg:\t{counts.false_negatives}"
-    yield f"  num images:\t{means.items}"
+            counts = means.micro or Counts()
+            yield f"\n{name} tuples"
+            yield f"  f-score:\t{_shown(means.f)} (SPICE metric)"
+            yield f"  precision:\t{_shown(means.pr)}"
+            yield f"  recall:\t{_shown(means.re)}"
+            yield f"  true pos:\t{counts.matched}"
+            yield f"  false pos:\t{counts.false_positives}"
+            yield f"  false neg:\t{counts.false_negatives}"
+            yield f"  num images:\t{means.items}"
 
 
 def _shown(value: float | None) -> str:
