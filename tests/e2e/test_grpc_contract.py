@@ -29,7 +29,7 @@ from spicegraph_detail import DetailClient
 from spicegraph_rewards import RewardClient
 from spicegraph_service.app import Server
 from spicegraph_service.config import ServerConfig
-from spicegraph_service.rpc import services
+from spicegraph_service.rpc import host
 from spicegraph_service.rpc.auth import SCOPES
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_only_methods_without_effects_of_their_own_need_no_scope() -> None:
 def test_a_method_without_a_line_keeps_the_server_from_starting(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "spicegraph.v1.EvaluationService"
     rest = {method: line for method, line in METHODS[name].items() if method != "Score"}
-    monkeypatch.setattr(services, "METHODS", METHODS | {name: rest})
+    monkeypatch.setattr(host, "METHODS", METHODS | {name: rest})
 
     async def build() -> None:
         Server(ServerConfig(address="127.0.0.1:0", store="memory"))
