@@ -13,19 +13,16 @@ from hypothesis import strategies as st
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.parse import Caption, Parse, Word
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_studies.agreement.word_model import (
+from spicegraph_studies.agreement.tagging import Tagged, tagged_words
+from spicegraph_studies.agreement.words import (
+    count_words,
     expected_point,
     fit,
     observed_point,
     operating_point,
     precision_at_recall,
-    weights_of,
-)
-from spicegraph_studies.agreement.words import (
-    Tagged,
-    count_words,
     study_words,
-    tagged_words,
+    weights_of,
 )
 
 QUICK = Resampling(draws=200, seed=3)
@@ -176,13 +173,13 @@ IMAGES = {
 
 def test_counts_classes_and_images_with_fewer_captions():
     table = count_words(IMAGES, people=3)
-    assert dict(table.vocabulary.classes) == {"dog": "noun", "run": "verb", "cat": "noun", "red": "adjective"}
+    assert dict(table.classes) == {"dog": "noun", "run": "verb", "cat": "noun", "red": "adjective"}
     assert (table.images, table.people, table.left_out) == ((1, 2), 3, 1)
-    place = table.vocabulary.words.index("run")
+    place = list(table.classes).index("run")
     assert table.counts[:, place].tolist() == [1, 2]
     assert table.histogram(place) == [0, 1, 1, 0]
     assert count_words(IMAGES).people == 2
-    assert count_words(IMAGES, words=1).vocabulary.words == ("dog",)
+    assert list(count_words(IMAGES, words=1).classes) == ["dog"]
 
 
 @pytest.mark.parametrize(

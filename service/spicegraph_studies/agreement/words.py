@@ -1,91 +1,184 @@
 """Human agreement on words: who else uses the word that one person uses, word by word and by class, and systems beside.
 
+The model: an object is in an image with probability q. A person uses its word with probability p if it is in the
+image, and never otherwise; people do so independently. Then the number of people out of n who use the word is 0
+with probability 1 - q, and binomial with p otherwise.
+
 Source: Chen et al. 2015, "Microsoft COCO Captions: Data Collection and Evaluation Server", section 4.2.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy import optimize
 
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.readers.checks import shown
 from spicegraph_studies.agreement.coefficients import resamples
-from spicegraph_studies.agreement.word_model import (
-    GridPoint,
-    expected_point,
-    fit,
-    observed_point,
-    operating_point,
-    precision_at_recall,
-    truncated_probability,
-    weights_of,
-)
+from spicegraph_studies.agreement.tagging import WORD_CLASSES, Tagged, held_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from spicegraph_parser.parse import Caption
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.results import Json
     from spicegraph_studies.agreement.coefficients import Vector
 
-WORD_CLASSES: Mapping[str, tuple[str, ...]] = {
-    "noun": ("NN", "NNS", "NNP", "NNPS"),
-    "adjective": ("JJ", "JJR", "JJS"),
-    "verb": ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"),
-}
-"""The word classes and their Penn Treebank tags."""
-
-_CLASS_OF = {tag: name for name, tags in WORD_CLASSES.items() for tag in tags}
 _FEWEST = 2
+_GRID = 8193
 
 Counts = np.ndarray[tuple[int, int], np.dtype[np.int16]]
 
 
-class Tagged(NamedTuple):
-    """A word in lower case, and its class."""
+class GridPoint(NamedTuple):
+    """Human recall and precision, in [0, 1]; ``None`` where nobody could be right."""
 
-    word: str
-    kind: str
-
-
-def tagged_words(captions: Iterable[Caption], *, lemmas: bool = False) -> Iterator[frozenset[Tagged]]:
-    """Yield the nouns, adjectives and verbs of each parsed caption, once each."""
-    for caption in captions:
-        yield frozenset(
-            Tagged(word, _CLASS_OF[tag])
-            for sentence in caption.sentences
-            for form, tag, lemma in zip(sentence.forms, sentence.tags, sentence.lemmas, strict=True)
-            if tag in _CLASS_OF and (word := lemma if lemmas else form.lower()).isalpha()
-        )
+    recall: float | None
+    precision: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class StudiedWords:
-    """The words that are looked at, each with the class that it has most often, most frequent words first."""
+class Fit(NamedTuple):
+    """The most likely p and q, both in [0, 1]."""
 
-    classes: Mapping[str, str]
+    p: float
+    q: float
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words."""
-        return tuple(self.classes)
+
+def expected_point(p: float, references: int) -> GridPoint:
+    """Return the model's human recall and precision for so many reference captions.
+
+    Recall is p; precision is pk / (pk + (1 - p)^k). Images where the word is right weigh as much as reference
+    captions that hold it, others 1. For p = 0 precision is undefined.
+
+    Example:
+        >>> expected_point(0.5, 4).precision  # 2 / (2 + 1/16)
+        0.9696969696969697
+    """
+    right = p * references
+    wrong = (1 - p) ** references
+    return GridPoint(p, right / (right + wrong) if p else None)
+
+
+def observed_point(counts: Sequence[float], references: int) -> GridPoint:
+    """Return the human recall and precision that people showed.
+
+    Each caption of an image in turn is the prediction, held against every choice of ``references`` others; what
+    comes out is the exact mean of all of these.
+
+    Example:
+        >>> observed_point([90, 5, 5], 1)  # 5 images with one of two captions, 5 with both
+        GridPoint(recall=0.6666666666666666, precision=0.6666666666666666)
+    """
+    people = len(counts) - 1
+    used = range(people + 1)
+    right = sum(h * references * t * (t - 1) / (people * (people - 1)) for t, h in zip(used, counts, strict=True))
+    said = sum(h * references * t / people for t, h in zip(used, counts, strict=True))
+    wrong = sum(
+        h * t / people * math.comb(people - t, references) / math.comb(people - 1, references)
+        for t, h in zip(used, counts, strict=True)
+    )
+    return GridPoint(right / said if said else None, right / (right + wrong) if right + wrong else None)
+
+
+def fit(counts: Sequence[float]) -> Fit | None:
+    """Return the p and q under which the counts are most likely; ``None`` if the word is never used.
+
+    Given that somebody uses the word, the count is a binomial without its zero; p is where that distribution's
+    mean is the observed one, and q makes up for images in which nobody used it. Where that would take q above 1,
+    or where nobody ever repeats a word, the maximum lies at q = 1.
+
+    Example:
+        >>> fit([0, 0, 10])
+        Fit(p=1.0, q=1.0)
+    """
+    people = len(counts) - 1
+    images, seen = float(sum(counts)), float(sum(counts[1:]))
+    if not seen:
+        return None
+    uses = float(sum(t * h for t, h in enumerate(counts)))
+    mean = uses / seen
+    if mean >= people:
+        return Fit(1.0, seen / images)
+    if mean > 1:
+        p = optimize.brentq(_excess, 1e-12, 1.0, args=(people, mean), xtol=1e-14)
+        q = seen / images / _seen_share(p, people)
+        if q <= 1:
+            return Fit(float(p), float(q))
+    return Fit(uses / (people * images), 1.0)
+
+
+def _excess(p: float, people: int, mean: float) -> float:
+    return people * p / _seen_share(p, people) - mean
+
+
+def _seen_share(p: float, people: int) -> float:
+    """Return the probability that at least one person names an object that is there."""
+    return -math.expm1(people * math.log1p(-p)) if p < 1 else 1.0
+
+
+def truncated_probability(means: Vector, people: int) -> Vector:
+    """Return p for many means of counts without zeros, to four digits: for resamples."""
+    grid = np.linspace(0.0, 1.0, _GRID)[1:]
+    of_grid = people * grid / (1 - (1 - grid) ** people)
+    probabilities: Vector = np.interp(means, of_grid, grid)
+    return probabilities
+
+
+Integers = np.ndarray[tuple[int], np.dtype[np.int16]]
+
+
+def weights_of(counts: Integers, people: int, references: int) -> tuple[Vector, Vector]:
+    """Return what saying the word gains and costs for each image, over every choice of reference captions.
+
+    A right word gains the number of reference captions that hold it; a wrong one costs 1.
+    """
+    gains = np.array([references * t / people for t in range(people + 1)])
+    costs = np.array([math.comb(people - t, references) / math.comb(people, references) for t in range(people + 1)])
+    return gains[counts], costs[counts]
+
+
+def operating_point(said: Vector, gains: Vector, costs: Vector) -> GridPoint:
+    """Return recall and precision of a system that says the word for an image, or does not."""
+    right, wrong, there = float(said @ gains), float(said @ costs), float(gains.sum())
+    return GridPoint(right / there if there else None, right / (right + wrong) if right + wrong else None)
+
+
+def precision_at_recall(scores: Vector, gains: Vector, costs: Vector, recall: float) -> float | None:
+    """Return the precision where a system that ranks images by a word's score reaches a recall.
+
+    Images with equal scores are taken in random order: of a group, as large a part as the recall needs, and its
+    expected gains and costs. So a system that says a word or does not has a value, too: if its own recall is
+    higher, a random part of what it says; if it is lower, all of it and a random part of all other images.
+    """
+    wanted = recall * float(gains.sum())
+    if wanted <= 0:
+        return None
+    order = np.argsort(-scores, kind="stable")
+    starts = np.flatnonzero(np.diff(scores[order], prepend=np.inf))
+    gained = np.cumsum(np.add.reduceat(gains[order], starts))
+    paid = np.cumsum(np.add.reduceat(costs[order], starts))
+    group = min(int(np.searchsorted(gained, wanted * (1 - 1e-12))), len(gained) - 1)
+    before = (float(gained[group - 1]), float(paid[group - 1])) if group else (0.0, 0.0)
+    part = (wanted - before[0]) / (float(gained[group]) - before[0])
+    cost = before[1] + part * (float(paid[group]) - before[1])
+    return wanted / (wanted + cost)
 
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
     """Images by words: how many of the image's ``people`` captions hold the word.
 
-    ``left_out`` counts images that have fewer captions; of those with more, the first are used.
+    ``classes`` has the words, the most frequent first, each with the class that it has most often. ``left_out`` counts
+    images that have fewer captions; of those with more, the first are used.
     """
 
-    vocabulary: StudiedWords
+    classes: Mapping[str, str]
     images: tuple[ItemId, ...]
     people: int
     counts: Counts
@@ -111,7 +204,7 @@ def count_words(
     if not kept:
         raise InputError(f"no image has {counted(used, 'caption')}")
     vocabulary = _vocabulary((caption for captions in kept.values() for caption in captions), words)
-    place = {word: index for index, word in enumerate(vocabulary.words)}
+    place = {word: index for index, word in enumerate(vocabulary)}
     counts: Counts = np.zeros((len(kept), len(place)), dtype=np.int16)
     for row, captions in enumerate(kept.values()):
         for caption in captions:
@@ -121,12 +214,8 @@ def count_words(
     return WordTable(vocabulary, tuple(kept), used, counts, len(images) - len(kept))
 
 
-def held_words(caption: frozenset[Tagged]) -> frozenset[str]:
-    """Return the words of a caption, whatever their class there."""
-    return frozenset(word for word, _ in caption)
-
-
-def _vocabulary(captions: Iterable[frozenset[Tagged]], size: int) -> StudiedWords:
+def _vocabulary(captions: Iterable[frozenset[Tagged]], size: int) -> dict[str, str]:
+    """Return the most frequent words, each with the class that it has most often."""
     if size < 1:
         raise InputError(f"words: at least 1 is needed, got {size}")
     kinds: dict[str, Counter[str]] = {}
@@ -136,11 +225,7 @@ def _vocabulary(captions: Iterable[frozenset[Tagged]], size: int) -> StudiedWord
     if not kinds:
         raise InputError("the captions contain no noun, adjective or verb")
     ordered = sorted(kinds, key=lambda word: (-kinds[word].total(), word))
-    return StudiedWords({word: _most_common(kinds[word]) for word in islice(ordered, size)})
-
-
-def _most_common(counts: Counter[str]) -> str:
-    return max(WORD_CLASSES, key=lambda kind: counts[kind])
+    return {word: max(WORD_CLASSES, key=kinds[word].__getitem__) for word in ordered[:size]}
 
 
 ALL = "all"
@@ -234,7 +319,10 @@ class WordStudy:
                 }
                 for word_class in self.classes
             },
-            "words": {word.word: _word_dict(word) for word in self.words},
+            "words": {
+                word.word: {**asdict(word), "human": word.human._asdict(), "model": word.model._asdict()}
+                for word in self.words
+            },
             "systems": {
                 system.system: {
                     "precision_at_human_recall": system.at_human_recall,
@@ -249,10 +337,6 @@ class WordStudy:
         }
 
 
-def _word_dict(word: WordAgreement) -> dict[str, Json]:
-    return {**asdict(word), "human": word.human._asdict(), "model": word.model._asdict()}
-
-
 def study_words(
     table: WordTable,
     *,
@@ -262,8 +346,8 @@ def study_words(
 ) -> WordStudy:
     """Fit the model to every word and class, and hold systems against people."""
     resampling = resampling or Resampling()
-    words = tuple(_word(table, index) for index in range(len(table.vocabulary.words)))
-    kinds = [kind for kind in WORD_CLASSES if kind in table.vocabulary.classes.values()]
+    words = tuple(_word(table, index, word) for index, word in enumerate(table.classes))
+    kinds = [kind for kind in WORD_CLASSES if kind in table.classes.values()]
     members = {kind: [i for i, word in enumerate(words) if word.kind == kind] for kind in kinds}
     members[ALL] = list(range(len(words)))
     return WordStudy(
@@ -283,15 +367,14 @@ def study_words(
     )
 
 
-def _word(table: WordTable, index: int) -> WordAgreement:
+def _word(table: WordTable, index: int, word: str) -> WordAgreement:
     counts = table.histogram(index)
     fitted = fit(counts)
     assert fitted is not None  # noqa: S101 (a word of the vocabulary stands in some caption)
-    word = table.vocabulary.words[index]
     references = table.people - 1
     return WordAgreement(
         word,
-        table.vocabulary.classes[word],
+        table.classes[word],
         tuple(counts),
         fitted.p,
         fitted.q,
@@ -356,7 +439,12 @@ def _system(
     missing = [image for image in table.images if image not in scores]
     if missing:
         raise InputError(f"{name} says nothing about {len(missing)} of the images, such as {shown(missing[0])}")
-    said = _said(scores, table)
+    place = {word: index for index, word in enumerate(table.classes)}
+    said = np.zeros((len(table.images), len(place)))
+    for row, image in enumerate(table.images):
+        for text, score in scores[image].items():
+            if text in place:
+                said[row, place[text]] = score
     rows: dict[str, tuple[GridPoint, float | None]] = {}
     for index, word in enumerate(words):
         column = said[:, index]
@@ -371,15 +459,3 @@ def _system(
         {kind: _mean([rows[word.word][1] for word in known_words]) for kind, known_words in known.items()},
         {kind: _mean([word.human.precision for word in known_words]) for kind, known_words in known.items()},
     )
-
-
-def _said(
-    scores: Mapping[ItemId, Mapping[str, float]], table: WordTable
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    place = {word: index for index, word in enumerate(table.vocabulary.words)}
-    said = np.zeros((len(table.images), len(place)))
-    for row, image in enumerate(table.images):
-        for word, score in scores[image].items():
-            if word in place:
-                said[row, place[word]] = score
-    return said

@@ -20,6 +20,7 @@ from spicegraph_service.kit import (
     MetricOptions,
     ParsingOptions,
     headings,
+    local_facts,
     rendered,
     say_warning,
     system_name,
@@ -57,8 +58,8 @@ from spicegraph_studies.agreement.reading import (
     read_system_table,
     read_word_scores,
 )
-from spicegraph_studies.agreement.tagging import WordSource, local_words
-from spicegraph_studies.agreement.words import count_words, held_words, study_words
+from spicegraph_studies.agreement.tagging import said_words, words_of_images
+from spicegraph_studies.agreement.words import count_words, study_words
 from spicegraph_studies.cli.options import StudyOptions
 from spicegraph_studies.pages.judgements import (
     CAPTION_TABLES,
@@ -76,12 +77,10 @@ from spicegraph_studies.pages.systems import SYSTEM_TABLES, system_study
 from spicegraph_studies.pages.words import WORD_TABLES, word_study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_studies.agreement.pairwise import PairAgreement
-    from spicegraph_studies.agreement.words import Tagged
 
 NO_METRIC = "none"
 
@@ -507,44 +506,17 @@ def words(
     said = {name: read_word_scores(path) for name, path in named.items()}
     with (
         warned_progress() as progress,
-        local_words(parsing.parser, lemmas=lemmas, workers=parsing.workers, cache=parsing.cache_place) as tagger,
+        local_facts(parsing.parser, workers=parsing.workers, cache=parsing.cache_place) as parses,
     ):
-        counted = count_words(_tagged(images, tagger, progress), people=people, words=size)
-        scores = {name: given.scores or _shares(_tagged(given.captions, tagger)) for name, given in said.items()}
-        signature = {"pipeline": tagger.signature, "unit": "lemmas" if lemmas else "words"}
-        study = study_words(counted, systems=scores, signature=signature, resampling=options.resampling)
+        tagged = words_of_images(images, parses, lemmas=lemmas, progress=progress)
+        counted_words = count_words(tagged, people=people, words=size)
+        scores = {
+            name: given.scores or said_words(words_of_images(given.captions, parses, lemmas=lemmas))
+            for name, given in said.items()
+        }
+        signature = {"pipeline": parses.signature, "unit": "lemmas" if lemmas else "words"}
+        study = study_words(counted_words, systems=scores, signature=signature, resampling=options.resampling)
     write(word_study(study, source))
-
-
-def _tagged(
-    images: Mapping[ItemId, Sequence[str]],
-    tagger: WordSource,
-    progress: Callable[[str, int, int], None] | None = None,
-) -> dict[ItemId, list[frozenset[Tagged]]]:
-    """Return the words of every caption of every image; equal captions are tagged once."""
-    texts = list(dict.fromkeys(text for captions in images.values() for text in captions))
-    words_of_text = dict(zip(texts, _reported(tagger.words(texts), len(texts), progress), strict=True))
-    return {image: [words_of_text[text] for text in captions] for image, captions in images.items()}
-
-
-def _reported(
-    words_of: Iterable[frozenset[Tagged]], total: int, progress: Callable[[str, int, int], None] | None
-) -> Iterator[frozenset[Tagged]]:
-    for done, words in enumerate(words_of, start=1):
-        if progress is not None:
-            progress("tagging captions", done, total)
-        yield words
-
-
-def _shares(images: Mapping[ItemId, Sequence[frozenset[Tagged]]]) -> dict[ItemId, dict[str, float]]:
-    """Return for each image the share of the system's captions that hold a word."""
-    shares: dict[ItemId, dict[str, float]] = {}
-    for image, captions in images.items():
-        row = shares.setdefault(image, {})
-        for caption in captions:
-            for word in held_words(caption):
-                row[word] = row.get(word, 0.0) + 1 / len(captions)
-    return shares
 
 
 agree.command()(captions)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from spicegraph_parser.errors import counted
 from spicegraph_service.kit import Column, Grid, Point, headings, ink, scatter_chart
 from spicegraph_studies.agreement.coefficients import Bounded
-from spicegraph_studies.agreement.word_model import expected_point, observed_point
-from spicegraph_studies.agreement.words import ALL
+from spicegraph_studies.agreement.words import ALL, expected_point, observed_point
 from spicegraph_studies.pages import forest_chart, grid_of
 from spicegraph_studies.pages.output import Chart, Section, Study
 
