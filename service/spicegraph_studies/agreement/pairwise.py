@@ -23,7 +23,6 @@ from spicegraph_studies.agreement.protocols import (
     TIE_CREDIT,
     PairProtocol,
     ReferenceChoice,
-    Ties,
     prepare_pairs,
 )
 
@@ -174,28 +173,29 @@ def agree_on_pairs(
     resampling = resampling or Resampling()
     scoring = (scoring or JudgementScoring()).shared()
     kept, removed = prepare_pairs(pairs, protocol)
-    _check_counts(protocol, curve)
+    wrong = [count for count in (*curve, protocol.references) if count is not None and count < 1]
+    if wrong or protocol.draws < 1:
+        raise InputError(f"numbers of references and draws begin at 1, got {wrong[0] if wrong else protocol.draws}")
     if curve and any(pair.given for pair in kept):
         raise InputError("given scores belong to one set of references: there is no curve over their number")
-    points = _points(kept, protocol, scoring, resampling)
     categories = tuple(sorted({pair.category for pair in kept} - {""}))
-    table = _Table(kept, categories, protocol.ties, resampling)
-    main = table.accuracies(points)
+    table = _Table(kept, categories, protocol, scoring, resampling)
+    main = table.accuracies()
     return PairAgreement(
         protocol,
-        len(kept) - points.left_out,
+        len(kept) - table.left_out,
         len({pair.image for pair in kept}),
         categories,
         removed,
         sum(len(pair.references) < (protocol.references or 0) for pair in kept),
-        points.undefined,
+        table.undefined,
         main,
-        tuple(table.comparisons(points)),
+        tuple(table.comparisons()),
         tuple(
             _curve_point(kept, protocol, count, main=main, scoring=scoring, resampling=resampling)
             for count in sorted(set(curve))
         ),
-        {**points.signature, "resampling": resampling.signature()},
+        {**table.signature, "resampling": resampling.signature()},
     )
 
 
@@ -215,73 +215,9 @@ def _curve_point(
         nothing = tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
         return CurvePoint(count, nothing, fewer)
     categories = [row.category for row in main if row.category not in {ALL, MEAN}]
-    table = _Table(enough, tuple(dict.fromkeys(categories)), protocol.ties, resampling)
-    points = _points(enough, replace(protocol, references=count), scoring, resampling)
-    return CurvePoint(count, table.accuracies(points), fewer)
-
-
-def _check_counts(protocol: PairProtocol, curve: Sequence[int]) -> None:
-    wrong = [count for count in (*curve, protocol.references) if count is not None and count < 1]
-    if wrong or protocol.draws < 1:
-        raise InputError(f"numbers of references and draws begin at 1, got {wrong[0] if wrong else protocol.draws}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Points:
-    """By metric, each pair's shares of draws in which it was right, tied, wrong: (pairs, 3); NaN: undefined."""
-
-    outcomes: Mapping[str, Matrix]
-    undefined: Mapping[str, int]
-    left_out: int
-    signature: Mapping[str, Json]
-
-
-def _points(
-    pairs: Sequence[CaptionPair], protocol: PairProtocol, scoring: JudgementScoring, resampling: Resampling
-) -> _Points:
-    """Score the pairs once for each draw of references, and average the outcomes."""
-    most = max(len(pair.references) for pair in pairs)
-    chosen = (
-        protocol.choice is ReferenceChoice.RANDOM and protocol.references is not None and most > protocol.references
-    )
-    draws = protocol.draws if chosen else 1
-    generator = resampling.generator()
-    sums: dict[str, Matrix] = {}
-    signature: Mapping[str, Json] = {}
-    preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
-    for _ in range(draws):
-        used = [_with_references(pair, protocol, generator) for pair in pairs]
-        first, second = pair_scores(used, scoring)
-        signature = first.signature
-        for name in first.each:
-            credit = _outcomes(first.each[name], second.each[name], preferred)
-            sums[name] = sums[name] + credit if name in sums else credit
-    empty = sum(not text.strip() for pair in pairs for text in pair.captions)
-    if signature and empty:
-        signature = {**signature, "empty": {"candidates": empty, "scored": "zero"}}
-    outcomes = {name: total / draws for name, total in sums.items()}
-    unknown = {name: np.isnan(each).any(axis=1) for name, each in outcomes.items()}
-    left_out = np.any(list(unknown.values()), axis=0)
-    if left_out.all():
-        raise InputError("no pair has a value of every metric")
-    for each in outcomes.values():
-        each[left_out] = np.nan
-    return _Points(outcomes, {name: int(each.sum()) for name, each in unknown.items()}, int(left_out.sum()), signature)
-
-
-def _with_references(pair: CaptionPair, protocol: PairProtocol, generator: np.random.Generator) -> CaptionPair:
-    first = _chosen(pair.references, protocol, generator)
-    second = None if pair.second is None else _chosen(pair.second, protocol, generator)
-    return replace(pair, references=first, second=second)
-
-
-def _chosen(references: tuple[str, ...], protocol: PairProtocol, generator: np.random.Generator) -> tuple[str, ...]:
-    count = protocol.references
-    if count is None or len(references) <= count:
-        return references
-    if protocol.choice is ReferenceChoice.FIRST:
-        return references[:count]
-    return tuple(references[place] for place in generator.permutation(len(references))[:count])
+    protocol = replace(protocol, references=count)
+    table = _Table(enough, tuple(dict.fromkeys(categories)), protocol, scoring, resampling)
+    return CurvePoint(count, table.accuracies(), fewer)
 
 
 def _outcomes(first: Sequence[float | None], second: Sequence[float | None], preferred: Vector) -> Matrix:
@@ -295,22 +231,77 @@ def _outcomes(first: Sequence[float | None], second: Sequence[float | None], pre
 
 
 class _Table:
-    """The categories and images of the pairs, by which points are summed."""
+    """The scored pairs with their categories and images, by which points are summed.
+
+    ``outcomes`` has, by metric, each pair's shares of draws in which it was right, tied, wrong: (pairs, 3); NaN:
+    undefined. ``undefined`` counts such pairs by metric; ``left_out`` are those of any.
+    """
 
     def __init__(
-        self, pairs: Sequence[CaptionPair], categories: Sequence[str], ties: Ties, resampling: Resampling
+        self,
+        pairs: Sequence[CaptionPair],
+        categories: Sequence[str],
+        protocol: PairProtocol,
+        scoring: JudgementScoring,
+        resampling: Resampling,
     ) -> None:
         self._groups = numbered(pair.image for pair in pairs)
         self._images = int(self._groups.max()) + 1
         of = np.array([pair.category for pair in pairs])
         self._rows = {name: of == name for name in categories} | {ALL: np.ones(len(pairs), dtype=np.bool_)}
         self._categories = tuple(categories)
-        self._credit = np.array([1.0, TIE_CREDIT[ties], 0.0])
+        self._credit = np.array([1.0, TIE_CREDIT[protocol.ties], 0.0])
         self._resampling = resampling
+        self.outcomes, self.signature = self._scored(pairs, protocol, scoring)
+        unknown = {name: np.isnan(each).any(axis=1) for name, each in self.outcomes.items()}
+        left_out = np.any(list(unknown.values()), axis=0)
+        if left_out.all():
+            raise InputError("no pair has a value of every metric")
+        for each in self.outcomes.values():
+            each[left_out] = np.nan
+        self.undefined = {name: int(each.sum()) for name, each in unknown.items()}
+        self.left_out = int(left_out.sum())
 
-    def accuracies(self, points: _Points) -> tuple[Accuracy, ...]:
+    def _scored(
+        self, pairs: Sequence[CaptionPair], protocol: PairProtocol, scoring: JudgementScoring
+    ) -> tuple[dict[str, Matrix], Mapping[str, Json]]:
+        """Score the pairs once for each draw of references, and average the outcomes."""
+        count, generator = protocol.references, self._resampling.generator()
+        is_drawn = protocol.choice is ReferenceChoice.RANDOM and count is not None
+        draws = protocol.draws if is_drawn and max(len(pair.references) for pair in pairs) > (count or 0) else 1
+
+        def used(references: tuple[str, ...]) -> tuple[str, ...]:
+            if count is None or len(references) <= count or not is_drawn:
+                return references[:count]
+            return tuple(references[place] for place in generator.permutation(len(references))[:count])
+
+        sums: dict[str, Matrix] = {}
+        signature: Mapping[str, Json] = {}
+        preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
+        for _ in range(draws):
+            first, second = pair_scores(
+                [
+                    replace(
+                        pair,
+                        references=used(pair.references),
+                        second=None if pair.second is None else used(pair.second),
+                    )
+                    for pair in pairs
+                ],
+                scoring,
+            )
+            signature = first.signature
+            for name in first.each:
+                credit = _outcomes(first.each[name], second.each[name], preferred)
+                sums[name] = sums[name] + credit if name in sums else credit
+        empty = sum(not text.strip() for pair in pairs for text in pair.captions)
+        if signature and empty:
+            signature = {**signature, "empty": {"candidates": empty, "scored": "zero"}}
+        return {name: total / draws for name, total in sums.items()}, signature
+
+    def accuracies(self) -> tuple[Accuracy, ...]:
         """Return every metric's accuracy in every category, over all pairs, and the mean of the categories."""
-        return tuple(accuracy for name, each in points.outcomes.items() for accuracy in self._metric(name, each))
+        return tuple(accuracy for name, each in self.outcomes.items() for accuracy in self._metric(name, each))
 
     def _metric(self, name: str, outcomes: Matrix) -> Iterator[Accuracy]:
         known = ~np.isnan(outcomes[:, 0])
@@ -349,11 +340,11 @@ class _Table:
         shares = np.divide(points, sizes, out=np.full_like(points, np.nan), where=sizes > 0)
         return {category: shares[:, index] for index, category in enumerate(self._rows)}
 
-    def comparisons(self, points: _Points) -> Iterator[MetricComparison]:
+    def comparisons(self) -> Iterator[MetricComparison]:
         """Yield the comparison of every two metrics over all pairs."""
-        draws = {name: self._draws(each)[ALL] for name, each in points.outcomes.items()}
-        for first, second in combinations(points.outcomes, 2):
-            of_first, of_second = (points.outcomes[name] @ self._credit for name in (first, second))
+        draws = {name: self._draws(each)[ALL] for name, each in self.outcomes.items()}
+        for first, second in combinations(self.outcomes, 2):
+            of_first, of_second = (self.outcomes[name] @ self._credit for name in (first, second))
             known = ~np.isnan(of_first)
             yield MetricComparison(
                 first,

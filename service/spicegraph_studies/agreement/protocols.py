@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
 
@@ -281,10 +281,9 @@ def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> Prepa
             continue
         own = of_image[judgement.image] if protocol.own is Own.DROP_FROM_IMAGE else _plain((judgement.candidate,))
         others = _others(judgement.references, own)
-        outcome = _OWN_RULES[protocol.own](judgement.references, others)
-        removed.update(outcome.counted)
-        if outcome.references is not None:
-            kept.append(replace(judgement, references=outcome.references))
+        references = _kept(protocol.own, judgement.references, others, removed)
+        if references is not None:
+            kept.append(replace(judgement, references=references))
     if not kept:
         raise InputError(f"the protocol {protocol.name} leaves no caption: {_reasons(removed)}")
     return PreparedJudgements(tuple(kept), dict(removed))
@@ -304,15 +303,15 @@ def prepare_pairs(
             continue
         own = of_image[pair.image] if protocol.own is Own.DROP_FROM_IMAGE else _plain(pair.captions)
         others = _others(pair.references, own)
-        outcome = _OWN_RULES[protocol.own](pair.references, others)
-        first, second = outcome.references, pair.second
+        second = pair.second
         if protocol.own is Own.DROP_REFERENCE and pair.references:
             sides = _each_without_itself(pair)
-            outcome = _drop_reference(pair.references, others if all(sides) else ())
+            _kept(protocol.own, pair.references, others if all(sides) else (), removed)
             first, second = sides[0] if all(sides) else None, sides[1] if sides[0] != sides[1] else None
-        elif protocol.own is Own.DROP_FROM_IMAGE and second is not None:
-            second = _others(second, own)
-        removed.update(outcome.counted)
+        else:
+            first = _kept(protocol.own, pair.references, others, removed)
+            if protocol.own is Own.DROP_FROM_IMAGE and second is not None:
+                second = _others(second, own)
         if first is not None:
             kept.append(replace(pair, references=first, second=second))
     if not kept:
@@ -331,33 +330,17 @@ def _each_without_itself(pair: CaptionPair) -> tuple[tuple[str, ...], tuple[str,
     return sides[0], sides[1]
 
 
-class _Outcome(NamedTuple):
-    references: tuple[str, ...] | None
-    """``None``: the caption is left out."""
-    counted: Mapping[str, int]
-
-
-def _keep(references: tuple[str, ...], _others: tuple[str, ...]) -> _Outcome:
-    return _Outcome(references, {})
-
-
-def _drop_caption(references: tuple[str, ...], others: tuple[str, ...]) -> _Outcome:
-    return _Outcome(references, {}) if len(others) == len(references) else _Outcome(None, {_OWN: 1})
-
-
-def _drop_reference(references: tuple[str, ...], others: tuple[str, ...]) -> _Outcome:
-    counted = {_OWN_REFERENCES: len(references) - len(others)} if len(others) < len(references) else {}
-    if references and not others:
-        return _Outcome(None, {_NONE_LEFT: 1})
-    return _Outcome(others, counted)
-
-
-_OWN_RULES: Mapping[Own, Callable[[tuple[str, ...], tuple[str, ...]], _Outcome]] = {
-    Own.KEEP: _keep,
-    Own.DROP_CAPTION: _drop_caption,
-    Own.DROP_REFERENCE: _drop_reference,
-    Own.DROP_FROM_IMAGE: _drop_reference,
-}
+def _kept(
+    own: Own, references: tuple[str, ...], others: tuple[str, ...], removed: Counter[str]
+) -> tuple[str, ...] | None:
+    """Return the references of a caption, given those that are not its own; ``None``: it is left out. Count either."""
+    if own is Own.KEEP or len(others) == len(references):
+        return references
+    if own is Own.DROP_CAPTION or not others:
+        removed[_OWN if own is Own.DROP_CAPTION else _NONE_LEFT] += 1
+        return None
+    removed[_OWN_REFERENCES] += len(references) - len(others)
+    return others
 
 
 def _plain(captions: Iterable[str]) -> frozenset[str]:

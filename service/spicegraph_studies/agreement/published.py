@@ -7,7 +7,7 @@ import csv
 import io
 import re
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy.io import loadmat
@@ -26,7 +26,7 @@ from spicegraph_studies.agreement.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from spicegraph_scorer.readers.source import ReadLimits
     from spicegraph_studies.agreement.records import CaptionBank
@@ -138,40 +138,27 @@ def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault
         raise InputError(f"{content.name}: has no column {missing[0] if missing else 'Input.text1'}")
     judgements: list[Judgement] = []
     unrated = 0
-    for number, cells in enumerate(lines, start=2):
+    for line, cells in enumerate(lines, start=2):
         values = dict(zip(columns, cells, strict=False))
         address = values.get(_IMAGE_COLUMN, "").strip()
         if not address:
             unrated += 1
             continue
-        place = f"line {number}"
+        place = f"line {line}"
         image = PurePosixPath(address).name
         references = bank.references(image, JudgementRow(place, {}, faults))
-        judged = list(_composite_captions(_CompositeRow(place, image, references, values), numbers, faults))
-        unrated += len(numbers) - len(judged)
-        judgements += judged
+        for number in numbers:
+            answer, text = values.get(f"Answer.Q{number}Answer", "").strip(), values.get(f"Input.text{number}", "")
+            if not answer or not text.strip():
+                unrated += 1
+                continue
+            where = f"{place}, caption {number}"
+            caption = JudgementRow(where, {}, faults).checked_caption(f"Input.text{number}", text)
+            try:
+                judgements.append(Judgement(where, image, caption, references, (float(answer),)))
+            except ValueError:
+                faults.append(Fault(where, f"Answer.Q{number}Answer", f"is {shown(answer)}, expected a number"))
     return judgements, unrated
-
-
-class _CompositeRow(NamedTuple):
-    place: str
-    image: str
-    references: tuple[str, ...]
-    values: Mapping[str, str]
-
-
-def _composite_captions(row: _CompositeRow, numbers: Sequence[str], faults: list[Fault]) -> Iterator[Judgement]:
-    values = row.values
-    for number in numbers:
-        answer, text = values.get(f"Answer.Q{number}Answer", "").strip(), values.get(f"Input.text{number}", "")
-        if not answer or not text.strip():
-            continue
-        where = f"{row.place}, caption {number}"
-        caption = JudgementRow(where, {}, faults).checked_caption(f"Input.text{number}", text)
-        try:
-            yield Judgement(where, row.image, caption, row.references, (float(answer),))
-        except ValueError:
-            faults.append(Fault(where, f"Answer.Q{number}Answer", f"is {shown(answer)}, expected a number"))
 
 
 _POLARIS_TEXTS: Final = ("mt", "cand")
@@ -233,25 +220,31 @@ def read_pascal50s(path: str, *, limits: ReadLimits) -> tuple[CaptionPair, ...]:
     triplets = _load(folder / _TRIPLETS, limits, "triplets")
     kinds, images = (_load(folder / _PAIRS, limits, name) for name in ("category", "new_input"))
     try:
-        rows = [_triplet(row) for row in np.ravel(triplets)]
+        rows = [
+            (_text(reference), _text(first), _text(second), int(np.ravel(winner)[0]) == _FIRST_WINS)
+            for reference, first, second, winner in np.ravel(triplets)
+        ]
         categories = [_CATEGORIES[int(kind)] for kind in np.ravel(kinds)]
         names = [_text(row[0]) for row in np.ravel(images)]
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: is not PASCAL-50S as published ({type(error).__name__}: {error})") from error
-    grouped = [tuple(group) for group in _by_pair(rows, len(categories))]
+    size, rest = divmod(len(rows), len(categories)) if categories else (0, 1)
+    if rest or not size:
+        raise InputError(f"{len(rows)} triplets don't belong to {len(categories)} pairs in equal numbers")
+    grouped = [rows[start : start + size] for start in range(0, len(rows), size)]
+    for number, group in enumerate(grouped, start=1):
+        if len({(first, second) for _, first, second, _ in group}) > 1:
+            raise InputError(f"the triplets of pair {number} hold different candidates")
     if len(names) != len(categories):
         raise InputError(f"{folder / _PAIRS}: has {len(names)} pairs and {len(categories)} categories")
-    return tuple(
-        _pair(f"pair {number}", image, category, group)
-        for number, (image, category, group) in enumerate(zip(names, categories, grouped, strict=True), start=1)
-    )
-
-
-class _Triplet(NamedTuple):
-    reference: str
-    first: str
-    second: str
-    first_wins: bool
+    pairs = []
+    for number, (image, category, group) in enumerate(zip(names, categories, grouped, strict=True), start=1):
+        votes = sum(1 if first_wins else -1 for *_, first_wins in group)
+        preferred = None if votes == 0 else int(votes < 0)
+        _, first, second, _ = group[0]
+        references = tuple(reference for reference, *_ in group)
+        pairs.append(CaptionPair(f"pair {number}", image, category, (first, second), preferred, references))
+    return tuple(pairs)
 
 
 def _load(path: Path, limits: ReadLimits, name: str) -> Any:
@@ -268,11 +261,6 @@ def _load(path: Path, limits: ReadLimits, name: str) -> Any:
     return content[name]
 
 
-def _triplet(row: Any) -> _Triplet:
-    reference, first, second, winner = row
-    return _Triplet(_text(reference), _text(first), _text(second), int(np.ravel(winner)[0]) == _FIRST_WINS)
-
-
 def _text(value: Any) -> str:
     """Return the one string in nested cells."""
     while isinstance(value, np.ndarray):
@@ -280,25 +268,6 @@ def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a caption is not text")
     return value.strip()
-
-
-def _by_pair(rows: list[_Triplet], pairs: int) -> Iterator[list[_Triplet]]:
-    """Yield the triplets of each pair: as many for each, one after the other."""
-    size, rest = divmod(len(rows), pairs) if pairs else (0, 1)
-    if rest or not size:
-        raise InputError(f"{len(rows)} triplets don't belong to {pairs} pairs in equal numbers")
-    for start in range(0, len(rows), size):
-        group = rows[start : start + size]
-        if len({(row.first, row.second) for row in group}) > 1:
-            raise InputError(f"the triplets of pair {start // size + 1} hold different candidates")
-        yield group
-
-
-def _pair(place: str, image: str, category: str, group: tuple[_Triplet, ...]) -> CaptionPair:
-    votes = sum(1 if row.first_wins else -1 for row in group)
-    preferred = None if votes == 0 else int(votes < 0)
-    references = tuple(row.reference for row in group)
-    return CaptionPair(place, image, category, (group[0].first, group[0].second), preferred, references)
 
 
 _WRONG: Final = ("negative_caption", "foil")

@@ -370,32 +370,25 @@ _IDS = ("image_id", "id")
 _CAPTIONS = ("caption", "candidate", "test")
 
 
-class SystemSays(NamedTuple):
-    """What a system says of each image: captions, or words with scores; the other one is empty."""
-
-    captions: Mapping[ItemId, tuple[str, ...]]
-    scores: Mapping[ItemId, Mapping[str, float]]
-
-
 def read_captioned_images(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
     """Read COCO annotations, or the references of any input of ``score``."""
     with open_source(path, limits=limits) as source:
         start = source.stream.peek(1).lstrip()[:1]
-    if start == b"{" and _is_annotations(read_content(path, limits)):
+    value = read_content(path, limits).value if start == b"{" else None
+    if isinstance(value, dict) and "annotations" in value:
         with open_source(path, limits=limits) as source:
             captions = read_annotations(source, limits=limits).captions
         return {image: texts for image, texts in captions.items() if texts}
     return {item.id: item.references for item in read_items(path, limits=limits).items}
 
 
-def _is_annotations(content: Content) -> bool:
-    return isinstance(content.value, dict) and "annotations" in content.value
-
-
-def read_word_scores(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> SystemSays:
+def read_word_scores(
+    path: str, *, limits: ReadLimits = DEFAULT_LIMITS
+) -> tuple[Mapping[ItemId, tuple[str, ...]], Mapping[ItemId, Mapping[str, float]]]:
     """Read a system's captions (COCO results, JSON Lines; several an image are fine), or its words with scores.
 
     Words: JSON Lines with ``image_id`` and ``words``, an object of numbers of which more is surer.
+    Either the captions or the scores by image are empty.
     """
     content = read_content(path, limits)
     faults: list[Fault] = []
@@ -422,4 +415,4 @@ def read_word_scores(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Syste
         faults.append(Fault("", "", "contains no caption"))
     if faults:
         raise input_error(content.name, faults)
-    return SystemSays(captions, scores)
+    return captions, scores

@@ -511,8 +511,8 @@ def words(
         tagged = words_of_images(images, parses, lemmas=lemmas, progress=progress)
         counted_words = count_words(tagged, people=people, words=size)
         scores = {
-            name: given.scores or said_words(words_of_images(given.captions, parses, lemmas=lemmas))
-            for name, given in said.items()
+            name: scores or said_words(words_of_images(texts, parses, lemmas=lemmas))
+            for name, (texts, scores) in said.items()
         }
         signature = {"pipeline": parses.signature, "unit": "lemmas" if lemmas else "words"}
         study = study_words(counted_words, systems=scores, signature=signature, resampling=options.resampling)
