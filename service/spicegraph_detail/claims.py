@@ -56,8 +56,12 @@ VAGUE: Final = (
     PICTURES
     | PLACES_AND_PARTS
     | word_set(
-        f"item thing entity individual others presence frame shot closeup close up hue palette amount mix {PLURAL}"
+        """
+        item thing entity individual others presence frame shot closeup close up hue palette amount mix place quadrant
+        full
+        """
     )
+    | {"inside", "outside", PLURAL}
 )
 """Words of places, parts and pictures, and of nothing certain: no claim is checked by them."""
 
@@ -79,6 +83,7 @@ class Claim:
         nearest: the words of the most similar claim of the other side; ``None`` where nothing is like it.
         doubt: the candidate's word in it that is most likely wrong; ``None`` where no word can be checked.
         instead: what the references have in place of that word; ``None`` where they have nothing like it.
+        rules: the parser's rules that its tuple was made by.
     """
 
     words: tuple[str, ...]
@@ -92,6 +97,7 @@ class Claim:
     nearest: tuple[str, ...] | None
     doubt: str | None = None
     instead: str | None = None
+    rules: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +120,8 @@ class Claims:
     def to_dict(self) -> Mapping[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
         return {
-            "candidate": [asdict(claim) for claim in self.candidate],
-            "references": [asdict(claim) for claim in self.references],
+            name: [{**asdict(claim), "rules": sorted(claim.rules)} for claim in claims]
+            for name, claims in (("candidate", self.candidate), ("references", self.references))
         }
 
 
@@ -156,6 +162,10 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
     candidate_tuples, reference_tuples = (
         [scene_tuple.strings for scene_tuple in side.tuples] for side in (match.candidate, match.reference)
     )
+    candidate_rules, reference_rules = (
+        [frozenset({fact.rule for _, fact in scene_tuple.evidence}) for scene_tuple in side.tuples]
+        for side in (match.candidate, match.reference)
+    )
     order = match.texts.order
     candidate = []
     for number, (verdict, weight, support, partner, contradicted) in enumerate(
@@ -191,6 +201,7 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
                 reference_tuples[partner] if partner >= 0 else None,
                 None if worst is None else worst.word,
                 None if worst is None else worst.instead,
+                candidate_rules[number],
             )
         )
     told = []
@@ -215,6 +226,7 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
                 order * (support + WHOLE_SHARE * (whole - support)),
                 number,
                 candidate_tuples[partner] if partner >= 0 else None,
+                rules=reference_rules[number],
             )
         )
     return Claims(tuple(candidate), tuple(told))

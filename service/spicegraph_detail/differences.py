@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_detail.claims import MISSING, VAGUE, is_thing
 from spicegraph_parser.loose import PLURAL
+from spicegraph_parser.parse import word_set
+from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
-from spicegraph_scorer.metrics.graded.facts import NO
-from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, UNMENTIONED
+from spicegraph_scorer.metrics.graded.facts import NO, content_words, deny, values_of
+from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +34,16 @@ KINDS: Final = (CONTRADICTED, UNSUPPORTED, MISSING)
 
 _LONGEST: Final = 7  # words of a passage that stands for a claim
 _SENSES: Final = 2
+_LOOSE: Final = frozenset({"loose", "predicate", "quantity", "clause", "prepositional", "possessive"})
+"""Rules whose attributes read badly by themselves: verbs ("man, get"), quantities, places."""
+_PEOPLE: Final = word_set(
+    "person people someone man woman boy girl child kid youngster baby toddler lady gentleman guy adult male female"
+)
+"""Words for a person that say little more: who says one of them, or "bride", has said the others well enough."""
+_POSTURES: Final = word_set(
+    "sit stand lie lay rest hang place locate position fill see set be have get go do make take use look"
+)
+_LEAST: Final = 0.25  # probability below which a reader need not be told
 _NEAR: Final = 4  # steps in WordNet from a dog to a cat
 
 
@@ -106,7 +118,7 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
     """
     said, told = _Texts((candidate,)), _Texts(tuple(references))
     weights, reference_weights = (sum(claim.weight for claim in side) for side in (claims.candidate, claims.references))
-    missing = _missing(claims)
+    missing = _missing(claims, said)
     differences = []
     for failed in _failed(claims.candidate):
         claim = failed[0]
@@ -172,21 +184,27 @@ def _failed(claims: Iterable[Claim]) -> list[list[Claim]]:
 def _is_told(claim: Claim) -> bool:
     """Return whether a reader can see what a claim is about: its ends are things, not places of the picture."""
     ends = [name.partition("/")[0].rpartition(" ")[2] for name in (*claim.words[:1], *claim.words[2:])]
-    return claim.weight > 0 and PLURAL not in claim.words and all(end not in VAGUE and is_thing(end) for end in ends)
+    if not claim.weight or PLURAL in claim.words or claim.probability < _LEAST:
+        return False
+    if len(claim.words) == 1 and load_wordnet().senses(claim.words[0].partition("/")[0], "a"):  # "more", "speckled"
+        return False
+    if len(claim.words) == 2:
+        quality = claim.words[1].partition("/")[0]
+        if claim.rules <= _LOOSE or quality.endswith("ing") or quality in _POSTURES or quality in VAGUE:
+            return False
+        if claim.aspect == "count" and claim.status == UNMENTIONED:  # people count what they like
+            return False
+    return all(end not in VAGUE and is_thing(end) and not values_of((end,)) for end in ends)
 
 
-def _missing(claims: Claims) -> dict[int, list[Claim]]:
+def _missing(claims: Claims, said: _Texts) -> dict[int, list[Claim]]:
     """Return the references' claims that are not said, by the first of those that lack the same thing.
 
     A thing of which the candidate names a kind, or that is a kind of what it names, is said well enough, and so is
-    where two things that it names stand to each other.
+    what things do and where they are if the candidate has all the words.
     """
-    lacking = [
-        claim
-        for claim in claims.references
-        if claim.status == MISSING and claim.aspect not in {"place", "relation"} and _is_told(claim)
-    ]
-    objects = [claim.words[0] for claim in claims.candidate if len(claim.words) == 1]
+    lacking = [claim for claim in claims.references if claim.status == MISSING and _is_told(claim)]
+    objects = {name for claim in claims.candidate for name in claim.words}
     things = {
         claim.words[0]: claim.fact
         for claim in lacking
@@ -196,9 +214,16 @@ def _missing(claims: Claims) -> dict[int, list[Claim]]:
     for claim in sorted(lacking, key=lambda claim: (len(claim.words), claim.fact)):
         ends = claim.words[:1] if len(claim.words) < 3 else (claim.words[0], claim.words[2])
         lacks = [things[end] for end in ends if end in things]
-        if lacks or len(claim.words) > 1:
+        if lacks or _says_more(claim, said):
             groups[lacks[0] if lacks else claim.fact].append(claim)
     return dict(groups)
+
+
+def _says_more(claim: Claim, said: _Texts) -> bool:
+    """Return whether a claim of things that the candidate names says what a reader misses: a quality, or a deed."""
+    return len(claim.words) == 2 or (
+        len(claim.words) == 3 and claim.aspect in {"action", "text"} and not said.has(claim.words[1])
+    )
 
 
 @lru_cache(maxsize=50_000)
@@ -206,6 +231,9 @@ def _are_akin(label: str, other: str) -> bool:
     """Return whether one thing is a kind of the other, by the two most frequent senses of their last words."""
     first, second = ({sense for name in names.split("/") for sense in _senses(name)} for names in (label, other))
     wordnet = load_wordnet()
+    person = wordnet.find("person.n.01")
+    if not _PEOPLE.isdisjoint(label.split("/")) and any(person in wordnet.ancestors(sense) for sense in second):
+        return True
     return any(one in wordnet.ancestors(two) or two in wordnet.ancestors(one) for one in first for two in second)
 
 
@@ -221,12 +249,15 @@ def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
         rival = claim.instead
         return (rival,) if rival and len(claim.words) == 1 and _are_near(claim.words[0], rival) else ()
     alike = {claim.words[0]} | {
-        thing.nearest[0] for thing in claims.candidate if thing.words == claim.words[:1] and thing.nearest
+        thing.nearest[0]
+        for thing in claims.candidate
+        if thing.words == claim.words[:1] and thing.nearest and thing.status == SUPPORTED
     }
+    values = values_of(claim.words[1].split("/"))
     rivals = [
         other.words
         for other in claims.references
-        if len(other.words) == 2 and other.aspect == claim.aspect and other.words[0] in alike
+        if len(other.words) == 2 and other.words[0] in alike and deny(values, values_of(other.words[1].split("/")))
     ]
     return next((words for words in rivals if words[0] == claim.words[0]), next(iter(rivals), ()))
 
@@ -274,6 +305,11 @@ class _Texts:
             if len(near) > len(best):
                 best = [(number, (start + first, start + last)) for first, last in near]
         return tuple(sorted({Place(number, *span) for number, span in best}))
+
+    def has(self, label: str) -> bool:
+        """Return whether the texts have the content words of a relation, or it has none but those of postures."""
+        words = content_words([Fact((label.partition("/")[0],), "", ())]) - _POSTURES
+        return all(any(each.find([word]) for _, _, each in self._sentences) for word in words)
 
     def phrase(self, names: Sequence[str], places: Sequence[Place]) -> str:
         """Return a claim in words: the passage that holds them, where it is short, else the words of its tuple."""
