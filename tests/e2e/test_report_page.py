@@ -344,6 +344,11 @@ def test_words_are_marked_by_verdict_and_listed_by_object(chromium: Browser, tmp
         "[...document.querySelectorAll('#detail .verdicts tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
     )
     assert [row[:3] for row in rows if row[0] == "giraffe"] == [["giraffe", "contradicted", said]]
+    meaning = report.images[1].candidates[0].graded.explanation.meaning  # type: ignore[union-attr]
+    shown = chromium.js("document.querySelector('#detail .meaning').textContent")
+    assert shown.startswith(f"Meaning of the whole: {meaning.value:.3f}, a sum over words.")
+    share = dict(meaning.candidate)["couch"]
+    assert f"couch +{share:.3f}" in shown
     tables = chromium.js(
         "[...document.querySelectorAll('table.wrong')].map(t => [t.caption.textContent.trim(),"
         " [...t.rows].slice(1).map(r => [...r.cells].map(c => c.textContent.trim()))])"

@@ -49,7 +49,7 @@ def test_every_image_has_the_library_s_explanation(graded: Report) -> None:
 def test_the_page_s_details_hold_partners_and_changes(graded: Report) -> None:
     (part,) = chunks(graded)
     for image, view in zip(unpacked(part), graded.images, strict=True):
-        value, mine, theirs, changes, order, words, threshold = image[3][0][3]
+        value, mine, theirs, changes, order, words, threshold, meaning = image[3][0][3]
         truth = view.candidates[0].graded
         assert truth is not None
         assert (value, order) == (round(truth.score, 4), round(truth.explanation.order, 4))
@@ -61,6 +61,12 @@ def test_the_page_s_details_hold_partners_and_changes(graded: Report) -> None:
             (found.word, found.verdict, round(found.probability, 4)) for found in verdicts.words
         ]
         assert threshold == round(verdicts.threshold, 4)
+        whole = truth.explanation.meaning
+        assert whole is not None
+        assert meaning[0] == round(whole.value, 4)
+        assert [word for word, _ in meaning[1]] == [word for word, _ in whole.candidate]
+        assert sum(share for _, share in meaning[1]) == pytest.approx(whole.value, abs=0.01)
+        assert [word for word, _ in meaning[2]] == [word for word, _ in whole.references][:12]
 
 
 def test_the_json_has_it_too(graded: Report) -> None:

@@ -424,6 +424,15 @@ def _graded(view: GradedView) -> list[object]:
             for word in why.verdicts.words
         ],
         round(why.verdicts.threshold, _DIGITS),
+        # the references' words that count most: a page has room for so many
+        why.meaning
+        and [
+            round(why.meaning.value, _DIGITS),
+            *(
+                [[word, _brief(share)] for word, share in words]
+                for words in (why.meaning.candidate, why.meaning.references[:12])
+            ),
+        ],
     ]
 
 

@@ -234,13 +234,15 @@ const spicegraphImage = (() => {
   };
   const graded = (found, caption) => {
     if (!found) return [];
-    const [score, mine, theirs, changes, order, words, threshold] = found;
+    const [score, mine, theirs, changes, order, words, threshold, meaning] = found;
+    const shares = (pairs) => pairs.map(([word, share]) => `${word} ${signed(1000 * share)}`).join(", ");
     const acts = changes.map(([action, strings, by, after, gain]) => make("li", {},
       `${action} ${tupleText(strings)}${by === null ? "" : ` by ${tupleText(by)}`}: ${number(after)} (+${number(gain)})`));
     return [make("details", { className: "fold" }, make("summary", {}, `SPICE-G ${number(score)}: words judged, and what would raise it`),
       ...(order < 1 ? [make("p", { className: "note" }, `The order of the words leaves ${percent(order)} of it: they follow one another as words in captions do not.`)] : []),
       ...(acts.length ? [make("p", { className: "note" }, "What would raise it most:"), make("ol", { className: "changes" }, ...acts)] : []),
       ...judged(caption, words, threshold),
+      ...(meaning ? [make("p", { className: "note meaning", dir: "auto" }, `Meaning of the whole: ${number(meaning[0])}, a sum over words. The caption's: ${shares(meaning[1])}. The references', those that count most: ${shares(meaning[2])}.`)] : []),
       gradedTable("The caption's tuples, those that cost most first", mine, theirs), gradedTable("The references' tuples, those that cost most first", theirs, mine))];
   };
 
