@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -147,7 +148,8 @@ class Server:
         self.pool = start_pool(count)
         self.reserve = start_pool(1, name="reserve")
         self._deaths = 0
-        self.telemetry.registry.register(ProcessCollector(self._processes))
+        processes = lambda: {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}  # noqa: E731
+        self.telemetry.registry.register(ProcessCollector(processes))
         self._ways: list[_WayToWorkers] = []
         self.services = tuple(self._build_services(data, workers=count))
         self._health = HealthMonitor(self.services, observe=self.telemetry.service)
@@ -178,7 +180,7 @@ class Server:
             data=data,
             workers=workers,
             scheduler=self._open_way(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve),
-            open_scheduler=self._open_second_way,
+            open_scheduler=lambda: self._open_way(Scheduler(Budget(config.queue), chunks_at_once=1), suffix=_PRIVATE),
             authenticator=Authenticator(
                 self._tokens,
                 self._writes,
@@ -196,9 +198,6 @@ class Server:
             if service is not None:
                 yield service
         self._pages, self._dialects = host.pages, host.dialects
-
-    def _open_second_way(self) -> Scheduler:
-        return self._open_way(Scheduler(Budget(self.config.queue), chunks_at_once=1), suffix=_PRIVATE)
 
     def _build_web(self, address: str) -> WebServer:
         # What it is made of takes a tenth of a second to import.
@@ -392,9 +391,6 @@ class Server:
         if self._serving:
             self._in_background(self._health.set_workers(alive=self.pool.alive > 0))
 
-    def _processes(self) -> dict[str, list[int]]:
-        return {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}
-
     def _in_background(self, work: Coroutine[None, None, object]) -> None:
         task = asyncio.create_task(work)
         self._background.add(task)
@@ -406,16 +402,13 @@ def serve(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> 
     # Workers wait for the answers of the store's threads, which must not wait long for the event loop's thread.
     sys.setswitchinterval(0.0005)
     gc.set_threshold(*_COLLECTIONS)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    with suppress(ImportError):  # not on Windows
+        import uvloop  # noqa: PLC0415
+
+        loop_factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(run(config, options))
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    try:
-        import uvloop  # noqa: PLC0415 (not on Windows)
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop
 
 
 async def run(

@@ -303,20 +303,18 @@ def box_chart(title: str, boxes: Sequence[Box], *, axis: str, description: str) 
     for number, box in enumerate(boxes):
         y = plot.top + 26.0 * (number + 0.5)
         plot.label(box.name, y + 4, plot.left - 1)
-        if all(part is not None for part in box.parts):
-            _box(plot, box, [part for part in box.parts if part is not None], y)
+        parts = [part for part in box.parts if part is not None]
+        if len(parts) < len(box.parts):
+            continue
+        least, first, median, third, most, mean = parts
+        plot.line((plot.x(least), plot.x(most)), (y, y), f"stroke {box.ink}")
+        share = plot.width * (third - first) / (plot.high - plot.low or 1.0)
+        body = plot.add("rect", x=plot.x(first), y=y - 8, width=f"{share:.2f}%", height=16.0, kind=f"ink {box.ink}")
+        tip = f"{box.name}: {least:.3f}, {first:.3f}, {median:.3f}, {third:.3f}, {most:.3f}; mean {mean:.3f}"
+        plot.add("title", body).text = writable(tip)
+        plot.line((plot.x(median), plot.x(median)), (y - 8, y + 8), "gap")
+        plot.glyph(mean, y, tip, colour=box.ink, shape=3, kind="hole", size=0.7)
     return plot.done(title, description)
-
-
-def _box(plot: _Plot, box: Box, parts: Sequence[float], y: float) -> None:
-    least, first, median, third, most, mean = parts
-    plot.line((plot.x(least), plot.x(most)), (y, y), f"stroke {box.ink}")
-    share = plot.width * (third - first) / (plot.high - plot.low or 1.0)
-    body = plot.add("rect", x=plot.x(first), y=y - 8, width=f"{share:.2f}%", height=16.0, kind=f"ink {box.ink}")
-    tip = f"{box.name}: {least:.3f}, {first:.3f}, {median:.3f}, {third:.3f}, {most:.3f}; mean {mean:.3f}"
-    plot.add("title", body).text = writable(tip)
-    plot.line((plot.x(median), plot.x(median)), (y - 8, y + 8), "gap")
-    plot.glyph(mean, y, tip, colour=box.ink, shape=3, kind="hole", size=0.7)
 
 
 def line_chart(

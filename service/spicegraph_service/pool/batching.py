@@ -212,8 +212,11 @@ class Dispatcher:
         """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done."""
         texts = tuple(dict.fromkeys(group.texts(self._parsing)))
         fresh = self._parses.missing(texts, tenant=tenant)
-        items = len(group.items) if isinstance(group, ItemsWork) else len(group.captions)
-        characters = sum(map(len, _captions(group)))
+        if isinstance(group, CaptionsWork):
+            items, written = len(group.captions), group.captions
+        else:
+            items, written = len(group.items), tuple(t for i in group.items for t in (i.candidate, *i.references))
+        characters = sum(map(len, written))
         cost = items + fresh + characters // _CHARACTERS_PER_COST
         reply: asyncio.Future[GroupReply] = asyncio.get_running_loop().create_future()
         entry = _Entry(group, texts, items + fresh, cost, fresh > 0, caller, tenant, _time(), reply)
@@ -468,16 +471,6 @@ class Dispatcher:
 
 def _time() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _captions(group: Group) -> Iterator[str]:
-    """Yield the texts of a group, whether or not they are parsed."""
-    if isinstance(group, CaptionsWork):
-        yield from group.captions
-    else:
-        for item in group.items:
-            yield item.candidate
-            yield from item.references
 
 
 def _lasting(batch: Sequence[_Entry]) -> Collection[StyledText] | None:

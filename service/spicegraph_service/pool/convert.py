@@ -45,15 +45,29 @@ def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_g
 
 def breakdown_message(metric: str, categories: Mapping[str, CategoryScore]) -> scores_pb2.CategoryBreakdown:
     """Return precision, recall and F1 of every category of an item, with counts where the metric counts."""
-    return scores_pb2.CategoryBreakdown(
-        metric=metric, categories=[_category(name, score) for name, score in categories.items()]
-    )
+    breakdown = scores_pb2.CategoryBreakdown(metric=metric)
+    for name, score in categories.items():
+        counts = score.counts or Counts()
+        breakdown.categories.add(
+            category=name,
+            precision=score.pr,
+            recall=score.re,
+            f1=score.f,
+            matched=counts.matched,
+            candidate=counts.candidate,
+            reference=counts.reference,
+        )
+    return breakdown
 
 
 def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: object, *, verdicts: bool) -> None:
     """Add what a metric's ``explain`` gives, in the contract's message for it or as JSON; ``verdicts``: those, too."""
     if isinstance(explanation, Match):
-        result.matches.append(_match(metric, explanation))
+        result.matches.add(
+            metric=metric,
+            candidate=_matched(explanation.candidate, explanation.candidate_partners),
+            reference=_matched(explanation.reference, explanation.reference_partners),
+        )
     elif isinstance(explanation, GradedExplanation):
         result.graded_matches.append(_graded_match(metric, explanation))
         if verdicts:
@@ -78,15 +92,6 @@ def _chair_match(metric: str, explanation: ChairExplanation) -> scores_pb2.Chair
             for mention in explanation.mentions
         ],
         missing=explanation.missing,
-    )
-
-
-def _match(metric: str, match: Match) -> scores_pb2.TupleMatch:
-    """Return both sides of a match with the partners of every tuple."""
-    return scores_pb2.TupleMatch(
-        metric=metric,
-        candidate=_matched(match.candidate, match.candidate_partners),
-        reference=_matched(match.reference, match.reference_partners),
     )
 
 
@@ -176,18 +181,13 @@ def corpus_message(item_count: int, runs: Sequence[Run]) -> scores_pb2.CorpusRes
 
 
 def _fact(fact: Fact, spans: Sequence[tuple[int, int]]) -> scene_graph_pb2.Fact:
-    slots = [
-        scene_graph_pb2.FactSlot(word=word, tokens=tokens, spans=_spans(tokens, spans))
-        for word, tokens in zip(fact.words, fact.tokens, strict=True)
-    ]
-    return scene_graph_pb2.Fact(slots=slots, rule=fact.rule)
-
-
-def _spans(tokens: Iterable[int], spans: Sequence[tuple[int, int]]) -> Iterator[scene_graph_pb2.TextSpan]:
-    for token in tokens:
-        start, end = spans[token]
-        if start >= 0:
-            yield scene_graph_pb2.TextSpan(start=start, end=end)
+    message = scene_graph_pb2.Fact(rule=fact.rule)
+    for word, tokens in zip(fact.words, fact.tokens, strict=True):
+        slot = message.slots.add(word=word, tokens=tokens)
+        for start, end in (spans[token] for token in tokens):
+            if start >= 0:
+                slot.spans.add(start=start, end=end)
+    return message
 
 
 def _graph(graph: SceneGraph, places: Mapping[int, int]) -> scene_graph_pb2.SceneGraph:
@@ -223,16 +223,3 @@ def _tuple(scene_tuple: SceneTuple) -> scene_graph_pb2.SceneTuple:
 def _matched(tuples: Sequence[SceneTuple], partners: Sequence[Sequence[int]]) -> Iterator[scores_pb2.MatchedTuple]:
     for scene_tuple, indices in zip(tuples, partners, strict=True):
         yield scores_pb2.MatchedTuple(tuple=_tuple(scene_tuple), partners=indices)
-
-
-def _category(name: str, score: CategoryScore) -> scores_pb2.CategoryScore:
-    counts = score.counts or Counts()
-    return scores_pb2.CategoryScore(
-        category=name,
-        precision=score.pr,
-        recall=score.re,
-        f1=score.f,
-        matched=counts.matched,
-        candidate=counts.candidate,
-        reference=counts.reference,
-    )

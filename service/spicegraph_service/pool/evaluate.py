@@ -211,7 +211,8 @@ class Evaluator:
         later = set() if work.finish else self._corpus_dependent
         names = _computed(work)
         statistics: dict[str, Sequence[Any]] = {
-            name: _deferred(metrics[name], corpus, work.detail)
+            # What is kept until all items are there comes with the evidence of credits, if these are wanted.
+            name: metrics[name].defer(corpus, evidence=work.detail >= scores_pb2.DETAIL_CREDIT)
             if name in later
             else _collected(metrics[name], corpus, work)
             for name in names
@@ -296,11 +297,6 @@ def _errors(
     """Return the errors of each item, from the first metric that matches tuples; nothing where none does."""
     name = next((name for name in statistics if metrics[name].matches), None)
     return [] if name is None else [error_words(metrics[name].explain(statistic)) for statistic in statistics[name]]
-
-
-def _deferred(metric: Metric[Any], corpus: Corpus, detail: int) -> Sequence[Any]:
-    """Return what is kept of the items until all are there, with the evidence of credits if these are wanted."""
-    return metric.defer(corpus, evidence=True) if detail >= scores_pb2.DETAIL_CREDIT else metric.defer(corpus)
 
 
 def _add_evidence(

@@ -46,9 +46,20 @@ if TYPE_CHECKING:
 
 def report_charts(report: Report) -> dict[str, Markup]:
     """Return the charts of a report by name; ``references`` only where their number differs between images."""
+    tenths = len(report.systems[0].distribution)
     charts = {
         "category": _categories(report),
-        "distribution": _distribution(report.systems),
+        "distribution": histogram(
+            "Images by SPICE",
+            [n / tenths for n in range(tenths + 1)],
+            [Line(s.name, [row.items for row in s.distribution], ink(n)) for n, s in enumerate(report.systems)],
+            x="SPICE",
+            y="images",
+            description=" ".join(
+                f"{s.name}: " + ", ".join(f"{row.items} in {row.label}" for row in s.distribution if row.items) + "."
+                for s in report.systems
+            ),
+        ),
         "length": _means(report.systems, "by_length", "SPICE by caption length", "words in the caption"),
     }
     if len(report.systems) == 2 and report.tests:
@@ -94,17 +105,6 @@ def _differences(report: Report) -> Markup:
 
 
 _PAIRS = "Points by category with 95 % intervals. The table of paired tests has the numbers."
-
-
-def _distribution(systems: Sequence[SystemView]) -> Markup:
-    tenths = len(systems[0].distribution)
-    lines = [Line(s.name, [row.items for row in s.distribution], ink(number)) for number, s in enumerate(systems)]
-    described = " ".join(
-        f"{system.name}: " + ", ".join(f"{row.items} in {row.label}" for row in system.distribution if row.items) + "."
-        for system in systems
-    )
-    edges = [n / tenths for n in range(tenths + 1)]
-    return histogram("Images by SPICE", edges, lines, x="SPICE", y="images", description=described)
 
 
 def _means(systems: Sequence[SystemView], part: str, title: str, about: str) -> Markup:

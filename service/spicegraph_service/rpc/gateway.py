@@ -257,6 +257,16 @@ _ERROR = {
 }
 
 
+_ANSWERS = {"200": "It serves.", "404": "There is no such service.", "503": "It does not serve."}
+_HEALTH = {
+    "operationId": "health",
+    "description": "Says whether a service serves, by its full name; without a name, the server.",
+    "parameters": [{"name": "service", "in": "query", "schema": {"type": "string"}}],
+    "responses": {status: {"description": text} for status, text in _ANSWERS.items()},
+    "security": [],
+}
+
+
 def openapi(gateway: Gateway) -> bytes:
     """Return the document of a server's methods, as JSON."""
     schemas: dict[str, Any] = {"connect.Error": _ERROR}
@@ -267,7 +277,7 @@ def openapi(gateway: Gateway) -> bytes:
         "openapi": "3.1.0",
         "info": {"title": "spicegraph", "version": version("spicegraph")},
         "paths": {path: {"post": _operation(path, method)} for path, method in gateway.methods.items()}
-        | {"/health": {"get": _health()}},
+        | {"/health": {"get": _HEALTH}},
         "components": {
             "schemas": dict(sorted(schemas.items())),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -304,18 +314,6 @@ def _operation(path: str, method: Method) -> dict[str, Any]:
 def _content(message: Descriptor, *, lines: bool) -> dict[str, Any]:
     schema = {"schema": {"$ref": f"#/components/schemas/{message.full_name}"}}
     return {"application/x-ndjson" if lines else "application/json": schema}
-
-
-def _health() -> dict[str, Any]:
-    name = {"name": "service", "in": "query", "schema": {"type": "string"}}
-    answers = {"200": "It serves.", "404": "There is no such service.", "503": "It does not serve."}
-    return {
-        "operationId": "health",
-        "description": "Says whether a service serves, by its full name; without a name, the server.",
-        "parameters": [name],
-        "responses": {status: {"description": text} for status, text in answers.items()},
-        "security": [],
-    }
 
 
 def _add(message: Descriptor, schemas: dict[str, Any]) -> None:

@@ -374,7 +374,11 @@ def _origin(request: web.Request) -> Origin:
     if timeout is not None and not (timeout.isascii() and timeout.isdigit() and len(timeout) <= _LONGEST_TIMEOUT):
         raise invalid([Violation("connect-timeout-ms", "expected up to 10 digits")], reason=_MALFORMED)
     deadline = time.monotonic() + int(timeout) / 1000 if timeout is not None else None
-    return Origin(headers, peer_of(request), _certificate(request), deadline)
+    # The names in a client's certificate: its alternative names, otherwise its common name.
+    certificate = request.get_extra_info("peercert") or {}
+    names = [name for _, name in certificate.get("subjectAltName", ())]
+    common = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+    return Origin(headers, peer_of(request), tuple(name.encode() for name in names or common), deadline)
 
 
 def peer_of(request: web.Request) -> str:
@@ -389,14 +393,6 @@ def peer_of(request: web.Request) -> str:
 def _host(request: web.Request) -> str:
     """Return the address of a client, without its port."""
     return str(request.remote)
-
-
-def _certificate(request: web.Request) -> tuple[bytes, ...]:
-    """Return the names in a client's certificate: its alternative names, otherwise its common name."""
-    certificate = request.get_extra_info("peercert") or {}
-    names = [name for _, name in certificate.get("subjectAltName", ())]
-    common = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
-    return tuple(name.encode() for name in names or common)
 
 
 @asynccontextmanager

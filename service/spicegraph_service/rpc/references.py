@@ -185,19 +185,16 @@ class ReferencesServicer(ReferenceServiceServicer):
         def store() -> ReferenceSet:
             count = sum(map(len, entries.values()))
             set_id = reference_set_id(name, entries, tenant=tenant)
-            self._check_count(tenant, set_id)
+            kept, most = self._thread.store, self._limits.max_sets
+            # A tenant may store one more set, unless it is there already.
+            if most and kept.get_set(tenant, set_id) is None and kept.count_sets(tenant) >= most:
+                raise too_many_sets(most)
             new = ReferenceSet(set_id, name, len(entries), count, time.time(), tenant)
             packed = {entry_id: _encoder.encode(captions) for entry_id, captions in entries.items()}
-            return self._thread.store.create_set(new, packed)
+            return kept.create_set(new, packed)
 
         # Shielded: a client that goes away at the last moment must not leave half a call behind.
         return await asyncio.shield(asyncio.ensure_future(self._thread.run(store)))
-
-    def _check_count(self, tenant: str, new: str) -> None:
-        """Check that a tenant may store one more set, unless it is there already."""
-        store, most = self._thread.store, self._limits.max_sets
-        if most and store.get_set(tenant, new) is None and store.count_sets(tenant) >= most:
-            raise too_many_sets(most)
 
     async def GetReferenceSet(self, request: pb.GetReferenceSetRequest, context: Context) -> pb.GetReferenceSetResponse:
         """Return what is known of a set."""
@@ -255,7 +252,15 @@ class ReferencesServicer(ReferenceServiceServicer):
     ) -> pb.ShareReferenceSetResponse:
         """Give a tenant rights on a set, or take them away."""
         del context
-        rights = _rights(request.rights)
+        known, wanted = [value in _RIGHTS for value in request.rights], request.rights
+        violations = [
+            Violation(f"rights[{index}]", "stands twice" if is_known else f"{value} is not a right")
+            for index, (value, is_known) in enumerate(zip(wanted, known, strict=True))
+            if not is_known or value in wanted[:index]
+        ]
+        if violations:
+            raise invalid(violations)
+        rights = tuple(right for value, right in _RIGHTS.items() if value in wanted)
         check_tenant("tenant", request.tenant)
         reference_set = await self._set(request.id, OWNER)
         if request.tenant == reference_set.tenant:
@@ -263,17 +268,6 @@ class ReferencesServicer(ReferenceServiceServicer):
         await self._thread.run(lambda: self._thread.store.share_set(reference_set.id, request.tenant, rights))
         self._references.forget(request.tenant, reference_set.id)
         return pb.ShareReferenceSetResponse(reference_set=_message(reference_set, await self._shares(reference_set)))
-
-
-def _rights(wanted: Sequence[pb.ReferenceRight.ValueType]) -> tuple[str, ...]:
-    violations = [
-        Violation(f"rights[{index}]", f"{value} is not a right" if value not in _RIGHTS else "stands twice")
-        for index, value in enumerate(wanted)
-        if value not in _RIGHTS or value in wanted[:index]
-    ]
-    if violations:
-        raise invalid(violations)
-    return tuple(right for value, right in _RIGHTS.items() if value in wanted)
 
 
 def check_tenant(field: str, name: str) -> None:
