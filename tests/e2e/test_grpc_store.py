@@ -11,7 +11,6 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 from fakeredis import TcpFakeServer
 
@@ -157,60 +156,6 @@ def test_tokens_remember_their_use_and_their_end(store: Store) -> None:
     store.touch_token("aa", 3.5)
     store.expire_token("id1", 60.0)
     assert store.find_token("aa") is None
-
-
-SCHEMA_1 = """
-CREATE TABLE parses (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL);
-CREATE TABLE reference_sets (
-    id TEXT PRIMARY KEY, display_name TEXT NOT NULL, entry_count INTEGER NOT NULL,
-    caption_count INTEGER NOT NULL, create_time REAL NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE reference_entries (
-    set_id TEXT NOT NULL REFERENCES reference_sets (id) ON DELETE CASCADE,
-    entry_id TEXT NOT NULL, captions BLOB NOT NULL, PRIMARY KEY (set_id, entry_id)
-) WITHOUT ROWID;
-CREATE TABLE tokens (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
-    rate REAL NOT NULL, create_time REAL NOT NULL
-) WITHOUT ROWID;
-INSERT INTO reference_sets VALUES ('a', 'set a', 2, 4, 1234.5);
-INSERT INTO reference_entries VALUES ('a', 'x', x'31');
-INSERT INTO tokens VALUES ('id1', 'trainer', 'aa', 'score references', 5, 1);
-PRAGMA user_version = 1;
-"""
-"""A file of the version without tenants."""
-
-
-def test_a_file_without_tenants_goes_on_as_the_default_tenant_s(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    connection = sqlite3.connect(path)
-    connection.executescript(SCHEMA_1)
-    connection.close()
-    for _ in range(2):
-        store = open_store(str(path))
-        assert store.list_sets("default", "", 10) == [a_set("a")]
-        assert store.get_entries("a", ["x"]) == {"x": b"1"}
-        assert store.find_token("aa") == TokenRecord("id1", "trainer", "aa", ("score", "references"), 5.0, 1.0)
-        store.close()
-
-
-def test_a_redis_without_tenants_goes_on_as_the_default_tenant_s(redis_url: str) -> None:
-    import redis
-
-    client = redis.Redis.from_url(redis_url)
-    old = {"id": "a", "display_name": "set a", "entry_count": 2, "caption_count": 4, "create_time": 1234.5}
-    client.hset("spicegraph:sets", "a", msgspec.msgpack.encode(old))
-    client.zadd("spicegraph:set-ids", {"a": 0})
-    client.hset("spicegraph:entries:a", "x", b"1")
-    fields = {"id": "id1", "name": "trainer", "hash": "aa", "scopes": ["score"], "rate": 5.0, "create_time": 1.0}
-    client.hset("spicegraph:tokens", "aa", msgspec.msgpack.encode(fields))
-    for _ in range(2):
-        store = open_store(redis_url)
-        assert store.list_sets("default", "", 10) == [a_set("a")]
-        assert store.find_token("aa") == TokenRecord("id1", "trainer", "aa", ("score",), 5.0, 1.0)
-        store.close()
-    client.flushdb()
-    client.close()
 
 
 def test_a_private_file_is_its_user_s_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

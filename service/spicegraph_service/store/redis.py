@@ -12,7 +12,6 @@ import msgspec
 
 from spicegraph_parser.errors import DataError
 from spicegraph_service.store import (
-    DEFAULT_TENANT,
     OWNER,
     READ,
     ReferenceSet,
@@ -34,7 +33,6 @@ _PREFIX = "spicegraph:"
 _PARSE = b"spicegraph:parse:"
 _SETS = _PREFIX + "sets"  # hash: id -> set
 _SET_IDS = _PREFIX + "set-ids:"  # sorted set a tenant, all with score 0: ids of the sets that it may read, in order
-_ALL_SET_IDS = _PREFIX + "set-ids"  # the same of versions without tenants
 _RIGHTS = _PREFIX + "set-rights:"  # hash a tenant: id -> its rights
 _SHARES = _PREFIX + "set-shares:"  # hash a set: tenant -> its rights
 _ENTRIES = _PREFIX + "entries:"  # hash a set: entry id -> captions
@@ -69,29 +67,15 @@ class RedisStore:
         except ValueError as error:
             raise StoreError(f"the Redis URL is wrong: {error}") from error
         with _errors():
-            self._give_to_default_tenant()
-
-    def _give_to_default_tenant(self) -> None:
-        """Let the sets of versions without tenants belong to one; several servers may do that at once."""
-
-        def give(pipe: redis.client.Pipeline) -> None:
-            ids = cast("list[bytes]", pipe.zrange(_ALL_SET_IDS, 0, -1))
-            pipe.multi()
-            if ids:
-                pipe.hset(_RIGHTS + DEFAULT_TENANT, mapping=dict.fromkeys(ids, OWNER))
-                pipe.zadd(_SET_IDS + DEFAULT_TENANT, dict.fromkeys(ids, 0))
-                pipe.delete(_ALL_SET_IDS)
-
-        self._client.transaction(give, _ALL_SET_IDS)
+            self._client.ping()
 
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             values = cast("list[bytes | None]", self._client.mget([_PARSE + parse_key(signature, t) for t in texts]))
         return {text: value for text, value in zip(texts, values, strict=True) if value is not None}
 
     def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
-        """See :class:`~spicegraph_service.store.Store`. They expire after 30 days."""
+        # They expire after 30 days.
         with _errors():
             pipe = self._client.pipeline(transaction=False)
             for text, value in parses.items():
@@ -99,12 +83,11 @@ class RedisStore:
             pipe.execute()
 
     def count_parses(self) -> int:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             return sum(1 for _ in self._client.scan_iter(_PARSE + b"*", count=_ENTRIES_AT_ONCE))
 
     def trim_parses(self, keep: int) -> int:
-        """See :class:`~spicegraph_service.store.Store`. The oldest are those that expire first."""
+        # The oldest are those that expire first.
         with _errors():
             keys = list(self._client.scan_iter(_PARSE + b"*", count=_ENTRIES_AT_ONCE))
             pipe = self._client.pipeline(transaction=False)
@@ -117,7 +100,7 @@ class RedisStore:
         return len(old)
 
     def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
-        """See :class:`~spicegraph_service.store.Store`. The set appears in one step, entries and all."""
+        # The set appears in one step, entries and all.
         upload = f"{_ENTRIES}{new.id}:{secrets.token_hex(8)}"
         with _errors():
             if self._client.hexists(_SETS, new.id):
@@ -136,14 +119,12 @@ class RedisStore:
         return self.get_set(new.tenant, new.id) or new
 
     def get_set(self, tenant: str, set_id: str) -> ReferenceSet | None:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             rights = cast("bytes | None", self._client.hget(_RIGHTS + tenant, set_id))
             data = cast("bytes | None", self._client.hget(_SETS, set_id)) if rights is not None else None
         return _set(data, rights) if data is not None and rights is not None else None
 
     def list_sets(self, tenant: str, after: str, count: int) -> list[ReferenceSet]:
-        """See :class:`~spicegraph_service.store.Store`."""
         start = f"({after}" if after else "-"
         with _errors():
             ids = cast("list[bytes]", self._client.zrangebylex(_SET_IDS + tenant, start, "+", 0, count))
@@ -153,12 +134,10 @@ class RedisStore:
         return [_set(data, right) for data, right in pairs if data is not None and right is not None]
 
     def count_sets(self, tenant: str) -> int:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             return cast("list[bytes]", self._client.hvals(_RIGHTS + tenant)).count(OWNER.encode())
 
     def delete_set(self, tenant: str, set_id: str) -> bool:
-        """See :class:`~spicegraph_service.store.Store`."""
         reference_set = self.get_set(tenant, set_id)
         if reference_set is None or OWNER not in reference_set.rights:
             return False
@@ -174,7 +153,6 @@ class RedisStore:
         return bool(deleted)
 
     def share_set(self, set_id: str, tenant: str, rights: tuple[str, ...]) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         text = " ".join(rights)
 
         def share(pipe: redis.client.Pipeline) -> None:
@@ -193,31 +171,26 @@ class RedisStore:
             self._client.transaction(share, _SETS)
 
     def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             values = cast("dict[bytes, bytes]", self._client.hgetall(_SHARES + set_id))
         return {tenant.decode(): tuple(rights.decode().split()) for tenant, rights in sorted(values.items())}
 
     def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             values = cast("list[bytes | None]", self._client.hmget(_ENTRIES + set_id, list(entry_ids)))
         return {entry: value for entry, value in zip(entry_ids, values, strict=True) if value is not None}
 
     def add_token(self, record: TokenRecord) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             self._client.hset(_TOKENS, record.hash, msgspec.msgpack.encode(record))
 
     def find_token(self, token_hash: str) -> TokenRecord | None:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             data = cast("bytes | None", self._client.hget(_TOKENS, token_hash))
             used = cast("bytes | None", self._client.hget(_USED, token_hash))
         return _token(data, used) if data is not None else None
 
     def list_tokens(self) -> list[TokenRecord]:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             values = cast("dict[bytes, bytes]", self._client.hgetall(_TOKENS))
             used = cast("dict[bytes, bytes]", self._client.hgetall(_USED))
@@ -225,13 +198,11 @@ class RedisStore:
         return sorted(records, key=lambda record: (record.create_time, record.id))
 
     def touch_token(self, token_hash: str, moment: float) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         with _errors():
             if self._client.hexists(_TOKENS, token_hash):
                 self._client.hset(_USED, token_hash, repr(moment))
 
     def expire_token(self, token_id: str, moment: float) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
 
         def expire(pipe: redis.client.Pipeline) -> None:
             values = cast("dict[bytes, bytes]", pipe.hgetall(_TOKENS))
@@ -246,7 +217,6 @@ class RedisStore:
             self._client.transaction(expire, _TOKENS)
 
     def revoke_token(self, token_id: str) -> bool:
-        """See :class:`~spicegraph_service.store.Store`."""
         for record in self.list_tokens():
             if record.id == token_id:
                 with _errors():
@@ -255,19 +225,17 @@ class RedisStore:
         return False
 
     def spend(self, token_id: str, captions: int, *, rate: float, burst: float) -> float | None:
-        """See :class:`~spicegraph_service.store.Store`: by Redis' own clock."""
+        # By Redis' own clock.
         with _errors():
             left = cast("bytes", self._client.eval(_SPEND, 1, _RATE + token_id, captions, rate, burst))
         return float(left)
 
     def ping(self, *, writing: bool = False) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         del writing  # one that answers takes writes
         with _errors():
             self._client.ping()
 
     def close(self) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         self._client.close()
 
 

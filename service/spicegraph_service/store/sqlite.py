@@ -25,35 +25,26 @@ if TYPE_CHECKING:
 
 Key = TypeVar("Key", str, bytes)
 _SCHEMA_VERSION = 2
-_FIRST = """
-CREATE TABLE IF NOT EXISTS parses (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS reference_sets (
+_SCHEMA = """
+CREATE TABLE parses (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL);
+CREATE TABLE reference_sets (
     id TEXT PRIMARY KEY, display_name TEXT NOT NULL, entry_count INTEGER NOT NULL,
-    caption_count INTEGER NOT NULL, create_time REAL NOT NULL
+    caption_count INTEGER NOT NULL, create_time REAL NOT NULL, tenant TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reference_entries (
+CREATE TABLE reference_entries (
     set_id TEXT NOT NULL REFERENCES reference_sets (id) ON DELETE CASCADE,
     entry_id TEXT NOT NULL, captions BLOB NOT NULL, PRIMARY KEY (set_id, entry_id)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS tokens (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
-    rate REAL NOT NULL, create_time REAL NOT NULL
-) WITHOUT ROWID;
-"""
-_SECOND = """
-ALTER TABLE tokens ADD COLUMN tenant TEXT NOT NULL DEFAULT 'default';
-ALTER TABLE tokens ADD COLUMN expires REAL NOT NULL DEFAULT 0;
-ALTER TABLE tokens ADD COLUMN last_used REAL NOT NULL DEFAULT 0;
-ALTER TABLE reference_sets ADD COLUMN tenant TEXT NOT NULL DEFAULT 'default';
 CREATE TABLE reference_rights (
     tenant TEXT NOT NULL, set_id TEXT NOT NULL REFERENCES reference_sets (id) ON DELETE CASCADE,
     rights TEXT NOT NULL, PRIMARY KEY (tenant, set_id)
 ) WITHOUT ROWID;
 CREATE INDEX reference_rights_by_set ON reference_rights (set_id);
-INSERT INTO reference_rights SELECT tenant, id, 'owner' FROM reference_sets;
+CREATE TABLE tokens (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
+    rate REAL NOT NULL, create_time REAL NOT NULL, tenant TEXT NOT NULL, expires REAL NOT NULL, last_used REAL NOT NULL
+) WITHOUT ROWID;
 """
-_SCHEMAS = (_FIRST, _SECOND)
-"""What leads from each schema to the next; the first is from nothing."""
 _VARIABLES = 500  # in one statement; every SQLite allows 999
 _MAX_PARSES = 5_000_000  # about 2 GB; the oldest go
 _SPARE = 2 << 20  # bytes of disk that writing parses leaves, so that what is in the write-ahead log can be folded in
@@ -79,32 +70,33 @@ class SqliteStore:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
             if self._schema() != _SCHEMA_VERSION:
-                self._migrate()
+                self._create()
 
     def _schema(self) -> int:
         version: int = self._connection.execute("PRAGMA user_version").fetchone()[0]
         return version
 
-    def _migrate(self) -> None:
-        """Bring the schema up to date, all of it or nothing; several processes may do that at once."""
+    def _create(self) -> None:
+        """Make the tables, all of them or none; several processes may do that at once."""
         with self._transaction(durable=True) as connection:
             version = self._schema()
-            if version > _SCHEMA_VERSION:
-                raise StoreError(f"{self._path}: written by a newer version of spicegraph (schema {version})")
-            for schema in _SCHEMAS[version:]:
-                for statement in schema.split(";"):
-                    connection.execute(statement)
+            if version == _SCHEMA_VERSION:
+                return
+            if version:
+                age = "a newer" if version > _SCHEMA_VERSION else "an older"
+                raise StoreError(f"{self._path}: written by {age} version of spicegraph (schema {version})")
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
-        """See :class:`~spicegraph_service.store.Store`."""
         by_key = {parse_key(signature, text): text for text in texts}
         keys = list(by_key)
         rows = self._select_in("SELECT key, value FROM parses WHERE key IN", (), keys)
         return {by_key[key]: value for key, value in rows}
 
     def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
-        """See :class:`~spicegraph_service.store.Store`. A power cut may lose the last ones."""
+        # A power cut may lose the last ones.
         rows = [(parse_key(signature, text), value) for text, value in parses.items()]
         self._need_room(sum(len(key) + len(value) for key, value in rows))
         with self._transaction(durable=False) as connection:
@@ -128,13 +120,12 @@ class SqliteStore:
             raise StoreFullError(f"{self._path}: no room left on the disk")
 
     def count_parses(self) -> int:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._errors():
             count: int = self._connection.execute("SELECT count(*) FROM parses").fetchone()[0]
         return count
 
     def trim_parses(self, keep: int) -> int:
-        """See :class:`~spicegraph_service.store.Store`. Other processes may go on reading and writing."""
+        # Other processes may go on reading and writing.
         with self._transaction(durable=False) as connection:
             old = "DELETE FROM parses WHERE number NOT IN (SELECT number FROM parses ORDER BY number DESC LIMIT ?)"
             gone = connection.execute(old, (keep,)).rowcount
@@ -144,7 +135,6 @@ class SqliteStore:
         return gone
 
     def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:
             row = (new.id, new.display_name, new.entry_count, new.caption_count, new.create_time, new.tenant)
             added = connection.execute("INSERT OR IGNORE INTO reference_sets VALUES (?, ?, ?, ?, ?, ?)", row).rowcount
@@ -155,32 +145,27 @@ class SqliteStore:
         return self.get_set(new.tenant, new.id) or new
 
     def get_set(self, tenant: str, set_id: str) -> ReferenceSet | None:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._errors():
             row = self._connection.execute(f"{_SETS} AND set_id = ?", (tenant, set_id)).fetchone()
         return _set(row) if row else None
 
     def list_sets(self, tenant: str, after: str, count: int) -> list[ReferenceSet]:
-        """See :class:`~spicegraph_service.store.Store`."""
         query = f"{_SETS} AND set_id > ? AND (rights = '{OWNER}' OR rights LIKE '%{READ}%') ORDER BY set_id LIMIT ?"
         with self._errors():
             rows = self._connection.execute(query, (tenant, after, count)).fetchall()
         return [_set(row) for row in rows]
 
     def count_sets(self, tenant: str) -> int:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._errors():
             row = self._connection.execute("SELECT COUNT(*) FROM reference_sets WHERE tenant = ?", (tenant,)).fetchone()
         return int(row[0])
 
     def delete_set(self, tenant: str, set_id: str) -> bool:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:
             query = "DELETE FROM reference_sets WHERE id = ? AND tenant = ?"
             return connection.execute(query, (set_id, tenant)).rowcount > 0
 
     def share_set(self, set_id: str, tenant: str, rights: tuple[str, ...]) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:
             connection.execute("DELETE FROM reference_rights WHERE tenant = ? AND set_id = ?", (tenant, set_id))
             if rights:
@@ -189,58 +174,49 @@ class SqliteStore:
                 connection.execute(query, (tenant, " ".join(rights), set_id))
 
     def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
-        """See :class:`~spicegraph_service.store.Store`."""
         query = "SELECT tenant, rights FROM reference_rights WHERE set_id = ? AND rights != ? ORDER BY tenant"
         with self._errors():
             rows = self._connection.execute(query, (set_id, OWNER)).fetchall()
         return {tenant: tuple(rights.split()) for tenant, rights in rows}
 
     def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
-        """See :class:`~spicegraph_service.store.Store`."""
         query = "SELECT entry_id, captions FROM reference_entries WHERE set_id = ? AND entry_id IN"
         return dict(self._select_in(query, (set_id,), list(entry_ids)))
 
     def add_token(self, record: TokenRecord) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         first = (record.id, record.name, record.hash, " ".join(record.scopes), record.rate, record.create_time)
         row = (*first, record.tenant, record.expires, record.last_used)
         with self._transaction(durable=True) as connection:
             connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def find_token(self, token_hash: str) -> TokenRecord | None:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._errors():
             row = self._connection.execute(f"{_TOKENS} WHERE hash = ?", (token_hash,)).fetchone()
         return _token(row) if row else None
 
     def list_tokens(self) -> list[TokenRecord]:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._errors():
             rows = self._connection.execute(f"{_TOKENS} ORDER BY create_time, id").fetchall()
         return [_token(row) for row in rows]
 
     def touch_token(self, token_hash: str, moment: float) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=False) as connection:
             connection.execute("UPDATE tokens SET last_used = ? WHERE hash = ?", (moment, token_hash))
 
     def expire_token(self, token_id: str, moment: float) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:
             connection.execute("UPDATE tokens SET expires = ? WHERE id = ?", (moment, token_id))
 
     def revoke_token(self, token_id: str) -> bool:
-        """See :class:`~spicegraph_service.store.Store`."""
         with self._transaction(durable=True) as connection:
             return connection.execute("DELETE FROM tokens WHERE id = ?", (token_id,)).rowcount > 0
 
     def spend(self, token_id: str, captions: int, *, rate: float, burst: float) -> float | None:
-        """See :class:`~spicegraph_service.store.Store`: one machine's servers each grant the rate."""
         del token_id, captions, rate, burst
-        return None
+        return None  # one machine's servers each grant the rate
 
     def ping(self, *, writing: bool = False) -> None:
-        """See :class:`~spicegraph_service.store.Store`: no other process holds the file for long."""
+        # No other process holds the file for long.
         with self._errors():
             self._connection.execute("SELECT id FROM tokens LIMIT 1").fetchall()
             if writing:
@@ -248,7 +224,6 @@ class SqliteStore:
                 self._connection.execute("ROLLBACK")
 
     def close(self) -> None:
-        """See :class:`~spicegraph_service.store.Store`."""
         self._connection.close()
 
     def _select_in(self, query: str, values: tuple[str, ...], keys: list[Key]) -> Iterator[tuple[Key, bytes]]:
@@ -278,16 +253,14 @@ class SqliteStore:
         try:
             yield
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code == sqlite3.SQLITE_FULL:
                 raise StoreFullError(f"{self._path}: no room left on the disk") from error
-            why = why_not_opened(self._path) if _is_unwritable(error) else ""
+            is_unwritable = code in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+            why = why_not_opened(self._path) if is_unwritable else ""
             raise StoreError(f"{self._path}: {error}" + (f" ({why})" if why else "")) from error
         except OSError as error:
             raise StoreError(f"{self._path}: {error.strerror or error}") from error
-
-
-def _is_unwritable(error: sqlite3.Error) -> bool:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
 
 
 def _set(row: tuple[str, str, int, int, float, str, str]) -> ReferenceSet:
