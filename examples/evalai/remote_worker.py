@@ -8,6 +8,13 @@ EvalAI offers to remote workers (``/api/jobs/...``, https://evalai.readthedocs.i
     {"server": "https://eval.ai", "queue": "QUEUE NAME", "challenge": 355,
      "phases": {"1234": {"split": "test", "references": "captions_test.json", "metrics": ["coco"]}}}
 
+A phase may have several splits of its board, each with the images of one domain (empty: all), and names of its own for
+the columns, as nocaps has them; each image of the references then says its "domain":
+
+    "splits": {"in-domain": "in-domain", "near-domain": "near-domain", "out-domain": "out-domain", "entire": ""},
+    "columns": {"B1": "bleu_1", "B4": "bleu_4", "METEOR": "meteor", "ROUGE-L": "rouge_l", "CIDEr": "cider",
+                "SPICE": "spice"}
+
 The queue's name and the numbers of challenge and phases stand on the challenge's page "Manage". A message leaves the
 queue when EvalAI has the result: a worker that is stopped in between loses nothing, and does the submission again.
 """
@@ -18,7 +25,6 @@ import argparse
 import json
 import logging
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -28,8 +34,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import SpicegraphError
-from spicegraph_scorer.adapters.evalai import evaluate
+from spicegraph_scorer import score as score_items
+from spicegraph_scorer.adapters.evalai import leaderboard_scores
+from spicegraph_scorer.core.facts import FactCache
+from spicegraph_scorer.readers import read_items
 
 LARGEST = 256 << 20  # bytes of a submission
 SECONDS = 60.0
@@ -86,9 +96,12 @@ class Queue:
         if urllib.parse.urlsplit(whole).scheme not in {"http", "https"}:
             raise ValueError(f"the submission's address is not one of the web: {whole!a}")
         with urllib.request.urlopen(whole, timeout=SECONDS) as response, path.open("wb") as stream:  # noqa: S310
-            if int(response.headers.get("Content-Length") or 0) > LARGEST:
+            left = LARGEST + 1
+            while left and (block := response.read(min(left, 1 << 20))):
+                stream.write(block)
+                left -= len(block)
+            if not left:
                 raise ValueError(f"the file is larger than {LARGEST:,} bytes")
-            shutil.copyfileobj(response, stream)
 
     def _call(self, method: str, path: str, data: dict[str, str] | None = None) -> dict[str, Any]:
         body = urllib.parse.urlencode(data).encode() if data is not None else None
@@ -125,13 +138,37 @@ def score(queue: Queue, submission: dict[str, Any], phase: dict[str, Any] | None
         path = Path(folder) / name
         try:
             queue.download(str(submission["input_file"]), path)
-            scores = evaluate(
-                phase["references"], str(path), phase["split"], metrics=tuple(phase.get("metrics", ("coco",)))
-            )["submission_result"]
+            scores = split_scores(phase, path)
         except (SpicegraphError, ValueError) as error:
             return "FAILED", {"stderr": str(error).replace(folder, "").replace(str(phase["references"]), "references")}
-    result = [{"split": phase["split"], "show_to_participant": True, "accuracies": scores}]
+    result = [{"split": name, "show_to_participant": True, "accuracies": columns} for name, columns in scores.items()]
     return "FINISHED", {"result": json.dumps(result)}
+
+
+def split_scores(phase: dict[str, Any], path: Path) -> dict[str, dict[str, float]]:
+    """Return the scores of each split of a phase; a domain is scored as if its images were all.
+
+    Raises:
+        InputError: the submission is faulty.
+        ValueError: a domain has no image, or a column no score.
+    """
+    items = read_items(str(path), references=phase["references"]).items
+    splits = phase.get("splits") or {phase["split"]: ""}
+    domains: dict[str, str] = {}
+    if any(splits.values()):
+        images = json.loads(Path(phase["references"]).read_text(encoding="utf-8"))["images"]
+        domains = {str(image["id"]): image.get("domain", "") for image in images}
+    parses, scores = FactCache(load_pipeline(), places=False), {}
+    for split, domain in splits.items():
+        chosen = [item for item in items if domain in {"", domains.get(str(item.id))}]
+        if not chosen:
+            raise ValueError(f"no image of the references has the domain {domain!a}")
+        known = leaderboard_scores(score_items(chosen, tuple(phase.get("metrics", ("coco",))), pipeline=parses))
+        columns = phase.get("columns") or {name: name for name in known}
+        if lacking := [name for name in columns.values() if name not in known]:
+            raise ValueError(f"the metrics of this phase give no {lacking[0]}")
+        scores[split] = {column: known[name] for column, name in columns.items()}
+    return scores
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -111,8 +111,8 @@ def evalai() -> Iterator[StandIn]:
     server.server_close()
 
 
-def run_worker(server: StandIn, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    phases = {"7": {"split": "test", "references": str(REFERENCES), "metrics": list(METRICS)}}
+def run_worker(server: StandIn, folder: Path, monkeypatch: pytest.MonkeyPatch, **phase: object) -> None:
+    phases = {"7": {"split": "test", "references": str(REFERENCES), "metrics": list(METRICS)} | phase}
     config = {"server": server.address, "queue": "a queue", "challenge": 355, "phases": phases}
     (folder / "evalai.json").write_text(json.dumps(config))
     monkeypatch.setenv("EVALAI_TOKEN", "secret")
@@ -143,6 +143,51 @@ def test_the_worker_scores_what_the_queue_holds(
     assert str(REFERENCES) not in evalai.submissions[2]["stderr"]
     assert "/tmp" not in evalai.submissions[2]["stderr"]
     assert "phase is not set up" in evalai.submissions[3]["stderr"]
+
+
+def test_a_board_by_domain_gets_every_split_as_nocaps_has_them(
+    evalai: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a file of nocaps' form; its client reads four splits, and columns of these names, off the result."""
+    data = json.loads(REFERENCES.read_text())
+    names = ("in-domain", "near-domain", "out-domain")
+    keys = sorted({row["image_id"] for row in data["annotations"]})
+    data["images"] = [
+        {
+            "id": key,
+            "open_images_id": f"{key:016x}",
+            "height": 1024,
+            "width": 732,
+            "coco_url": "",
+            "file_name": f"{key:016x}.jpg",
+            "license": 0,
+            "date_captured": "2018-11-06 11:04:33",
+            "domain": names[place % 3],
+        }
+        for place, key in enumerate(keys)
+    ]
+    references = tmp_path / "nocaps.json"
+    references.write_text(json.dumps({"licenses": [], "info": {"version": "0.1"}} | data))
+    columns = {"B1": "bleu_1", "B4": "bleu_4", "ROUGE-L": "rouge_l"}
+    splits = {**{name: name for name in names}, "entire": ""}
+    evalai.submit(1, RESULTS.read_bytes())
+    run_worker(evalai, tmp_path, monkeypatch, references=str(references), splits=splits, columns=columns)
+    result = json.loads(evalai.submissions[1]["result"])
+    assert [row["split"] for row in result] == list(splits)
+    rows = json.loads(RESULTS.read_text())
+    for row in result:
+        wanted = [key for place, key in enumerate(keys) if row["split"] in {"entire", names[place % 3]}]
+        part = tmp_path / "part.json"
+        part.write_text(json.dumps([result for result in rows if result["image_id"] in wanted]))
+        some = tmp_path / "some.json"
+        some.write_text(
+            json.dumps({"annotations": [each for each in data["annotations"] if each["image_id"] in wanted]})
+        )
+        expected = evaluate(str(some), str(part), "x", metrics=METRICS)["submission_result"]
+        assert row["accuracies"] == {column: expected[name] for column, name in columns.items()}
+    evalai.submit(2, RESULTS.read_bytes())
+    run_worker(evalai, tmp_path, monkeypatch, splits={"none": "far"})
+    assert "no image of the references has the domain 'far'" in evalai.submissions[2]["stderr"]
 
 
 def test_a_submission_whose_worker_died_is_done_again(
