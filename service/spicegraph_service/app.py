@@ -49,6 +49,7 @@ _KEEPALIVE_S = 60.0  # without a sign of life of a client before it is asked for
 _UNANSWERED_S = 20.0  # keepalives, and handshakes
 _RELOAD_EVERY_S = 2.0
 _MOST_CALLS = 1_024  # under way
+_MOST_CONNECTIONS = 4_096  # gRPC counts them in all, not by peer
 _BATCH_CAPTIONS = 256
 _TASK_TIMEOUT_S = 120.0
 _WORKER_GROWTH_BYTES = 1 << 30
@@ -364,6 +365,7 @@ class Server:
                 ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
                 ("grpc.server_handshake_timeout_ms", round(1000 * _UNANSWERED_S)),
                 ("grpc.max_connection_idle_ms", round(1000 * config.silence)),
+                ("grpc.max_allowed_incoming_connections", _MOST_CONNECTIONS),
                 *([("grpc.max_connection_age_ms", round(1000 * age))] if (age := config.connection_age) else []),
             ],
             maximum_concurrent_rpcs=_MOST_CALLS,

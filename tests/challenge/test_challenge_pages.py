@@ -32,6 +32,7 @@ from spicegraph_challenge.model.schema import Role, State
 from spicegraph_challenge.pages import views
 from spicegraph_challenge.pages.visit import PACKAGE, Sessions, shared_key
 from spicegraph_challenge.registration import ChallengeOptions
+from spicegraph_challenge.service import ChallengeService
 from spicegraph_service.app import Server
 from spicegraph_service.config import ServerConfig
 from spicegraph_service.output.pages import render_page, static
@@ -131,8 +132,8 @@ class Site:
         except Exception as error:
             started.set_exception(error)
             raise
-        service = server.services[-1]
-        service._state.scorer = ScorerVersion("0", {name: {"v": "1"} for name in SCORES}, SCORES)  # type: ignore[attr-defined]
+        service = next(each for each in server.services if isinstance(each, ChallengeService))
+        service._state.scorer = ScorerVersion("0", {name: {"v": "1"} for name in SCORES}, SCORES)
         started.set_result(server.web_port)
         await self._end.wait()
         await server.stop(1)
