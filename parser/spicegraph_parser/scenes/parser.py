@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.extraction import Entity, ParsedCaption
-from spicegraph_parser.loose import SCENE_RULE
+from spicegraph_parser.loose import OWNER_RULE, SCENE_RULE
 from spicegraph_parser.parse import Caption, Parse
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
+from spicegraph_parser.scenes.parts import belonging, described, is_comparing
 from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.sentences import WITH, sentence_graph
-from spicegraph_parser.scenes.things import HAVE, PRONOUNS, Entities, Thing, plain_start, resolve, singular
+from spicegraph_parser.scenes.sentences import sentence_graph
+from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import may_have_values, placed, unread, values
-from spicegraph_parser.scenes.visible import ApartReason, is_place, is_summary, name_noun
+from spicegraph_parser.scenes.visible import IMPRESSIONS, ApartReason, is_place, is_summary, name_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,8 +58,8 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
 
     A pronoun takes the name of the nearest thing before it that agrees with it in number and kind; "the wheel" after "a
     Ferris wheel" takes that name; "its roof" is a roof that this thing has. Things with one name are one object, as
-    everywhere in SPICE. An object of which a description of several sentences says nothing is kept apart, unless people
-    draw such objects as a rule.
+    everywhere in SPICE. "The building" after "a skyscraper" is this, and a "cruise ship" that is mostly "the ship" has
+    the short name. What parts and garments of a description belong to is drawn though no word says so.
 
     Args:
         sentences: their graphs, in order; tokens of facts count the words of all of them.
@@ -71,7 +72,7 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     offset = 0
     is_long = len(sentences) > 1
     abstract = known.abstract if is_long else known.undrawn
-    for sentence in sentences:
+    for sentence in with_short_names(sentences) if is_long else sentences:
         resolved = resolve(sentence, things, abstract, entities)
         for row in _statements(resolved, abstract, offset, is_long=is_long):
             if row.standing is None:
@@ -83,7 +84,9 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
         offset += len(sentence.words)
     relations, attributes, objects = (list(by_words.values()) for by_words in rows)
     if is_long:
-        objects = _with_unrelated(objects, [*relations, *attributes], known.drawn)
+        belongings = _belonging(objects, relations, sentences, known.parts)
+        relations += belongings
+        said += belongings
     every = _never_empty([*relations, *attributes, *objects])
     return Facts(
         tuple([Fact(row.words, row.rule, row.tokens) for row in every if row.standing is None]),
@@ -120,17 +123,26 @@ def _entities(rows: Iterable[_Statement], groups: Sequence[int | None]) -> tuple
     )
 
 
-def _with_unrelated(
-    objects: Iterable[_Statement], others: Iterable[_Statement], drawn: frozenset[str]
+def _belonging(
+    objects: Sequence[_Statement],
+    relations: Iterable[_Statement],
+    sentences: Sequence[SentenceGraph],
+    parts: frozenset[str],
 ) -> list[_Statement]:
-    """Mark the objects that stand in no visible relation or attribute, unless people draw them as a rule."""
-    said = [row for row in others if row.standing in {None, ApartReason.PLACE}]
-    related = {word for row in said for word in row.words[: max(1, len(row.words) - 1)]}
+    """Return what drawn things belong to where no word says so."""
+    drawn = [row for row in objects if row.standing is None]
+    numbers = [number for number, sentence in enumerate(sentences) for _ in sentence.words]
+    said = [row.words for row in relations if row.standing is None]
+    pairs = belonging([(row.words[0], row.tokens[0][-1]) for row in drawn], said, numbers, parts)
     return [
-        row._replace(standing=ApartReason.UNRELATED)
-        if row.standing is None and row.words[0] not in related and singular(row.words[0]) not in drawn
-        else row
-        for row in objects
+        _Statement(
+            (drawn[whole].words[0], drawn[part].words[0], name),
+            (drawn[whole].tokens[0], drawn[part].tokens[0], ()),
+            None,
+            (drawn[whole].ends[0], drawn[part].ends[0]),
+            OWNER_RULE,
+        )
+        for whole, part, name in pairs
     ]
 
 
@@ -139,8 +151,9 @@ def _statements(
 ) -> Iterator[_Statement]:
     """Yield what a sentence says, and whether it can be seen.
 
-    In descriptions of several sentences people write "have" where they write "with" in captions, and leave out where in
-    the picture something is ("in the distance") and what only a summary says ("Overall, it is a busy street").
+    In descriptions of several sentences people name some relations otherwise, and leave out where in the picture
+    something is ("in the distance"), what it does or what was done to it ("is parked"), how striking it is, what only
+    compares things and what only a summary says ("Overall, it is a busy street").
     """
     nodes = sentence.nodes
     why = sentence.why
@@ -155,23 +168,26 @@ def _statements(
     ]
     is_marked = any(why) or any(node_standings)
     mentions = [_moved(node.tokens, offset) for node in nodes]
-    for subject_at, target_at, relation, tokens, is_faint, rule in sentence.links:
-        subject, target = nodes[subject_at], nodes[target_at]
+    for link in sentence.links:
+        name, is_turned = link.name, False
+        if is_long:
+            name, is_turned = described(nodes[link.subject].name, nodes[link.object].name, name)
+        ends_at = (link.object, link.subject) if is_turned else (link.subject, link.object)
+        subject, target = nodes[ends_at[0]], nodes[ends_at[1]]
         if subject.name == target.name and PRONOUNS & {sentence.words[subject.head], sentence.words[target.head]}:
             continue
-        name = HAVE if is_long and relation == WITH else relation
-        marks = (
-            (node_standings[subject_at], node_standings[target_at], *[why[token] for token in tokens])
-            if is_marked
-            else ()
-        )
+        tokens = link.tokens
+        marks = (*[node_standings[at] for at in ends_at], *[why[token] for token in tokens]) if is_marked else ()
+        is_faint = link.is_faint or (is_long and is_comparing(name))
         standing = _worst(marks) or otherwise or (ApartReason.FAINT if is_faint else None)
         words, ends = (subject.name, target.name, name), (subject.entity, target.entity)
-        yield _Statement(
-            words, (mentions[subject_at], mentions[target_at], _moved(tokens, offset)), standing, ends, rule
-        )
-    for index, name, tokens, is_faint, rule in sentence.properties:
-        is_placed = is_long and is_place([sentence.tags[token] for token in tokens])
+        mentioned = (mentions[ends_at[0]], mentions[ends_at[1]], _moved(tokens, offset))
+        yield _Statement(words, mentioned, standing, ends, link.rule)
+    for index, name, tokens, is_left_out, rule in sentence.properties:
+        tags = [sentence.tags[token] for token in tokens]
+        is_placed = is_long and is_place(tags)
+        is_state = tags[0] == "VBG" or (tags[0] == "VBN" and tokens[0] > nodes[index].head)
+        is_faint = is_left_out or (is_long and (is_state or name in IMPRESSIONS))
         marks = (node_standings[index], *[why[token] for token in tokens]) if is_marked else ()
         faintly = ApartReason.PLACE if is_placed else ApartReason.FAINT if is_faint else None
         standing = _worst(marks) or otherwise or faintly
@@ -183,7 +199,6 @@ def _statements(
 
 
 _LAST_TO_DRAW: Final = (
-    ApartReason.UNRELATED,
     ApartReason.FAINT,
     ApartReason.PLACE,
     ApartReason.ABSTRACT,

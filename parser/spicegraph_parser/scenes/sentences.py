@@ -19,7 +19,7 @@ from spicegraph_parser.scenes.prepositions import inner_nouns
 from spicegraph_parser.scenes.relations import relation_tokens
 from spicegraph_parser.scenes.values import owner, unread
 from spicegraph_parser.scenes.visible import ApartReason, standings
-from spicegraph_parser.scenes.wording import colours_apart, stated
+from spicegraph_parser.scenes.wording import put_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.scenes.network import Labels, Names
     from spicegraph_parser.scenes.values import Value
 
-WITH: Final = "with"
-_POSITIONS: Final = frozenset(["left", "right", "front", "back", "rear", "hind", "upper", "lower"])
+_WITH: Final = "with"
 Pairs = Sequence[tuple[int, int]]
 Relations = Sequence[tuple[int, int, str]]
 Tokens = tuple[int, ...]
@@ -108,19 +107,16 @@ def sentence_graph(
     denied = {
         at for at, standing in enumerate(why) if standing is ApartReason.DENIED and labels.tags[at].startswith("NN")
     }
+    completed = labels
+    labels = labels if is_alone else put_plainly(labels, words)
     parts: dict[int, list[int]] = {}
     attributes = [pair for pair in labels.attributes if pair[1] not in denied]
     for head, part in labels.parts:
-        if not is_alone and words[part] in _POSITIONS:
-            attributes.append((head, part))
-        elif head not in denied or part in denied:
+        if head not in denied or part in denied:
             parts.setdefault(head, []).append(part)
     sounds = _sounds(labels, words, names) if is_alone else {}
     attributes += [(sound, adjective) for sound, adjectives in sounds.items() for adjective in adjectives]
-    relations = [*labels.relations, *((*pair, WITH) for pair in labels.attributes if pair[1] in denied)]
-    if not is_alone:
-        attributes = colours_apart(words, labels.tags, labels.objects, attributes)
-        relations += stated(words, labels.tags, labels.objects, labels.relations)
+    relations = [*labels.relations, *((*pair, _WITH) for pair in labels.attributes if pair[1] in denied)]
     heads = {*labels.objects, *sounds, *(head for head, _ in attributes)}
     for subject, target, _ in relations:
         heads |= {subject, target}
@@ -134,7 +130,7 @@ def sentence_graph(
         text = " ".join([words[token] for token in tokens])
         return rewrites.get(text, text), tokens
 
-    rules = _FactRules.of(given, labels)
+    rules = _FactRules.of(given, completed)
     node_at: dict[int, int] = {}
     nodes: list[Node] = []
     properties: list[Property] = []

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.loose import OWNER_RULE
 from spicegraph_parser.parse import word_set
-from spicegraph_parser.scenes.sentences import Link, Node
+from spicegraph_parser.scenes.network import HAVE_NAMES
+from spicegraph_parser.scenes.parts import BODY_PARTS, GARMENTS, HAVE, MEN, WEAR, WOMEN, is_worn, singular
+from spicegraph_parser.scenes.sentences import Link, Node, Property
 from spicegraph_parser.scenes.visible import name_noun
+from spicegraph_parser.wordnet import load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spicegraph_parser.scenes.sentences import SentenceGraph
 
 
 _FEMALE: Final = word_set("she her hers herself")
 _MALE: Final = word_set("he him his himself")
-_WOMEN: Final = word_set("woman girl lady wife mother mom sister daughter bride girlfriend waitress female")
-_MEN: Final = word_set("man boy guy gentleman husband father dad brother son groom boyfriend waiter male")
 _MEMBERS: Final = word_set("one another other each")
 _MEMBER_OF: Final = word_set("of is has wears holds stands sits lies walks runs appears looks carries rides")
 _NEW: Final = word_set("a an another other")
@@ -38,20 +40,14 @@ _IN_LISTS: Final = frozenset({"DT", "JJ", "NN", "NNS", "NNP", "NNPS", "CD", "CC"
 _PLURAL: Final = frozenset({"NNS", "NNPS"})
 _NAMELESS: Final = ((_MALE, "man"), (_FEMALE, "woman"), (SEVERAL, "people"))
 _UNRESOLVED: Final = {word: name for words, name in _NAMELESS for word in words}
-HAVE: Final = "have"
-_WEAR: Final = "wear"
-_GARMENTS: Final = word_set(
-    """shirt t-shirt jacket coat hat cap dress skirt pants trousers jeans shorts suit uniform sweater hoodie vest glove
-    shoe boot sock scarf tie helmet glasses sunglasses goggles gown robe outfit blouse jersey swimsuit wetsuit bikini
-    belt watch necklace ring earring bracelet apron mask sandal sneaker"""
-)
 _NEAR: Final = 3  # words between an owner's pronoun and the noun
 
 
 class Thing(NamedTuple):
     """Something that a description has named: its name, its head's singular, whether it is several, and its number.
 
-    ``is_first``: its sentence names nothing before it, but for what a pronoun owns ("its roof").
+    ``is_first``: its sentence names nothing before it, but for what a pronoun owns ("its roof"); ``is_part``: something
+    has or wears it, or it is a part of a body or a garment.
     """
 
     name: str
@@ -59,6 +55,7 @@ class Thing(NamedTuple):
     is_plural: bool
     entity: int = -1
     is_first: bool = False
+    is_part: bool = False
 
 
 class Entities:
@@ -93,11 +90,6 @@ class Entities:
         return same[0] if alike is None else alike
 
 
-def singular(name: str) -> str:
-    """Return the last word of a name, which says what it is, in the singular."""
-    return plural_lemma(name_noun(name))
-
-
 def resolve(
     sentence: SentenceGraph, things: list[Thing], abstract: frozenset[str], entities: Entities
 ) -> SentenceGraph:
@@ -110,28 +102,25 @@ def resolve(
         if not attribute.is_faint:
             said[attribute.node].add(attribute.name)
     has_first = False
+    kinds: list[Property] = []
+    earlier = tuple(things)
+    possessed = {link.object for link in sentence.links if link.name in HAVE_NAMES or link.name == WEAR}
     subject = _behind_place(sentence)
     has_owners = not _OWNERS.isdisjoint(sentence.words)
     has_lists = not _OF_LISTS.isdisjoint(sentence.words)
     for index, node in enumerate(sentence.nodes):
         word, tag = sentence.words[node.head], sentence.tags[node.head]
         is_plural = tag in _PLURAL
-        if word in PRONOUNS:
-            thing = _antecedent(word, things)
+        is_pronoun = word in PRONOUNS
+        thing = _antecedent(word, things) if is_pronoun else _named_before(node, sentence, earlier, is_plural=is_plural)
+        if is_pronoun or thing is not None:
             entity = thing.entity if thing else entities.new()
             entities.attributes[entity] |= said[index]
             nodes.append(node._replace(name=thing.name if thing else _UNRESOLVED.get(word, node.name), entity=entity))
+            kinds += [] if is_pronoun else [Property(index, node.name, node.tokens, is_faint=True)]
             continue
         if word in _STAND_INS and (not tag.startswith("NN") or (node.head == 0 and word in _MEMBERS)):
-            group = next((thing for thing in reversed(things) if thing.is_plural), None)
-            if group is None:
-                nodes.append(node._replace(entity=entities.new()))
-            elif word in _MEMBERS:
-                member = Thing(_as_one(group.name), group.head, is_plural=False, entity=entities.new(group.entity))
-                nodes.append(node._replace(name=member.name, entity=member.entity))
-                things.append(member)
-            else:
-                nodes.append(node._replace(name=group.name, entity=group.entity))
+            nodes.append(_stand_in(word, node, things, entities))
             continue
         name = _full_name(node, sentence, things, is_plural=is_plural)
         if node.is_faint:
@@ -149,9 +138,22 @@ def resolve(
             link = _owning(owned, index, sentence, nodes, others)
             links += [link] if link else []
         is_first = owned is None and not has_first and node.head >= subject
-        things.append(Thing(name, singular(name), is_plural, entity, is_first))
+        head = singular(name)
+        is_part = owned is not None or index in possessed or head in GARMENTS or head in BODY_PARTS
+        things.append(Thing(name, head, is_plural, entity, is_first, is_part))
         has_first = has_first or is_first
-    return sentence._replace(nodes=(*nodes, *others), links=tuple(links))
+    return sentence._replace(nodes=(*nodes, *others), links=tuple(links), properties=(*sentence.properties, *kinds))
+
+
+def _stand_in(word: str, node: Node, things: list[Thing], entities: Entities) -> Node:
+    """Return a node for the group that was named before, or for a member of it ("one of them"), a thing of its own."""
+    group = next((thing for thing in reversed(things) if thing.is_plural), None)
+    if group is None:
+        return node._replace(entity=entities.new())
+    if word in _MEMBERS:
+        group = Thing(_as_one(group.name), group.head, is_plural=False, entity=entities.new(group.entity))
+        things.append(group)
+    return node._replace(name=group.name, entity=group.entity)
 
 
 def _owning(
@@ -165,8 +167,44 @@ def _owning(
         others.append(Node(owner.name, pronoun, (pronoun,), owner.entity))
     elif any({link.subject, link.object} == {known, index} and not link.is_faint for link in sentence.links):
         return None
-    wears = singular(nodes[index].name) in _GARMENTS and _is_person(owner)
-    return Link(known, index, _WEAR if wears else HAVE, (pronoun,), rule=OWNER_RULE)
+    name = WEAR if is_worn(owner.name, nodes[index].name) else HAVE
+    return Link(known, index, name, (pronoun,), rule=OWNER_RULE)
+
+
+def with_short_names(sentences: Sequence[SentenceGraph]) -> list[SentenceGraph]:
+    """Return sentences whose things have the short name by which they are called as often as by the long one.
+
+    "A cruise ship ... the ship ... the ship" is a ship; that it is a cruise ship is faint. A short name of two things
+    with longer ones is left.
+    """
+    counts = Counter(node.name for sentence in sentences for node in sentence.nodes)
+    longer = Counter(name_noun(name) for name in counts if " " in name)
+    short = {
+        name: noun
+        for name in counts
+        for noun in (name_noun(name),)
+        if noun != name and longer[noun] == 1 and counts[name] <= counts[noun]
+    }
+    return [_with_names(sentence, short) for sentence in sentences] if short else list(sentences)
+
+
+def _with_names(sentence: SentenceGraph, short: Mapping[str, str]) -> SentenceGraph:
+    """Return a sentence with short names; what they lack is a faint attribute."""
+    left_out = {
+        index: tuple([at for at in node.tokens if at != node.head])
+        for index, node in enumerate(sentence.nodes)
+        if node.name in short
+    }
+    nodes = [
+        node._replace(name=short[node.name], tokens=(node.head,)) if index in left_out else node
+        for index, node in enumerate(sentence.nodes)
+    ]
+    attributes = [
+        Property(index, " ".join([sentence.words[at] for at in tokens]), tokens, is_faint=True)
+        for index, tokens in left_out.items()
+        if tokens
+    ]
+    return sentence._replace(nodes=tuple(nodes), properties=(*sentence.properties, *attributes))
 
 
 _BEHIND_PLACES: Final = frozenset({",", "EX", "VBZ", "VBP", "VBD"})
@@ -211,6 +249,8 @@ def _owner(sentence: SentenceGraph, node: Node, things: Sequence[Thing]) -> tupl
     start = node.tokens[0]
     for at in range(start - 1, max(-1, start - 1 - _NEAR), -1):
         word = sentence.words[at]
+        if word == "," or sentence.tags[at] in {"NN", "NNS"}:
+            return None
         if word in _OWNERS:
             is_object = sentence.words[at + 1] == ","  # "behind her, two children"
             thing = None if is_object else _antecedent(word, things)
@@ -219,11 +259,11 @@ def _owner(sentence: SentenceGraph, node: Node, things: Sequence[Thing]) -> tupl
 
 
 def _may_be_they(thing: Thing) -> bool:
-    return _is_person(thing) and thing.head not in _MEN and thing.head not in _WOMEN
+    return _is_person(thing) and thing.head not in MEN and thing.head not in WOMEN
 
 
 def _is_person(thing: Thing) -> bool:
-    return thing.head in PERSONS or thing.head in _WOMEN or thing.head in _MEN
+    return thing.head in PERSONS or thing.head in WOMEN or thing.head in MEN
 
 
 def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> str:
@@ -238,6 +278,34 @@ def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, 
     return node.name
 
 
+_THE: Final = word_set("the this that these those")
+_KINDLESS: Final = word_set(
+    """object objects surface surfaces portion portions part parts material materials arrangement item items detail
+    details element elements feature features"""
+)
+"""Nouns of too many things to stand for one that was named before."""
+_COMPANIONS: Final = word_set("pet companion")
+_KINDS: Final = 2  # senses of a noun, of one of which a thing may be a kind
+
+
+def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> Thing | None:
+    """Return what a definite noun names by its kind, of earlier sentences ("a skyscraper. The building")."""
+    name, head = node.name, singular(node.name)
+    before = sentence.words[max(0, node.tokens[0] - 2) : node.tokens[0]]
+    if " " in name or name in _KINDLESS | _STAND_INS or _THE.isdisjoint(before):
+        return None
+    if any(thing.head == head for thing in things):
+        return None
+    wordnet = load_wordnet()
+    kinds = set(wordnet.senses("animal" if name in _COMPANIONS else head, "n")[:_KINDS])
+    for thing in reversed(things):
+        if thing.is_plural == is_plural and thing.head != head:
+            sense = next(iter(wordnet.senses(thing.head, "n")), None)
+            if sense is not None and not kinds.isdisjoint(wordnet.ancestors(sense)):
+                return thing
+    return None
+
+
 _OF_SUBJECTS: Final = THINGS | {"they"}
 
 
@@ -245,11 +313,12 @@ def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
     """Return what a pronoun stands for: the nearest thing that agrees with it.
 
     For "it", "its" and "they" the first thing of the sentence, or of the one before, comes first ("The table has a
-    vase. Its legs").
+    vase. Its legs"). A part is meant only where nothing else agrees ("a horse with a saddle. Its mane").
     """
     first = next((thing for thing in reversed(things) if thing.is_first), None) if word in _OF_SUBJECTS else None
     inward = reversed(things) if first is None else (first, *reversed(things))
-    return next((thing for thing in inward if _agrees(word, thing)), None)
+    agreeing = [thing for thing in inward if _agrees(word, thing)]
+    return next((thing for thing in agreeing if not thing.is_part), agreeing[0] if agreeing else None)
 
 
 def _agrees(word: str, thing: Thing) -> bool:
@@ -258,7 +327,7 @@ def _agrees(word: str, thing: Thing) -> bool:
         return thing.is_plural or _may_be_they(thing)
     if thing.is_plural or _is_person(thing) == (word in THINGS):
         return False
-    return word in THINGS or thing.head not in (_MEN if word in _FEMALE else _WOMEN)
+    return word in THINGS or thing.head not in (MEN if word in _FEMALE else WOMEN)
 
 
 _PLAIN: Final = {"he": "man", "him": "man", "she": "woman", "they": "people", "them": "people", "it": "object"}

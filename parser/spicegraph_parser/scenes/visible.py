@@ -21,7 +21,6 @@ class ApartReason(StrEnum):
     DENIED = "denied"
     HEDGED = "hedged"
     ABSTRACT = "abstract"
-    UNRELATED = "unrelated"
     PLACE = "place"
     SUMMARY = "summary"
     FAINT = "faint"
@@ -31,10 +30,9 @@ CERTAINTY: Final = {
     ApartReason.DENIED: 0.0,
     ApartReason.ABSTRACT: 0.05,
     ApartReason.HEDGED: 0.1,
-    ApartReason.UNRELATED: 0.2,
     ApartReason.PLACE: 0.1,
     ApartReason.SUMMARY: 0.05,
-    ApartReason.FAINT: 0.15,
+    ApartReason.FAINT: 0.2,
 }
 """How certain it is that what a tuple says can be seen; 1 for all others.
 
@@ -90,6 +88,10 @@ PICTURES: Final = word_set(
     element elements detail details"""
 )
 """Nouns of what holds or frames a picture, or stands for what is named elsewhere."""
+
+
+IMPRESSIONS: Final = word_set("distinctive striking unique notable remarkable noticeable visible stark")
+"""What is said of how something strikes the viewer; people hardly ever draw it."""
 
 
 def standings(forms: Sequence[str], tags: Sequence[str]) -> list[ApartReason | None]:

@@ -1,4 +1,4 @@
-"""How descriptions put what captions put otherwise: "its white structure", "adorned with lights", "features a door".
+"""How descriptions put what captions put otherwise: "its white structure", "frozen mid-flight", "adorned with lights".
 
 The network learned from captions, which hardly have such words. Where it says nothing of them, these rules do; what it
 says is kept.
@@ -10,12 +10,51 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.parse import word_set
+from spicegraph_parser.scenes.prepositions import preposition
+from spicegraph_parser.scenes.relations import verb_base
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from spicegraph_parser.scenes.network import Labels
+
 Pair = tuple[int, int]
 Relation = tuple[int, int, str]
+
+
+_POSITIONS: Final = word_set("left right front back rear hind upper lower")
+_SHINES: Final = word_set("bright vibrant")
+
+
+def put_plainly(labels: Labels, words: Sequence[str]) -> Labels:
+    """Return the labels that a sentence of a description would have if it were put as captions are.
+
+    A "right hand" is a hand that is "right", and what is "bright blue" is "bright"; its "smooth texture" and "curved
+    shape" are attributes of the thing itself.
+
+    Args:
+        labels: what is said of the sentence.
+        words: its words in lower case.
+    """
+    tags, parts, attributes = labels.tags, [], list(labels.attributes)
+    for head, part in labels.parts:
+        if words[part] in _POSITIONS:
+            attributes.append((head, part))
+        elif words[part] in _SHINES and head not in labels.objects:
+            attributes += [(noun, part) for noun, colour in labels.attributes if colour == head]
+        else:
+            parts.append((head, part))
+    aspects = owned_aspects(words, tags)
+    if aspects:
+        of_owners = [(owner, at) for noun, owner in aspects.items() for at in range(owner + 1, noun)]
+        attributes = [pair for pair in attributes if pair[0] not in aspects]
+        attributes += [pair for pair in of_owners if tags[pair[1]].startswith("JJ")]
+    objects = [at for at in labels.objects if at not in aspects]
+    relations = [relation for relation in labels.relations if aspects.keys().isdisjoint(relation[:2])]
+    attributes = colours_apart(words, tags, objects, attributes)
+    attributes += attributes_apart(words, tags, objects, attributes)
+    relations += stated(words, tags, objects, relations)
+    return labels._replace(objects=objects, parts=parts, attributes=attributes, relations=relations)
 
 
 _COLOURS: Final = word_set(
@@ -68,6 +107,85 @@ def colours_apart(
     return out
 
 
+_ASPECTS: Final = word_set("form forms shape presence texture design surface surfaces structure")
+_MATERIALS: Final = word_set(
+    """brick bricks concrete stone wood metal glass sandstone marble granite steel iron plastic paper leather bamboo
+    brass bronze copper clay straw"""
+)
+_MADE: Final = word_set("made constructed built composed crafted")
+_OF_OR_FROM: Final = word_set("of from")
+_AMOUNTS: Final = word_set(
+    """body bodies expanse blanket canopy patch patches stretch line row rows group bouquet pair variety array"""
+)
+_PLAIN_COLOURS: Final = word_set("deep light dark stark")
+_ADJECTIVES: Final = ("JJ", "CC")
+_IN_NOUN_PHRASES: Final = ("JJ", "NN", "RB", "DT")
+
+
+def _start(tags: Sequence[str], at: int, kinds: tuple[str, ...]) -> int:
+    """Return where the words right before a position start whose tags are of given kinds."""
+    while at and tags[at - 1].startswith(kinds):
+        at -= 1
+    return at
+
+
+def owned_aspects(words: Sequence[str], tags: Sequence[str]) -> dict[int, int]:
+    """Return what is said of the look of something ("its smooth texture"): the noun's position, and its pronoun's.
+
+    >>> owned_aspects("its smooth texture".split(), "PRP$ JJ NN".split())
+    {2: 0}
+    """
+    if _OWNERS.isdisjoint(words):
+        return {}
+    starts = {at: _start(tags, at, _ADJECTIVES) for at, word in enumerate(words) if word in _ASPECTS}
+    return {at: start - 1 for at, start in starts.items() if start < at and start and words[start - 1] in _OWNERS}
+
+
+def attributes_apart(
+    words: Sequence[str], tags: Sequence[str], objects: Collection[int], attributes: Sequence[Pair]
+) -> list[Pair]:
+    """Return attributes that a sentence says apart from what has them, and that are not among those given.
+
+    "Frozen mid-flight" and "constructed of stone" are said of the noun before, "a serene blue" of what is blue. The
+    second noun of a list has what the first has ("lush trees and shrubs"), water what a body of it has ("a calm body").
+
+    Args:
+        words: in lower case.
+        tags: of the words.
+        objects: positions of the objects.
+        attributes: pairs of an object and an attribute.
+    """
+    out: list[Pair] = []
+    said = {at for _, at in attributes}
+    for at, word in enumerate(words):
+        if word in _COLOURS and at not in objects:
+            start = _start(tags, at, _ADJECTIVES)
+            noun = next((noun for noun, colour in attributes if colour == at), start)
+            if noun < start < at and words[start - 1] == "a":
+                plain = _COLOURS | _PLAIN_COLOURS
+                out += [(noun, p) for p in range(start, at) if tags[p].startswith("JJ") and words[p] not in plain]
+        if at in said:
+            continue
+        start = at
+        if word in _MATERIALS:
+            start = _start(tags, at, _IN_NOUN_PHRASES) - 1
+            if start < 1 or words[start] not in _OF_OR_FROM or words[start - 1] not in _MADE:
+                continue
+        elif not word.startswith("mid-") or at in objects:
+            continue
+        out += [(noun, at) for noun in (max((noun for noun in objects if noun < start), default=-1),) if noun >= 0]
+    with_attributes = {noun for noun, _ in attributes}
+    for noun in sorted(set(objects) - with_attributes):
+        if noun > 1 and words[noun - 1] == "and" and noun - 2 in objects:
+            shared = [at for head, at in (*attributes, *out) if head == noun - 2 and at < head]
+            out += [(noun, at) for at in shared if tags[at].startswith(("JJ", "NN"))]
+    for noun in sorted(objects):
+        amount = _start(tags, noun, _IN_NOUN_PHRASES) - 2
+        if amount > 0 and words[amount + 1] == "of" and words[amount] in _AMOUNTS and amount not in objects:
+            out += [(noun, at) for at in range(_start(tags, amount, ("JJ",)), amount) if at not in said]
+    return [pair for pair in dict.fromkeys(out) if pair not in attributes]
+
+
 def _run(words: Sequence[str], tags: Sequence[str], at: int) -> tuple[list[int], int]:
     """Return the positions of the colours that a list of them starts with, and where what follows the list starts."""
     colours = [at]
@@ -110,9 +228,11 @@ _ADORNED: Final = {
     **dict.fromkeys(("adorned", "decorated", "embellished"), "adorn"),
     **dict.fromkeys(("covered", "carpeted", "blanketed"), "cover"),
 }
+_TEEMING: Final = word_set("teeming brimming bursting")
 _FEATURES: Final = word_set("features featuring boasts boasting displays displaying bears bearing showcases houses has")
 _WEARS: Final = word_set("sporting sports sport donning dons wears wearing")
 _HAVE_OR_WEAR: Final = dict.fromkeys(_FEATURES, "have") | dict.fromkeys(_WEARS, "wear")
+_PAST: Final = frozenset({"VBN", "VBD"})
 _IN_PHRASES: Final = frozenset({"DT", "JJ", "JJR", "CD", "RB", "NN", "NNP", "PRP$", "VBN"})
 
 
@@ -133,6 +253,7 @@ def stated(
     """
     related = {end for relation in relations for end in relation[:2]}
     ordered = sorted(objects)
+    yield from _in_place(words, tags, ordered, related)
     for noun in ordered:
         if noun == ordered[0] or noun in related:
             continue
@@ -142,12 +263,55 @@ def stated(
             verb = next((at for at in range(verb - 1, -1, -1) if tags[at] != "RB"), 0)
             if words[verb] in _ADORNED:
                 yield noun, _subject(words, tags, ordered, verb), _ADORNED[words[verb]]
-            elif tags[verb] == "VBN":
+            elif tags[verb] in _PAST or words[verb] in _TEEMING:
                 yield _subject(words, tags, ordered, verb), noun, "have"
         elif words[verb] == "and":
             yield from _shared(noun, next((at for at in range(verb - 1, -1, -1) if words[at] != ","), 0), relations)
         elif words[verb] in _HAVE_OR_WEAR and tags[verb].startswith("VB"):
             yield _subject(words, tags, ordered, verb), noun, _HAVE_OR_WEAR[words[verb]]
+
+
+_RELATIVES: Final = word_set("which who that")
+_PREPOSITIONS: Final = frozenset({"IN", "TO"})
+_IN_PLACES: Final = ("DT", "JJ", "NN", "CD", "VBN", "VBG", "RB")
+_WIDE: Final = word_set("background city")  # places that people do not draw a thing in
+_INNERMOST: Final = word_set("heart midst center middle")
+_INSIDE: Final = word_set("in inside within")
+_POSTURES: Final = word_set("stand stands sit sits lie lies hang hangs rise rises rest rests")
+_SIDES: Final = {"left": "at the left of", "right": "on the right side of", "front": "in front of"}
+"""Names that people give to sides."""
+
+
+def _in_place(
+    words: Sequence[str], tags: Sequence[str], ordered: Sequence[int], related: Collection[int]
+) -> Iterator[Relation]:
+    """Yield the relations to the place that a sentence starts with ("in the heart of a field , a man stands")."""
+    comma = words.index(",") if "," in words else 0
+    place, behind = comma - 1, [noun for noun in ordered if noun > comma]
+    if place not in ordered or place in related or not behind or tags[0] not in _PREPOSITIONS:
+        return
+    start = _start(tags, place, _IN_PLACES)
+    inner = words[:start]
+    stated_preposition = preposition(inner, 0, start)
+    name = stated_preposition.name if stated_preposition else ""
+    if inner and inner[0] in _INSIDE and (not _INNERMOST.isdisjoint(inner) or inner[-1] in {"of", "in"}):
+        name = "in"
+    name = next((_SIDES[word] for word in inner if word in _SIDES), name)
+    if not name or words[place] in _WIDE or "," in words[comma + 1 : behind[0]]:
+        return
+    subjects = behind[:1]
+    for noun in behind[1:]:
+        between = range(subjects[-1] + 1, noun)
+        if "and" not in words[between.start : noun] or any(tags[at] not in _IN_LISTS for at in between):
+            break
+        subjects.append(noun)
+    verb = next((at for at in range(subjects[-1] + 1, len(words)) if tags[at] != "RB"), 0)
+    if words[verb] in _POSTURES and " " not in name:
+        name = f"{verb_base(words[verb], tags[verb])} {name}"
+    yield from ((noun, place, name) for noun in subjects)
+
+
+_IN_LISTS: Final = frozenset({"CC", "DT", "JJ", "CD", "NN", ","})
 
 
 def _shared(noun: int, other: int, relations: Sequence[Relation]) -> Iterator[Relation]:
@@ -162,4 +326,5 @@ def _shared(noun: int, other: int, relations: Sequence[Relation]) -> Iterator[Re
 def _subject(words: Sequence[str], tags: Sequence[str], ordered: Sequence[int], verb: int) -> int:
     """Return the object right before a verb, but for adverbs and the like; else the first one."""
     near = next((at for at in range(verb - 1, -1, -1) if tags[at] != "RB" and words[at] not in _LINKS), 0)
+    near -= words[near] == "," and words[near + 1] in _RELATIVES
     return near if near in ordered else ordered[0]

@@ -337,8 +337,8 @@ class ApartFact(_message.Message):
     """How certain it is that it can be seen, from 0 to 1."""
     @_builtins.property
     def fact(self) -> Global___Fact:
-        """The fact; its rule says why: "denied", "abstract", "hedged" and "summary"; scores count "faint", "place" and
-        "unrelated" all the same.
+        """The fact; its rule says why: "denied", "abstract", "hedged" and "summary"; scores count "faint" and "place"
+        all the same.
         """
 
     def __init__(

@@ -40,6 +40,7 @@ def _names(*, objects: dict[str, str] | None = None, attributes: dict[str, str] 
         drawn=frozenset({"house", "roof"}),
         sounds=frozenset({"thunder", "bang"}),
         known=frozenset(),
+        parts=frozenset({"house|roof"}),
     )
 
 
@@ -284,12 +285,98 @@ def test_faint_relations_give_way_to_what_an_owner_has() -> None:
 
 
 def test_a_definite_noun_takes_the_name_it_had() -> None:
-    """ "The wheel" is the Ferris wheel; "a wheel" is another one."""
+    """ "The wheel" is the Ferris wheel; "a wheel" is another one. Its name is the one that the text has more often."""
     first = _sentence("A ferris wheel turns", "DT NN NN VBZ", _labels([2], [(2, 1)]))
+    again = _sentence("The ferris wheel stops", "DT NN NN VBZ", _labels([2], [(2, 1)]))
     same = _sentence("The wheel is lit", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
     other = _sentence("A wheel is lit", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
-    assert ("ferris wheel", "lit") in _words([first, same])
-    assert ("wheel", "lit") in _words([first, other])
+    assert ("ferris wheel", "lit") in _words([first, again, same])
+    assert ("wheel", "lit") in _words([first, again, other])
+
+
+def test_a_thing_that_is_called_by_its_short_name_has_it_throughout() -> None:
+    """What the short name lacks is faint, and counts in scores; of two things that differ in it both names stay."""
+    ship = _sentence("A cruise ship is white", "DT NN NN VBZ JJ", _labels([2], [(2, 1)], [(2, 4)]))
+    short = _sentence("The ship is large", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
+    facts = facts_of([ship, short], _names())
+    assert {fact.words for fact in facts.seen} == {("ship", "white"), ("ship", "large"), ("ship",)}
+    assert [(fact.words, fact.rule, fact.tokens) for fact in facts.apart] == [
+        (("ship", "cruise"), "faint", ((2,), (1,)))
+    ]
+    cargo = _sentence("A cargo ship is red", "DT NN NN VBZ JJ", _labels([2], [(2, 1)], [(2, 4)]))
+    assert {("cruise ship",), ("cargo ship",)} <= set(_words([ship, cargo, short]))
+
+
+def test_one_thing_under_two_names_is_one() -> None:
+    """ "The building" after "a skyscraper" is this; not after "a dog", and not "a building", nor "the object"."""
+    tower = _sentence("A skyscraper is tall", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
+    kind = _labels([1], [], [(1, 3)])
+    building = _sentence("The building is grey", "DT NN VBZ JJ", kind)
+    facts = facts_of([tower, building], _names())
+    assert [fact.words for fact in facts.seen] == [("skyscraper", "tall"), ("skyscraper", "grey"), ("skyscraper",)]
+    assert (("skyscraper", "building"), "faint") in {(fact.words, fact.rule) for fact in facts.apart}
+    assert len(facts.entities) == 1
+    for text in ("A building is grey", "The object is grey", "The animal is grey"):
+        assert (text.split()[1],) in _words([tower, _sentence(text, "DT NN VBZ JJ", kind)])
+    dog = _sentence("A dog runs", "DT NN VBZ", _labels([1]))
+    assert ("building",) in _words([dog, building])
+    assert ("dog", "grey") in _words([dog, _sentence("The pet is grey", "DT NN VBZ JJ", kind)])
+
+
+def test_parts_and_garments_belong_to_the_nearest_that_fits() -> None:
+    """In their sentence and in the one before; a relation that is drawn already stays, and so does what has an owner."""
+    house = _sentence("A house stands there", "DT NN VBZ RB", _labels([1]))
+    roof = _sentence("The roof is red", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
+    calm = _sentence("It is calm", "PRP VBZ JJ", _labels([], [], []))
+    assert ("house", "roof", "have") in _words([house, roof])
+    assert ("house", "roof", "have") not in _words([house, calm, roof])
+    assert {fact.rule for fact in facts_of([house, roof], _names()).seen if len(fact.words) == 3} == {OWNER_RULE}
+    man = _sentence("A man stands there", "DT NN VBZ RB", _labels([1]))
+    tie = _sentence("The tie is red", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
+    assert ("man", "tie", "wear") in _words([man, tie])
+    assert not [words for words in _words([house, tie]) if len(words) == 3]
+    held = _sentence("A woman holds a tie", "DT NN VBZ DT NN", _labels([1, 4], [], [], [(1, 4, "hold")]))
+    assert ("man", "tie", "wear") not in _words([man, held])
+    entities = facts_of([man, tie], _names()).entities
+    assert [(entity.name, entity.relations) for entity in entities] == [("man", (("wear", 1),)), ("tie", ())]
+
+
+def test_in_descriptions_relations_have_the_names_that_people_give_them() -> None:
+    """ "Filled with" is "have", what adorns something is the subject, and what only compares two things is faint."""
+    vase = _sentence("A vase filled with roses", "DT NN VBN IN NNS", _labels([1, 4], [], [], [(1, 4, "fill with")]))
+    wall = _sentence("A wall adorned with art", "DT NN VBN IN NN", _labels([1, 4], [], [], [(1, 4, "adorn with")]))
+    tree = _sentence("A tree contrasts with sky", "DT NN VBZ IN NN", _labels([1, 4], [], [], [(1, 4, "contrast with")]))
+    facts = facts_of([vase, wall, tree], _names())
+    assert {fact.words for fact in facts.seen if len(fact.words) == 3} == {
+        ("vase", "roses", "have"),
+        ("art", "wall", "adorn"),
+    }
+    assert (("tree", "sky", "contrast with"), "faint") in {(fact.words, fact.rule) for fact in facts.apart}
+    assert ("vase", "roses", "fill with") in _words([vase])
+
+
+def test_in_descriptions_states_and_impressions_are_faint() -> None:
+    """What a thing does or what was done to it stands behind it; a participle before its noun is an attribute."""
+    cars = _sentence("Two parked cars are striking", "CD VBN NNS VBP JJ", _labels([2], [], [(2, 1), (2, 4)]))
+    man = _sentence("A man is waiting", "DT NN VBZ VBG", _labels([1], [], [(1, 3)]))
+    facts = facts_of([cars, man], _names())
+    assert ("cars", "parked") in {fact.words for fact in facts.seen}
+    assert {(fact.words, fact.rule) for fact in facts.apart} == {
+        (("cars", "striking"), "faint"),
+        (("man", "waiting"), "faint"),
+    }
+    assert ("man", "waiting") in _words([man])
+
+
+def test_a_part_owns_nothing_where_something_else_may() -> None:
+    """ "Their" after men and their coats is the men's, and a pronoun behind a comma or a noun owns nothing."""
+    men = _sentence("Men wear coats", "NNS VBP NNS", _labels([0, 2], [], [], [(0, 2, "wear")]))
+    hats = _sentence("Their hats are red", "PRP$ NNS VBP JJ", _labels([1], [], [(1, 3)]))
+    assert ("men", "hats", "wear") in _words([men, hats])
+    river = _sentence("A river flows", "DT NN VBZ", _labels([1]))
+    banks = _sentence("On its banks , trees stand", "IN PRP$ NNS , NNS VBP", _labels([2, 4]))
+    assert ("river", "banks", "have") in _words([river, banks])
+    assert ("river", "trees", "have") not in _words([river, banks])
 
 
 def test_what_cannot_be_seen_is_kept_apart() -> None:

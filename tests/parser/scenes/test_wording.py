@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spicegraph_parser.scenes.wording import colours_apart, stated
+from spicegraph_parser.scenes.network import Labels
+from spicegraph_parser.scenes.wording import attributes_apart, colours_apart, owned_aspects, put_plainly, stated
 
 
 def _said(text: str, tags: str, objects: str, attributes: str = "") -> list[str]:
@@ -64,6 +65,11 @@ def test_colours_that_stay(text: str, tags: str, objects: str, attributes: str) 
         ("a bus is fully equipped with a rack", "DT NN VBZ RB VBN IN DT NN", "bus have rack"),
         ("the man on a bed , sporting a red cap", "DT NN IN DT NN , VBG DT JJ NN", "man wear cap"),
         ("the man sees a wall which features a door", "DT NN VBZ DT NN WDT VBZ DT NN", "wall have door"),
+        ("the bowl , which is topped with fruit", "DT NN , WDT VBZ VBD IN NN", "bowl have fruit"),
+        ("a market teeming with shoppers", "DT NN VBG IN NNS", "market have shoppers"),
+        ("in a park , a dog sleeps", "IN DT NN , DT NN VBZ", "dog in park"),
+        ("in the heart of a field , a man stands", "IN DT NN IN DT NN , DT NN VBZ", "man stand in field"),
+        ("to the left of the pool , there is a bench", "TO DT NN IN DT NN , EX VBZ DT NN", "bench at the left of pool"),
         ("a man plays with a dog", "DT NN VBZ IN DT NN", ""),
         ("a red cap", "DT JJ NN", ""),
     ],
@@ -71,7 +77,7 @@ def test_colours_that_stay(text: str, tags: str, objects: str, attributes: str) 
 def test_stated_relations(text: str, tags: str, wanted: str) -> None:
     """Between the first object, or the one before the verb, and one that has no relation."""
     words = text.split()
-    nouns = [at for at, tag in enumerate(tags.split()) if tag.startswith("NN")]
+    nouns = [at for at, tag in enumerate(tags.split()) if tag.startswith("NN") and words[at] not in {"heart", "left"}]
     found = [f"{words[one]} {name} {words[other]}" for one, other, name in stated(words, tags.split(), nouns, [])]
     assert found == ([wanted] if wanted else [])
     known = [(at, 0, "known") for at in nouns]
@@ -97,3 +103,45 @@ def test_what_a_list_shares(
     """The second of two has the relations of the first to what stands before both."""
     nouns = [at for at, tag in enumerate(tags.split()) if tag.startswith("NN")]
     assert list(stated(text.split(), tags.split(), nouns, [known])) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "objects", "given", "wanted"),
+    [
+        ("a white toilet and sink", "DT JJ NN CC NN", "toilet sink", "toilet=white", "sink=white"),
+        ("a white toilet and a sink", "DT JJ NN CC DT NN", "toilet sink", "toilet=white", ""),
+        ("green trees and red shrubs", "JJ NNS CC JJ NNS", "trees shrubs", "trees=green shrubs=red", ""),
+        ("a calm body of water", "DT JJ NN IN NN", "water", "", "water=calm"),
+        ("a calm owner of water", "DT JJ NN IN NN", "water", "", ""),
+        ("a frisbee frozen mid-flight", "DT NN VBN NN", "frisbee", "", "frisbee=mid-flight"),
+        ("a bridge constructed of grey concrete", "DT NN VBN IN JJ NN", "bridge", "", "bridge=concrete"),
+        ("a bridge of concrete", "DT NN IN NN", "bridge", "", ""),
+        ("the sky is a serene blue", "DT NN VBZ DT JJ JJ", "sky", "sky=blue", "sky=serene"),
+        ("the sky is a deep blue", "DT NN VBZ DT JJ JJ", "sky", "sky=blue", ""),
+        ("made of stone", "VBN IN NN", "", "", ""),
+    ],
+)
+def test_attributes_said_apart(text: str, tags: str, objects: str, given: str, wanted: str) -> None:
+    """What the second of a list and what there is of an amount share, materials, and what a colour is like."""
+    words = text.split()
+    pairs = [(words.index(noun), words.index(word)) for noun, _, word in (own.partition("=") for own in given.split())]
+    rows = attributes_apart(words, tags.split(), [words.index(noun) for noun in objects.split()], pairs)
+    assert [f"{words[noun]}={words[at]}" for noun, at in rows] == wanted.split()
+
+
+def test_its_look_is_an_attribute_of_the_thing() -> None:
+    """ "Its smooth texture" is no texture; "its texture" is one, and so is "a smooth texture"."""
+    assert owned_aspects(["its", "smooth", "texture"], ["PRP$", "JJ", "NN"]) == {2: 0}
+    assert owned_aspects(["its", "texture"], ["PRP$", "NN"]) == {}
+    assert owned_aspects(["its", "cup", "has", "a", "smooth", "texture"], ["PRP$", "NN", "VBZ", "DT", "JJ", "NN"]) == {}
+    labels = Labels(["PRP$", "JJ", "NN", "VBZ", "DT", "NN"], [2, 5], [], [(2, 1)], [(2, 5, "cover")])
+    plain = put_plainly(labels, ["its", "smooth", "surface", "covers", "a", "cake"])
+    assert (plain.objects, plain.attributes, plain.relations) == ([5], [(0, 1)], [])
+
+
+def test_what_is_bright_blue_is_bright() -> None:
+    """Of a description's sentence; other shades stay parts of the colour's name."""
+    text, tags = "a bright blue door and a light red sign", "DT JJ JJ NN CC DT JJ JJ NN"
+    labels = Labels(tags.split(), [3, 8], [(2, 1), (7, 6)], [(3, 2), (8, 7)], [])
+    plain = put_plainly(labels, text.split())
+    assert (plain.parts, plain.attributes) == ([(7, 6)], [(3, 2), (8, 7), (3, 1)])
