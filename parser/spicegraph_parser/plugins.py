@@ -1,4 +1,4 @@
-"""What installed packages register: the entry points of a group (metrics, commands, services), ours like others'."""
+"""What packages register: the entry points of a group (metrics, commands, services, runtimes), ours like others'."""
 
 from __future__ import annotations
 

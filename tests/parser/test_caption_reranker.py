@@ -197,8 +197,8 @@ def test_reading_from_a_word_on_is_reading_all() -> None:
             part = layout.part(np.array([sentence]), np.array([step]))
             states, tags = encoder.again(first, encoder.second(first, layout), part, np.array([tag]))
             odds = np.eye(len(network.vocabulary.tags), dtype=np.float32)[tag] - first.odds[part.source[step]]
-            fixed = FirstStates(first.inputs[:, part.source], first.tags[part.source], first.odds[part.source])
-            fixed.inputs[:, step] += odds @ encoder._of_odds
+            fixed = FirstStates(first.inputs[part.source], first.tags[part.source], first.odds[part.source])
+            fixed.inputs[step] += odds @ encoder._of_odds
             all_of_it = encoder.second(fixed, part.layout)
             np.testing.assert_allclose(states, all_of_it.states, atol=1e-5)
             np.testing.assert_allclose(tags, all_of_it.tags, atol=1e-4)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
+from spicegraph_parser.caption_pipeline.encoder import FloatProduct
 from spicegraph_parser.caption_pipeline.lemmas import Lemmas
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, cut_sentences, network_from
 from spicegraph_parser.errors import DataError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from spicegraph_parser.caption_pipeline.encoder import MakeProduct
     from spicegraph_parser.caption_pipeline.network import Network
     from spicegraph_parser.parse import Span
 
@@ -38,8 +40,8 @@ class CaptionAnalyser:
         self._labels = np.array(network.vocabulary.labels, dtype=object)
 
     @classmethod
-    def from_disk(cls, folder: Path) -> Self:
-        """Read the pipeline's files.
+    def from_disk(cls, folder: Path, product: MakeProduct = FloatProduct) -> Self:
+        """Read the pipeline's files; ``product`` makes the network's large products.
 
         Raises:
             DataError: one is missing or damaged.
@@ -48,7 +50,7 @@ class CaptionAnalyser:
             files = {name: (folder / "parser" / name).read_bytes() for name in NETWORK_FILES}
         except OSError as error:
             raise DataError(f"the caption pipeline is damaged ({error}); install the package again") from error
-        return cls(network_from(files), Lemmas.read(folder))
+        return cls(network_from(files, product), Lemmas.read(folder))
 
     def captions(self, texts: Sequence[str], normal: Sequence[str]) -> list[Caption]:
         """Parse a batch of captions.

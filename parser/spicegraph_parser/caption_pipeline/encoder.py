@@ -12,12 +12,12 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,6 +60,7 @@ _SCALE: Final = ".scale"
 _TABLES: Final = "words.tables."
 _LARGE: Final = (_TABLES, "reranker.table")  # of which few rows are read at a time
 _NORM_EPSILON = 1e-5  # torch's LayerNorm adds it to the variance
+_SPREAD = 3.0  # most of a sum of states, in norms of their weights: states are far from 1 most often
 _MOST_FORMS = 8192  # whose inputs are kept (38 MB); beyond so many distinct forms the table starts anew
 
 
@@ -156,6 +157,33 @@ class _WordInputs:
         return inputs
 
 
+class Product(Protocol):
+    """Weights (width, columns) by which rows are multiplied: the large products, which are most of the time."""
+
+    def __call__(self, rows: Floats, out: Floats | None = None, /) -> Floats:
+        """Return the product with ``rows`` (rows, width), whose values lie between -1 and 1, hardly any beyond.
+
+        ``out`` (rows, columns) is memory that the result may be written to.
+        """
+        ...
+
+
+MakeProduct: TypeAlias = "Callable[[Floats], Product]"
+"""What makes the large products of a network from their weights; entry points of ``spicegraph.runtimes`` name others
+than :class:`FloatProduct`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FloatProduct:
+    """Products as numpy computes them."""
+
+    weights: Floats
+
+    def __call__(self, rows: Floats, out: Floats | None = None, /) -> Floats:
+        """See :class:`Product`."""
+        return np.matmul(rows, self.weights, out=out)
+
+
 class Encoder:
     """States and tags of words: the layers that read a sentence.
 
@@ -166,16 +194,23 @@ class Encoder:
     Args:
         weights: arrays by name, input before output: see ``training/export.py``.
         vocabulary: the names behind the network's numbers.
+        product: what makes the large products.
     """
 
-    def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
+    def __init__(self, weights: Weights, vocabulary: Vocabulary, product: MakeProduct = FloatProduct) -> None:
         self._weights = weights
-        self._first, self._second = _Lstm(weights, 0), _Lstm(weights, 1)
+        self._first, self._second = _Lstm(weights, 0, product), _Lstm(weights, 1, product)
         hints_width = weights["tag_vectors"].shape[1]
         of_states, hints = np.split(self._second.input, [-hints_width], axis=1)
+        self._narrow = None
+        if "narrow" in weights:
+            # What it gives is brought between -1 and 1, by powers of two, which change no digit of the results.
+            narrow = weights["narrow"]
+            size = np.exp2(np.ceil(np.log2(_SPREAD * np.linalg.norm(narrow, axis=0))))
+            self._narrow, of_states = product(narrow / size), of_states * size[:, None]
         # Probabilities of tags add up to 1, so that what stands in all of their rows is added once.
         self._of_odds = np.matmul(weights["tag_vectors"], hints) + self._second.bias[:, None]
-        self._of_read = np.concatenate([of_states, self._of_odds], axis=1)
+        self._of_read = product(np.concatenate([*np.concatenate([of_states, self._of_odds], axis=1)], axis=1))
         self.words = _WordInputs(weights, vocabulary, self._first)
 
     def encode(self, words: WordNumbers, layout: Layout) -> tuple[Floats, Integers]:
@@ -186,16 +221,13 @@ class Encoder:
     def first(self, words: WordNumbers, layout: Layout) -> FirstStates:
         """Return what the first layer says."""
         rows = words.rows[layout.place]
-        states, _ = self._first.states(words.table, (rows, rows[layout.back]), layout)
+        states, _ = self._first.states((words.table[0], words.table[1]), (rows, rows[layout.back]), layout)
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
         odds = softmax(tags)
-        if "narrow" in self._weights:
-            states = states @ self._weights["narrow"]
-        read = np.concatenate([states, odds], axis=1)
-        inputs = np.empty((2, len(read), self._second.gates), dtype=np.float32)
-        for direction, weights in enumerate(self._of_read):
-            np.matmul(read, weights, out=inputs[direction])
+        if self._narrow is not None:
+            states = self._narrow(states)
+        inputs = self._of_read(np.concatenate([states, odds], axis=1)).reshape(-1, 2, self._second.gates)
         return FirstStates(inputs, tags, odds)
 
     def second(self, first: FirstStates, layout: Layout) -> SecondStates:
@@ -206,7 +238,8 @@ class Encoder:
             layout: how the words are ordered.
         """
         rows = np.arange(len(layout.back)), layout.back
-        states, cells = self._second.states(first.inputs, rows, layout)
+        inputs = first.gates
+        states, cells = self._second.states((inputs, inputs), (2 * rows[0], 2 * rows[1] + 1), layout)
         return SecondStates(states, self._late_tags(first.tags, states), cells, rows)
 
     def again(
@@ -231,8 +264,8 @@ class Encoder:
             for values in before:
                 values[way.is_first] = 0.0
             start = _DirectionStart(*before, change[way.order] @ self._of_odds[direction])
-            rows = part.source[way.words]
-            part_states[way.words], _ = self._second.read(direction, first.inputs[direction], rows, way.steps, start)
+            rows = 2 * part.source[way.words] + direction
+            part_states[way.words], _ = self._second.read(direction, first.gates, rows, way.steps, start)
         return states, self._late_tags(first.tags[part.source], states)
 
     def _late_tags(self, tags: Floats, states: Floats) -> Floats:
@@ -247,7 +280,7 @@ class FirstStates(NamedTuple):
     """What the first layer says of words, step after step.
 
     Attributes:
-        inputs: (2, words, gates) what the second layer's gates get from it.
+        inputs: (words, 2, gates) what the gates of the second layer's directions get from it.
         tags: (words, tags) scores.
         odds: (words, tags) probabilities.
     """
@@ -255,6 +288,11 @@ class FirstStates(NamedTuple):
     inputs: Floats
     tags: Floats
     odds: Floats
+
+    @property
+    def gates(self) -> Floats:
+        """The inputs (2 * words, gates), both directions of a word in turn."""
+        return self.inputs.reshape(-1, self.inputs.shape[2])
 
 
 class SecondStates(NamedTuple):
@@ -290,22 +328,22 @@ class _Lstm:
         bias: (2, gates) what is added to them.
     """
 
-    def __init__(self, weights: Weights, layer: int) -> None:
+    def __init__(self, weights: Weights, layer: int, product: MakeProduct) -> None:
         name = f"lstm.{layer}"
         hidden = weights[f"{name}.state"].shape[1]
         self._hidden = hidden
         self.gates = 4 * hidden
         self.input = np.stack([_for_tanh(part) for part in np.split(weights[f"{name}.input"], 2, axis=1)])
         self.bias = np.stack([_for_tanh(part) for part in np.split(weights[f"{name}.bias"], 2)])
-        self._state = np.stack([_for_tanh(part) for part in weights[f"{name}.state"]])  # (2, hidden, gates)
+        self._state = [product(_for_tanh(part)) for part in weights[f"{name}.state"]]
 
     def states(
-        self, inputs: Floats, rows: tuple[Integers, Integers], layout: Layout
+        self, inputs: tuple[Floats, Floats], rows: tuple[Integers, Integers], layout: Layout
     ) -> tuple[Floats, tuple[Floats, Floats]]:
         """Return the states (words, 2 * hidden), and each direction's cells (words, hidden) in reading order.
 
         Args:
-            inputs: (2, rows, gates) each direction's gates without the state's part.
+            inputs: (rows, gates) for each direction: gates without the state's part.
             rows: (words,) for each direction: the rows that it reads, in its order.
             layout: how the words are ordered.
         """
@@ -329,7 +367,7 @@ class _Lstm:
             start: where the sentences begin; at their ends if it is ``None``.
         """
         hidden = self._hidden
-        weights = self._state[direction]
+        multiply = self._state[direction]
         states, cells = np.empty((2, len(rows), hidden), dtype=np.float32)
         computed, recurrent = np.empty((2, steps[0], self.gates), dtype=np.float32)
         before = None if start is None else (start.states, start.cells)
@@ -339,7 +377,7 @@ class _Lstm:
             gates, state, cell = computed[:size], states[begin:end], cells[begin:end]
             inputs.take(rows[begin:end], axis=0, out=gates, mode="clip")
             if before is not None:
-                gates += np.matmul(before[0][:size], weights, out=recurrent[:size])
+                gates += multiply(before[0][:size], recurrent[:size])
             if start is not None and not begin:
                 gates += start.gates
             np.tanh(gates, out=gates)

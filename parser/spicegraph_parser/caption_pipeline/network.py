@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
 
-from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, relu, stored_weights
+from spicegraph_parser.caption_pipeline.encoder import Encoder, FloatProduct, Vocabulary, relu, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, LayoutPart, ranges
 from spicegraph_parser.caption_pipeline.reranker import Analyses, Reranker
 from spicegraph_parser.caption_pipeline.trees import best_heads, is_projective_tree, log_probabilities
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spicegraph_parser.caption_pipeline.encoder import FirstStates, SecondStates, Weights, WordNumbers
+    from spicegraph_parser.caption_pipeline.encoder import FirstStates, MakeProduct, SecondStates, Weights, WordNumbers
 
 _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
 
@@ -52,14 +52,15 @@ class Network:
     Args:
         weights: arrays by name, input before output: see ``training/export.py``.
         vocabulary: the names behind the network's numbers.
+        product: what makes the large products.
     """
 
-    def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
+    def __init__(self, weights: Weights, vocabulary: Vocabulary, product: MakeProduct = FloatProduct) -> None:
         self.vocabulary = vocabulary
         self._weights = weights
-        self._encoder = Encoder(weights, vocabulary)
+        self._encoder = Encoder(weights, vocabulary, product)
         self.words = self._encoder.words
-        self._ends = np.concatenate([weights[name] for name in _ENDS], axis=1)
+        self._ends = product(np.concatenate([weights[name] for name in _ENDS], axis=1))
         self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in _ENDS])
         self._end_bounds = np.cumsum([weights[name].shape[1] for name in _ENDS])[:-1]
         self._root_label = vocabulary.labels.index("root")
@@ -117,7 +118,7 @@ class Network:
         return self._scored(*self._encoder.again(read.first, read.second, part, tags), part.layout)
 
     def _scored(self, states: Floats, tags: Floats, layout: Layout) -> NetworkScores:
-        ends = states @ self._ends
+        ends = self._ends(states)
         ends += self._ends_bias
         arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
         arcs = self._arc_scores(relu(arc_child), relu(arc_head), layout)
@@ -457,14 +458,14 @@ _VOCABULARY: Final = "vocabulary.json"
 NETWORK_FILES: Final = (_WEIGHTS, _VOCABULARY)
 
 
-def network_from(files: Mapping[str, bytes]) -> Network:
-    """Build a network from the contents of ``NETWORK_FILES``.
+def network_from(files: Mapping[str, bytes], product: MakeProduct = FloatProduct) -> Network:
+    """Build a network from the contents of ``NETWORK_FILES``; ``product`` makes its large products.
 
     Raises:
         DataError: a file is damaged.
     """
     try:
         lists = json.loads(files[_VOCABULARY])
-        return Network(stored_weights(files[_WEIGHTS]), Vocabulary.from_lists(lists))
+        return Network(stored_weights(files[_WEIGHTS]), Vocabulary.from_lists(lists), product)
     except (ValueError, KeyError, OSError, EOFError) as error:
         raise DataError(f"the caption pipeline's network is damaged ({error}); install the package again") from error

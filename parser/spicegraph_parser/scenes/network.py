@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, relu, softmax, stored_weights
+from spicegraph_parser.caption_pipeline.encoder import Encoder, FloatProduct, Vocabulary, relu, softmax, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
 from spicegraph_parser.caption_pipeline.network import in_parts, single_threaded
 from spicegraph_parser.errors import DataError
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from spicegraph_parser.caption_pipeline.encoder import MakeProduct
 
 PAIR_LABELS: Final = ("none", "part", "attribute", "relation")
 PART, ATTRIBUTE, RELATION, OBJECT = 1, 2, 3, 4
@@ -109,16 +111,17 @@ class SceneNetwork:
     Args:
         weights: arrays by name, input before output; see ``training/scene_train.py``.
         names: the names behind the network's numbers.
+        product: what makes the large products.
     """
 
-    def __init__(self, weights: Mapping[str, Floats], names: Names) -> None:
+    def __init__(self, weights: Mapping[str, Floats], names: Names, product: MakeProduct = FloatProduct) -> None:
         self.names = names
         self._weights = weights
-        self._encoder = Encoder(weights, names.vocabulary)
+        self._encoder = Encoder(weights, names.vocabulary, product)
         labels, rows, columns = weights["pairs"].shape
         self._pairs = weights["pairs"].transpose(1, 0, 2).reshape(rows, labels * columns)
         ends = ("pair_first", "pair_second", "object")
-        self._ends = np.concatenate([weights[name] for name in ends], axis=1)
+        self._ends = product(np.concatenate([weights[name] for name in ends], axis=1))
         self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in ends])
         self._bounds = np.cumsum([weights[name].shape[1] for name in ends])[:-1]
         self._relations = np.array(names.relations, dtype=object)
@@ -148,7 +151,7 @@ class SceneNetwork:
         """Fill in the labels of sentences, longest first; ``strict`` (sentences,) is the share of the margins."""
         layout = Layout.of(lengths)
         states, tags = self._encoder.encode(self._encoder.words(forms), layout)
-        ends = states @ self._ends
+        ends = self._ends(states)
         ends += self._ends_bias
         first, second, objects = np.split(ends, self._bounds, axis=1)
         named = np.empty(len(tags), dtype=object)
@@ -296,8 +299,8 @@ def _best_labels(scores: Floats, layout: Layout) -> Integers:
 
 
 @cache
-def load_network(folder: Path) -> SceneNetwork:
-    """Read a network.
+def load_network(folder: Path, product: MakeProduct = FloatProduct) -> SceneNetwork:
+    """Read a network; ``product`` makes its large products.
 
     Raises:
         DataError: a file is missing or damaged.
@@ -317,6 +320,6 @@ def load_network(folder: Path) -> SceneNetwork:
             frozenset(lists["sounds"]),
             frozenset(lists["parts"]),
         )
-        return SceneNetwork(stored_weights(weights), names)
+        return SceneNetwork(stored_weights(weights), names, product)
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"the scene parser's network can't be read ({error}); install the package again") from error

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spicegraph_parser.caption_pipeline.encoder import FloatProduct
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.extraction import Entity, ParsedCaption
 from spicegraph_parser.loose import OWNER_RULE, SCENE_RULE
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spicegraph_parser.caption_pipeline.analyser import ReadTokens
+    from spicegraph_parser.caption_pipeline.encoder import MakeProduct
     from spicegraph_parser.scenes.network import Labels, Names
     from spicegraph_parser.scenes.sentences import SentenceGraph, Tokens
     from spicegraph_parser.scenes.values import Value
@@ -240,10 +242,11 @@ _BATCH: Final = 1024  # captions that are labelled together
 class SceneParser:
     """Parses captions to scene graphs as people draw them.
 
-    The network of ``folder`` is read when the first caption comes.
+    The network of ``folder`` is read when the first caption comes; ``product`` makes its large products.
     """
 
     folder: Path
+    product: MakeProduct = FloatProduct
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """Return the words and tags of captions; there are no edges."""
@@ -256,7 +259,7 @@ class SceneParser:
             LimitError: a text is longer than ``MAX_CAPTION_LENGTH``.
             DataError: the network can't be read.
         """
-        network = load_network(self.folder)
+        network = load_network(self.folder, self.product)
         stream = iter(texts)
         done = 0
         while batch := list(islice(stream, batch_size or _BATCH)):
