@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -13,6 +13,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Fingerprint, empty_candidates, in_order_of
+from spicegraph_scorer.core.length import LengthControl, are_descriptions, controls_of
 from spicegraph_scorer.core.results import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
@@ -174,15 +175,21 @@ def credit(
 
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
-    """The comparisons of each metric's scores, with the signature that both systems share."""
+    """The comparisons of each metric's scores, with the signature that both systems share.
+
+    ``length`` is what length says of each score, the second system minus the first; empty where neither system's
+    captions have more than 30 words in the mean.
+    """
 
     signature: Mapping[str, Json]
     metrics: Mapping[str, tuple[Comparison, ...]]
+    length: Mapping[str, LengthControl] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values: ``signature``, and ``scores``: by name, the fields of a :class:`Comparison`."""
         rows = [asdict(comparison) for comparisons in self.metrics.values() for comparison in comparisons]
-        return {"signature": self.signature, "scores": {row.pop("name"): row for row in rows}}
+        length = {"length": {name: asdict(control) for name, control in self.length.items()}} if self.length else {}
+        return {"signature": self.signature, "scores": {row.pop("name"): row for row in rows}, **length}
 
 
 def compare_systems(
@@ -223,7 +230,12 @@ def compare_systems(
     }
     both = replace(Fingerprint.of(items), empty=empty_candidates([*items, *other_items]))
     signature = signature_of(both, {name: metric.signature() for name, metric in chosen.items()})
-    return SystemComparison({**signature, "resampling": resampling.signature()}, comparisons)
+    words = [(len(b.candidate.split()), len(a.candidate.split())) for a, b in zip(items, other_items, strict=True)]
+    length: dict[str, LengthControl] = {}
+    if are_descriptions(words):
+        for name, metric in chosen.items():
+            length |= controls_of(words, metric.total(other_statistics[name]), metric.total(statistics[name]))
+    return SystemComparison({**signature, "resampling": resampling.signature()}, comparisons, length)
 
 
 @dataclass(frozen=True, slots=True)

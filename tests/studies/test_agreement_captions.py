@@ -209,3 +209,30 @@ def test_every_protocol_says_what_it_does_and_unknown_ones_are_refused():
     assert caption_protocol("flickr8k-expert").own is Own.DROP_CAPTION
     with pytest.raises(InputError, match="there is no protocol 'flickr'"):
         caption_protocol("flickr")
+
+
+def test_of_descriptions_length_alone_and_scores_with_length_held_constant_are_said():
+    """The partial rank correlation is that of the residuals of ranks; a score that is length has none left."""
+    generator = np.random.default_rng(3)
+    words = generator.integers(32, 90, size=60)
+    quality = generator.normal(size=60)
+    ratings = words / 30 + quality
+    judgements = [
+        judged(f"i{n}", " ".join(["word"] * count), (rating,), given={"A": float(q + s), "L": float(count) + float(s)})
+        for n, (count, rating, q, s) in enumerate(
+            zip(words.tolist(), ratings.tolist(), quality, generator.normal(size=60), strict=True)
+        )
+    ]
+    found = agree_on_captions(judgements, scoring=GIVEN, resampling=QUICK)
+    ranks = {"words": stats.rankdata(words), "ratings": stats.rankdata(ratings)}
+    ranks["A"] = stats.rankdata([each.given["A"] for each in judgements])
+    fit = {name: stats.linregress(ranks["words"], rank) for name, rank in ranks.items()}
+    rest = {name: rank - fit[name].intercept - fit[name].slope * ranks["words"] for name, rank in ranks.items()}
+    assert found.length[""] == pytest.approx(stats.spearmanr(words, ratings).statistic)
+    assert found.length["A"] == pytest.approx(np.corrcoef(rest["A"], rest["ratings"])[0, 1])
+    assert found.length["A"] > 0.4
+    assert abs(found.length["L"]) < 0.3
+    assert found.to_dict()["length"]["length alone"] == found.length[""]
+    short = agree_on_captions(random_set(), scoring=GIVEN, resampling=QUICK)
+    assert short.length == {}
+    assert "length" not in short.to_dict()

@@ -240,7 +240,27 @@ def comparison_tables(comparison: SystemComparison, names: tuple[str, str]) -> I
     if any(row.difference is not None and row.low is None for rows in comparison.metrics.values() for row in rows):
         yield Text(f"{UNDEFINED}: fewer than two images of A or of B have the score", style="dim")
     yield Text(f"* both tests: p < {SIGNIFICANT:g}, not corrected for the number of scores", style="dim")
+    if comparison.length:
+        yield from _length_tables(comparison)
     yield from _signatures(comparison.signature)
+
+
+def _length_tables(comparison: SystemComparison) -> Iterator[Content]:
+    """Yield what length alone says of two systems of descriptions, and each difference with length held constant."""
+    rows = [
+        (name, control.longer_wins, control.difference, (control.low, control.high))
+        for name, control in comparison.length.items()
+    ]
+    words = next(iter(comparison.length.values())).words
+    columns = headings(
+        "Score|text", "the longer caption has more|percent", "B - A at equal length|score", "95 % interval|score span"
+    )
+    yield Grid(f"Length: {words[1]:.0f} words a caption of A, {words[0]:.0f} of B", columns, rows)
+    yield Text(
+        f"At equal length: regressed on the log of the ratio of words; {UNDEFINED}: no image has captions of like "
+        "length. A difference whose interval has 0 here may be one of length alone.",
+        style="dim",
+    )
 
 
 def difference_tables(difference: SystemDifference, names: tuple[str, str]) -> Iterator[Content]:

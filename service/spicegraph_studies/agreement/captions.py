@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, permutations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
     from spicegraph_studies.agreement.coefficients import Indices, Vector
     from spicegraph_studies.agreement.judgements import Judgement
+
+LONG: Final = 30
+"""Words of a caption, in the mean, from which on length is a subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class CaptionAgreement:
     ``between_people`` holds every coefficient for one rating of a caption against another rating of the same
     caption, over all ordered pairs of different ratings, without a p-value; ``None`` where captions have one rating.
     ``points`` are the observations themselves: for each, the mean rating of its caption and, by metric, the value.
+    ``length`` is empty where captions have 30 words or fewer in the mean: else the rank correlation of the number of
+    words with the ratings (named ``""``), and that of each metric with length held constant (partial Spearman).
     """
 
     protocol: CaptionProtocol
@@ -100,6 +105,7 @@ class CaptionAgreement:
     between_people: Mapping[str, CoefficientInterval]
     points: Mapping[str, tuple[float, ...]]
     signature: Mapping[str, Json]
+    length: Mapping[str, float | None] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values; the points are left out."""
@@ -127,6 +133,11 @@ class CaptionAgreement:
             },
             "between_people": {name: asdict(interval) for name, interval in self.between_people.items()},
             "comparisons": [asdict(comparison) for comparison in self.comparisons],
+            **(
+                {"length": {name or "length alone": value for name, value in self.length.items()}}
+                if self.length
+                else {}
+            ),
         }
 
 
@@ -210,7 +221,28 @@ def correlate(
         _between_people(kept, resampling),
         {"": tuple(means.tolist()), **{name: tuple(each[defined].tolist()) for name, each in table.items()}},
         {**scores.signature, "resampling": resampling.signature()},
+        with_length_constant(values, ratings, np.array([len(each.candidate.split()) for each in kept])[captions]),
     )
+
+
+def with_length_constant(values: Mapping[str, Vector], ratings: Vector, words: Indices) -> dict[str, float | None]:
+    """Return the rank correlation of words and ratings (``""``), and each metric's with words held constant.
+
+    Nothing where captions have 30 words or fewer in the mean. With rank correlations r of ratings (a), scores (b) and
+    words (c), it is (r_ab - r_ac r_bc) / sqrt((1 - r_ac^2) (1 - r_bc^2)); ``None`` where one of them is undefined.
+    """
+    if not len(words) or words.mean() <= LONG:
+        return {}
+    lengths = words.astype(np.float64)
+    alone = correlation("spearman", lengths, ratings).value
+    held: dict[str, float | None] = {"": alone}
+    for name, each in values.items():
+        plain, follows = correlation("spearman", each, ratings).value, correlation("spearman", each, lengths).value
+        if plain is None or alone is None or follows is None or max(alone**2, follows**2) == 1:
+            held[name] = None
+        else:
+            held[name] = (plain - alone * follows) / float(np.sqrt((1 - alone**2) * (1 - follows**2)))
+    return held
 
 
 def _observed(judgements: Sequence[Judgement], ratings: Ratings) -> tuple[Indices, Vector]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import Column, Grid, Line, headings, ink, line_chart
+from spicegraph_service.kit import Column, Grid, Line, cell_text, headings, ink, line_chart
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS, Bounded
 from spicegraph_studies.agreement.hallucinations import FIGURES
 from spicegraph_studies.agreement.pairwise import ALL, MEAN, by_metric
@@ -42,6 +42,7 @@ CAPTIONS_OWN_SAY: Mapping[Own, str] = {
     Own.DROP_REFERENCE: "a reference that equals the caption is removed",
     Own.DROP_FROM_IMAGE: _NO_JUDGED_REFERENCE,
 }
+_FIGURE = Column("")
 _PEOPLE = "people: rating against rating"
 _TIES_NOTE = (
     "Ties: of 100 pairs of observations, how many the metric, the people, or both score equally. tau-b corrects for "
@@ -97,6 +98,12 @@ def _caption_facts(agreement: CaptionAgreement, judged: Judged[Judgement], label
         f"{counted(agreement.images, 'image')}, "
         f"{counted(agreement.observations, 'observation')}."
     )
+    if agreement.length:
+        alone, *held = [(name, cell_text(_FIGURE, value)) for name, value in agreement.length.items()]
+        yield (
+            f"Length alone: rank correlation of words and ratings {alone[1]}. "
+            f"With length held constant (partial Spearman): {', '.join(f'{name} {value}' for name, value in held)}."
+        )
     undefined = {f"captions where {row.metric} is undefined": row.undefined for row in agreement.metrics}
     yield _removed({**agreement.removed, "captions without a rating": judged.unrated, **undefined})
 
