@@ -21,7 +21,7 @@ import spacy
 
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.caption_pipeline import components, pipeline_path
-from spicegraph_parser.collector import rare_collections
+from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer import score
 from spicegraph_service.engines.local import local_facts
 from val2014 import all_items, distinct, items_of, write_lines

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from load.captions import CANDIDATES
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser import load_pipeline
-from spicegraph_parser.collector import RARE
+from spicegraph_parser.runtime import RARE
 from spicegraph_service.pool.evaluate import Evaluator
 from spicegraph_service.pool.tasks import (
     CaptionsWork,

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from time import process_time
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.collector import rare_collections
 from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.spice.metric import Spice

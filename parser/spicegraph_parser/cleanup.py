@@ -45,6 +45,8 @@ _PHRASE_INNER = frozenset({"amod", "det"})
 
 _BY_POSITION = itemgetter(1, 2)  # head, then dependent
 _DEPENDENT = itemgetter(2)
+# The places of words, one each, shared by all captions: millions of facts hold them.
+_PLACES = tuple((position,) for position in range(256))
 
 
 class RuleGraph(NamedTuple):
@@ -87,7 +89,11 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
     """
     forms, tags, lemmas = parse.forms, parse.tags, parse.lemmas
     size = len(forms)
-    slots = list(zip(lemmas, _places(offset, offset + size), strict=True))
+    end = offset + size
+    places: Sequence[tuple[int, ...]] = (
+        _PLACES[offset:end] if end <= len(_PLACES) else [(p,) for p in range(offset, end)]
+    )
+    slots = list(zip(lemmas, places, strict=True))
     present: Collection[int] = ()
     last = max(map(_DEPENDENT, parse.arcs), default=0)
     if last > size:  # words have copies, which stand for the same places
@@ -117,14 +123,6 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
     return RuleGraph(forms, tags, children, families, slots, nouns)
 
 
-# The places of words, one each, shared by all captions: millions of facts hold them.
-_PLACES = tuple((position,) for position in range(256))
-
-
-def _places(start: int, end: int) -> Sequence[tuple[int, ...]]:
-    return _PLACES[start:end] if end <= len(_PLACES) else [(position,) for position in range(start, end)]
-
-
 def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str]) -> Sequence[Arc]:
     """``a lot of trees`` -> det:qmod(trees, a): the governed noun takes the phrase's place.
 
@@ -135,7 +133,7 @@ def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequenc
         for label, governed, preposition in arcs
         if label == "case"
         and forms[preposition - 1].lower() == "of"
-        and _is_quantifier(forms[preposition - 2].lower())
+        and ((word := forms[preposition - 2].lower()) in _QUANTIFIERS or word.removesuffix("s").isdigit())
         and tags[governed - 1] in _NAMING_TAGS
     ]
     if not cases:
@@ -174,22 +172,14 @@ def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequenc
     return [arc for arc in changed if arc]
 
 
-def _is_quantifier(form: str) -> bool:
-    """Say whether a word in front of "of" can head a quantifying phrase."""
-    return form in _QUANTIFIERS or form.removesuffix("s").isdigit()
-
-
 def _quantifier_start(
     forms: Sequence[str], tags: Sequence[str], arcs_below: Sequence[Arc], head: int, governed: int
 ) -> int:
-    """Return where the quantifying phrase with the given head begins, or 0 if it is not one.
-
-    ``own`` are the arcs of the head.
-    """
+    """Return where the quantifying phrase with the given head begins, or 0 if it is not one."""
     form = forms[head - 1].lower()
     if form in _QUANTIFYING_NOUNS:
         articles = [
-            end for label, _, end in arcs_below if label == "det" and end < head and _is_article(forms[end - 1])
+            end for label, _, end in arcs_below if label == "det" and end < head and forms[end - 1].lower() in _ARTICLES
         ]
         return min(articles, default=0)
     if form in _QUANTIFYING_WORDS or form.isdigit():
@@ -198,10 +188,6 @@ def _quantifier_start(
             return 0
     # The reference counts what stands in front of the head ("with lots") as the phrase's beginning.
     return min([head, *(end for _, _, end in arcs_below)])
-
-
-def _is_article(form: str) -> bool:
-    return form.lower() in _ARTICLES
 
 
 def _resolve_pronouns(

@@ -52,7 +52,7 @@ def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
     forms = parse.forms
     arcs: Sequence[Arc] = parse.arcs
     labels = {label for label, _, _ in arcs}
-    if any(":" in label and _is_collapsed(label) for label in labels):
+    if any(label.startswith(("nmod:", "conj:")) and label not in _BASIC_SUBTYPES for label in labels):
         return parse
     if "case" in labels:
         arcs = join_prepositions(arcs, forms, cases=[arc for arc in arcs if arc[0] in _MARKERS])
@@ -80,10 +80,6 @@ def table_place(position: int, sentence: int) -> int:
     Up to word 15 of the first sentence of a caption this is the order of the words.
     """
     return (position + _SHIFT * sentence) % TABLE_SIZE
-
-
-def _is_collapsed(label: str) -> bool:
-    return label.startswith(("nmod:", "conj:")) and label not in _BASIC_SUBTYPES
 
 
 def _name(forms: Sequence[str], position: int) -> str:

@@ -6,7 +6,7 @@ of its numbers, but a pipeline of its own, asked for by the ending ``+long`` of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from spicegraph_parser.parse import Caption, Parse, word_set
 
@@ -34,11 +34,8 @@ _SINGULAR = frozenset({"NN", "NNP"})
 _PLURAL = frozenset({"NNS", "NNPS"})
 
 
-class _Noun(NamedTuple):
-    lemma: str
-    tag: str
-
-
+_Noun = tuple[str, str]
+"""The lemma and the tag of a noun."""
 _Nouns = tuple[_Noun, ...]
 """The nouns of a sentence, the most prominent first: subjects, the root, then the others in order."""
 
@@ -78,12 +75,11 @@ def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
             continue
         if word not in _RESOLVED:  # "I" and "you" stand for nobody in the picture
             continue
-        before = map(_Noun, lemmas[:position], tags[:position])
-        if any(_fits(word, noun) for noun in before):
+        if any(_fits(word, noun) for noun in zip(lemmas[:position], tags[:position], strict=True)):
             continue
         noun = next((antecedent for nouns in earlier if (antecedent := _antecedent(word, nouns))), None)
         if noun is not None:
-            tags[position], lemmas[position] = noun.tag, noun.lemma
+            lemmas[position], tags[position] = noun
     if tags == list(parse.tags):
         return parse
     return Parse.from_columns(parse.forms, tags, lemmas, parse.arcs, parse.spans)
@@ -91,22 +87,23 @@ def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
 
 def _fits(word: str, noun: _Noun) -> bool:
     """Say whether a pronoun can stand for a noun: by number, and persons for "he" and "she" alone."""
+    lemma, tag = noun
     if word in SEVERAL:
-        return noun.tag in _PLURAL
-    return noun.tag in _SINGULAR and (noun.lemma in PERSONS) == (word in PERSONAL)
+        return tag in _PLURAL
+    return tag in _SINGULAR and (lemma in PERSONS) == (word in PERSONAL)
 
 
 def _antecedent(word: str, nouns: _Nouns) -> _Noun | None:
     """Return the most prominent noun that fits; "it" may be a person ("a baby") where nothing else is."""
     fitting = [noun for noun in nouns if _fits(word, noun)]
     if not fitting and word in THINGS:
-        fitting = [noun for noun in nouns if noun.tag in _SINGULAR]
+        fitting = [noun for noun in nouns if noun[1] in _SINGULAR]
     return fitting[0] if fitting else None
 
 
 def _in_order_of_prominence(parse: Parse) -> Iterator[_Noun]:
     nouns = {
-        position: _Noun(lemma, tag)
+        position: (lemma, tag)
         for position, (lemma, tag) in enumerate(zip(parse.lemmas, parse.tags, strict=True), start=1)
         if tag in _SINGULAR | _PLURAL
     }

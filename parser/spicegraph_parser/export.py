@@ -6,58 +6,31 @@ The picture of a graph is drawn in :mod:`spicegraph_parser.picture`.
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import needs_extra
 from spicegraph_parser.graph_text import graph_text
 from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from spicegraph_parser.extraction import ParsedCaption
     from spicegraph_parser.graph import SceneGraph
     from spicegraph_parser.parse import Parse, Word
-    from spicegraph_parser.rules import Fact
 
-Span = tuple[int, int]
-
-
-class ApartDict(TypedDict):
-    """A tuple that a caption states but that can't be seen, why, and how certain it is that it can (0 to 1)."""
-
-    tuple: list[str]
-    reason: str
-    certainty: float
+JsonDict = dict[str, Any]
+"""A JSON object; the function that makes it says which fields it has."""
 
 
-class EntityDict(TypedDict):
-    """A thing of a scene graph: its name, where it is mentioned, and what is said of it; see :class:`Entity`."""
-
-    name: str
-    spans: list[list[Span]]
-    attributes: list[str]
-    relations: list[tuple[str, int]]
-    member_of: int | None
-
-
-class CaptionDict(TypedDict):
-    """A parsed caption as JSON values; ``entities`` and ``apart`` are there for scene graphs only, where there are any.
-
-    ``rules`` and ``spans`` go along with ``tuples``: the rule that made the tuple, and for each of its slots
-    the spans of its words in ``text`` (code points, end excluded), as far as the words stand there.
-    """
-
-    text: str
-    tuples: list[list[str]]
-    rules: list[str]
-    spans: list[list[list[Span]]]
-    apart: NotRequired[list[ApartDict]]
-    entities: NotRequired[list[EntityDict]]
-
-
-def caption_dict(caption: ParsedCaption) -> CaptionDict:
+def caption_dict(caption: ParsedCaption) -> JsonDict:
     """Return a caption's own tuples, in SPICE's order and before merging, with their rules and places.
+
+    ``rules`` and ``spans`` go along with ``tuples``: the rule that made the tuple, and for each of its slots the spans
+    of its words in ``text`` (code points, end excluded), as far as the words stand there. Scene graphs have
+    ``entities``, where there are any: a thing's name, where it is mentioned, and what is said of it (see
+    :class:`Entity`); and ``apart``: what a caption states but can't be seen, why, and how certain it is that it can (0
+    to 1).
 
     Example:
         >>> from spicegraph_parser import parse_captions
@@ -65,7 +38,7 @@ def caption_dict(caption: ParsedCaption) -> CaptionDict:
         [['car', 'red'], ['car']]
     """
     spans = [(word.start, word.end) for parse in caption.sentences for word in parse.words]
-    result: CaptionDict = {
+    result: JsonDict = {
         "text": caption.text,
         "tuples": [list(fact.words) for fact in caption.facts],
         "rules": [fact.rule for fact in caption.facts],
@@ -98,22 +71,19 @@ def to_dot(graph: SceneGraph, *, title: str = "") -> str:
     Example:
         >>> print(to_dot(graph, title="a red car"))  # doctest: +SKIP
     """
-    return "\n".join(_dot_lines(graph, title)) + "\n"
-
-
-def _dot_lines(graph: SceneGraph, title: str) -> Iterator[str]:
-    yield "digraph scene {"
-    yield f"  graph [rankdir=LR, labelloc=t, label={_quoted(title)}]"
-    yield '  node [fontname="Helvetica"]; edge [fontname="Helvetica"]'
+    lines = [
+        "digraph scene {",
+        f"  graph [rankdir=LR, labelloc=t, label={_quoted(title)}]",
+        '  node [fontname="Helvetica"]; edge [fontname="Helvetica"]',
+    ]
     for index, node in enumerate(graph.objects):
         label = _quoted(node.concept.label)
-        yield f'  o{index} [shape=box, style=filled, fillcolor="#fde2e4", label={label}]'
+        lines.append(f'  o{index} [shape=box, style=filled, fillcolor="#fde2e4", label={label}]')
     for index, attribute in enumerate(graph.attributes):
-        yield f'  a{index} [style=filled, fillcolor="#e2f0d9", label={_quoted(attribute.concept.label)}]'
-        yield f"  o{attribute.object} -> a{index} [arrowhead=none]"
-    for relation in graph.relations:
-        yield f"  o{relation.subject} -> o{relation.object} [label={_quoted(relation.concept.label)}]"
-    yield "}"
+        lines.append(f'  a{index} [style=filled, fillcolor="#e2f0d9", label={_quoted(attribute.concept.label)}]')
+        lines.append(f"  o{attribute.object} -> a{index} [arrowhead=none]")
+    lines += [f"  o{r.subject} -> o{r.object} [label={_quoted(r.concept.label)}]" for r in graph.relations]
+    return "\n".join([*lines, "}\n"])
 
 
 def _quoted(text: str) -> str:
@@ -133,48 +103,12 @@ def _quoted(text: str) -> str:
 _MODIFIERS = frozenset({"det", "amod", "nummod", "compound", "nmod:poss", "det:qmod", "det:predet"})
 
 
-class SngModifier(TypedDict):
-    """A word or phrase in front of an entity's head."""
-
-    dep: str
-    span: str
-    lemma_span: str
-
-
-class SngEntity(TypedDict):
-    """An object: its head noun with what stands in front of it, as text; ``span_bounds`` are word positions.
-
-    ``span_bounds`` counts the caption's words from 0, the end excluded. ``type`` is always ``unknown``, as
-    it is there for most entities.
-    """
-
-    span: str
-    lemma_span: str
-    head: str
-    lemma_head: str
-    span_bounds: tuple[int, int]
-    modifiers: list[SngModifier]
-    type: str
-
-
-class SngRelation(TypedDict):
-    """A relation between two entities, which are given by index."""
-
-    subject: int
-    object: int
-    relation: str
-    lemma_relation: str
-
-
-class SngGraph(TypedDict):
-    """A scene graph as ``sng_parser.parse`` returns it."""
-
-    entities: list[SngEntity]
-    relations: list[SngRelation]
-
-
-def sng_dict(caption: ParsedCaption) -> SngGraph:
+def sng_dict(caption: ParsedCaption) -> JsonDict:
     """Return a caption's graph in the shape of ``sng_parser.parse``: an entity for each noun in a fact.
+
+    An entity is its head noun with what stands in front of it, as text; ``span_bounds`` counts the caption's words
+    from 0, the end excluded, and ``type`` is always ``unknown``, as it is there for most entities. Relations give the
+    indices of two entities.
 
     What SPICE calls an attribute of a predicate ("the wall is white") has no place there, unless the word
     stands in front of its noun; it is added to the entity's modifiers with the name of the rule as ``dep``.
@@ -186,14 +120,18 @@ def sng_dict(caption: ParsedCaption) -> SngGraph:
         (['A man', 'a brown horse'], 'ride')
     """
     words = [word for parse in caption.sentences for word in parse.words]
-    heads = sorted({fact.tokens[slot][0] for fact in caption.facts for slot in _object_slots(fact)})
+    # Objects are the subject and the object of a relation, else the first slot.
+    heads = sorted({fact.tokens[slot][0] for fact in caption.facts for slot in range(2 if len(fact.words) == 3 else 1)})
     in_front = _modifiers(caption.sentences)
     index = {head: number for number, head in enumerate(heads)}
     entities = [_entity(head, words, in_front.get(head, [])) for head in heads]
-    relations: list[SngRelation] = []
+    relations = []
     for fact in caption.facts:
         if len(fact.words) == 2:
-            _add_attribute(fact, entities[index[fact.tokens[0][0]]], words)
+            modifiers = entities[index[fact.tokens[0][0]]]["modifiers"]
+            span = _text(words, fact.tokens[1]) or fact.words[1]
+            if all(modifier["span"] != span for modifier in modifiers):
+                modifiers.append({"dep": fact.rule, "span": span, "lemma_span": fact.words[1]})
         elif len(fact.words) == 3:
             relations.append(
                 {
@@ -204,11 +142,6 @@ def sng_dict(caption: ParsedCaption) -> SngGraph:
                 }
             )
     return {"entities": entities, "relations": relations}
-
-
-def _object_slots(fact: Fact) -> range:
-    """Return the slots of a fact that hold objects: subject and object of a relation, else the first."""
-    return range(2 if len(fact.words) == 3 else 1)
 
 
 def _modifiers(sentences: Iterable[Parse]) -> dict[int, list[tuple[str, int]]]:
@@ -223,7 +156,7 @@ def _modifiers(sentences: Iterable[Parse]) -> dict[int, list[tuple[str, int]]]:
     return {head: sorted(modifiers, key=itemgetter(1)) for head, modifiers in by_head.items()}
 
 
-def _entity(head: int, words: Sequence[Word], modifiers: Sequence[tuple[str, int]]) -> SngEntity:
+def _entity(head: int, words: Sequence[Word], modifiers: Sequence[tuple[str, int]]) -> JsonDict:
     start = min([head, *(position for _, position in modifiers)])
     inside = words[start : head + 1]
     return {
@@ -240,58 +173,19 @@ def _entity(head: int, words: Sequence[Word], modifiers: Sequence[tuple[str, int
     }
 
 
-def _add_attribute(fact: Fact, entity: SngEntity, words: Sequence[Word]) -> None:
-    span = _text(words, fact.tokens[1]) or fact.words[1]
-    if all(modifier["span"] != span for modifier in entity["modifiers"]):
-        entity["modifiers"].append({"dep": fact.rule, "span": span, "lemma_span": fact.words[1]})
-
-
 def _text(words: Sequence[Word], positions: Sequence[int]) -> str:
     return " ".join(words[position].form for position in positions)
 
 
-class DiscoDict(TypedDict):
-    """A description with its graph, as a record of DiscoSG's data set."""
-
-    caption: str
-    scene_graph: str
-
-
-def discosg_dict(caption: ParsedCaption) -> DiscoDict:
+def discosg_dict(caption: ParsedCaption) -> JsonDict:
     """Return a caption's graph as DiscoSG's records have it: FACTUAL's notation beside the text."""
     return {"caption": caption.text, "scene_graph": graph_text(caption.tuples)}
 
 
-class GenomeObject(TypedDict):
-    """An object of a graph of Visual Genome, without its place in the image."""
-
-    object_id: int
-    names: list[str]
-    attributes: list[str]
-
-
-class GenomeRelation(TypedDict):
-    """A relation of a graph of Visual Genome."""
-
-    relationship_id: int
-    predicate: str
-    subject_id: int
-    object_id: int
-
-
-class GenomeGraph(TypedDict):
-    """A graph as ``scene_graphs.json`` of Visual Genome has one for each image; ``phrase`` is the caption."""
-
-    image_id: int
-    phrase: str
-    objects: list[GenomeObject]
-    relationships: list[GenomeRelation]
-
-
-def visual_genome_dict(caption: ParsedCaption, image_id: int) -> GenomeGraph:
+def visual_genome_dict(caption: ParsedCaption, image_id: int) -> JsonDict:
     """Return a caption's graph in the shape of ``scene_graphs.json`` of Visual Genome, without boxes.
 
-    Of a scene graph, things that share a name are objects of their own.
+    ``phrase`` is the caption. Of a scene graph, things that share a name are objects of their own.
 
     Example:
         >>> from spicegraph_parser import parse_captions
@@ -316,14 +210,14 @@ def visual_genome_dict(caption: ParsedCaption, image_id: int) -> GenomeGraph:
             ],
         }
     names = _object_names(caption.tuples)
-    objects: list[GenomeObject] = [{"object_id": i, "names": [name], "attributes": []} for name, i in names.items()]
-    relations: list[GenomeRelation] = []
+    objects: list[JsonDict] = [{"object_id": i, "names": [name], "attributes": []} for name, i in names.items()]
+    relations: list[JsonDict] = []
     for words in caption.tuples:
         if len(words) == 2:
             objects[names[words[0]]]["attributes"].append(words[1])
         elif len(words) == 3:
             ends = {"subject_id": names[words[0]], "object_id": names[words[1]]}
-            relations.append({"relationship_id": len(relations), "predicate": words[2], **ends})  # type: ignore[typeddict-item]
+            relations.append({"relationship_id": len(relations), "predicate": words[2], **ends})
     return {"image_id": image_id, "phrase": caption.text, "objects": objects, "relationships": relations}
 
 
@@ -333,18 +227,11 @@ def _object_names(tuples: Iterable[Sequence[str]]) -> dict[str, int]:
     return {name: number for number, name in enumerate(names)}
 
 
-class DsgDict(TypedDict):
-    """A Davidsonian Scene Graph: each tuple by its number, and the numbers of those that it depends on."""
-
-    text: str
-    qid2tuple: dict[str, str]
-    qid2dependency: dict[str, list[int]]
-
-
-def dsg_dict(caption: ParsedCaption, kind: Callable[[Sequence[str]], str] | None = None) -> DsgDict:
+def dsg_dict(caption: ParsedCaption, kind: Callable[[Sequence[str]], str] | None = None) -> JsonDict:
     """Return a caption's graph as a Davidsonian Scene Graph (Cho et al., ICLR 2024), without questions.
 
-    Objects are ``entity - whole``, what depends on nothing has the dependency 0.
+    Each tuple has a number (``qid2tuple``), and the numbers of those that it depends on (``qid2dependency``). Objects
+    are ``entity - whole``, what depends on nothing has the dependency 0.
 
     Args:
         caption: the caption.

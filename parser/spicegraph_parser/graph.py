@@ -14,7 +14,7 @@ from spicegraph_parser.errors import needs_extra
 from spicegraph_parser.loose import without_loose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import networkx as nx
 
@@ -154,7 +154,24 @@ def merge(
             seen = Evidence(caption, fact)
             for place in known.get(fact[0]) or add(fact[0]):
                 evidence[place].append(seen)
-    return _with_evidence(graph, evidence)
+    labels = graph.labels
+    return SceneGraph(
+        tuple([SceneObject(concept, tuple(evidence[index])) for index, concept in enumerate(graph.objects)]),
+        tuple(
+            [
+                Attribute(index, labels[number], tuple(evidence[~number]))
+                for index, numbers in graph.attributes.items()
+                for number in numbers
+            ]
+        ),
+        tuple(
+            [
+                Relation(subject, target, labels[number], tuple(evidence[~number]))
+                for (subject, target), numbers in graph.relations.items()
+                for number in numbers
+            ]
+        ),
+    )
 
 
 def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False) -> ConceptGraph:
@@ -212,25 +229,21 @@ def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> Count
 
 _Place = int
 """Where a concept stands: the index of an object, or the number of an attribute or a relation with its bits turned."""
+_Words = tuple[str, ...]
+_Places = tuple[_Place, ...]
 
 
-class _Merger(NamedTuple):
-    """A graph that grows fact by fact.
+def _merger(
+    concept_of: Callable[[str], Concept],
+) -> tuple[ConceptGraph, dict[_Words, _Places], Callable[[_Words], _Places]]:
+    """Return an empty graph that grows, ``known``, and ``add``, which adds what a fact says and returns its places.
 
-    ``add`` adds what a fact says that is not known, and returns its places. ``known`` has the places of the concepts
-    that a fact adds to, by its words.
+    ``known`` has the places of the concepts that a fact adds to, by its words. ``add`` runs thirty times an item, so
+    that all it needs are local names.
     """
-
-    graph: ConceptGraph
-    known: dict[tuple[str, ...], tuple[_Place, ...]]
-    add: Callable[[tuple[str, ...]], tuple[_Place, ...]]
-
-
-def _merger(concept_of: Callable[[str], Concept]) -> _Merger:
-    """Return an empty graph that grows; ``add`` runs thirty times an item, so that all it needs are local names."""
     graph = ConceptGraph([], [], {}, {})
     objects, labels, attributes, relations = graph
-    known: dict[tuple[str, ...], tuple[_Place, ...]] = {}
+    known: dict[_Words, _Places] = {}
     by_string: dict[str, int] = {}
 
     def object_of(word: str) -> int:
@@ -264,11 +277,11 @@ def _merger(concept_of: Callable[[str], Concept]) -> _Merger:
         numbers.append(number)
         return number
 
-    def add(words: tuple[str, ...]) -> tuple[_Place, ...]:
+    def add(words: _Words) -> _Places:
         subject = by_string.get(words[0])
         if subject is None:
             subject = object_of(words[0])
-        places: tuple[_Place, ...]
+        places: _Places
         if len(words) == 1:
             places = (subject,)
         elif len(words) == 2:
@@ -287,7 +300,7 @@ def _merger(concept_of: Callable[[str], Concept]) -> _Merger:
         known[words] = places
         return places
 
-    return _Merger(graph, known, add)
+    return graph, known, add
 
 
 def _most_similar(objects: Sequence[Concept], synsets: frozenset[int]) -> int | None:
@@ -302,24 +315,3 @@ def _most_similar(objects: Sequence[Concept], synsets: frozenset[int]) -> int | 
                 if similarity > best_similarity:
                     best, best_similarity = index, similarity
     return best
-
-
-def _with_evidence(graph: ConceptGraph, evidence: Mapping[_Place, Iterable[Evidence]]) -> SceneGraph:
-    labels = graph.labels
-    return SceneGraph(
-        tuple([SceneObject(concept, tuple(evidence[index])) for index, concept in enumerate(graph.objects)]),
-        tuple(
-            [
-                Attribute(index, labels[number], tuple(evidence[~number]))
-                for index, numbers in graph.attributes.items()
-                for number in numbers
-            ]
-        ),
-        tuple(
-            [
-                Relation(subject, target, labels[number], tuple(evidence[~number]))
-                for (subject, target), numbers in graph.relations.items()
-                for number in numbers
-            ]
-        ),
-    )

@@ -113,7 +113,7 @@ def graph_text(tuples: Iterable[Sequence[str]]) -> str:
         >>> graph_text([("man", "horse", "ride"), ("horse", "brown"), ("man",), ("dog",)])
         '( man , ride , horse ) , ( horse , is , brown ) , ( dog )'
     """
-    rows = [[_plain(word) for word in words] for words in tuples]
+    rows = [[" ".join(re.sub(r"[(),]", " ", word).split()) for word in words] for words in tuples]
     named = {word for words in rows if len(words) > 1 for word in (words[0], *words[1 : len(words) - 1])}
     groups = []
     for words in rows:
@@ -124,10 +124,6 @@ def graph_text(tuples: Iterable[Sequence[str]]) -> str:
         elif words[0] not in named:
             groups.append(f"( {words[0]} )")
     return " , ".join(dict.fromkeys(groups))
-
-
-def _plain(word: str) -> str:
-    return " ".join(re.sub(r"[(),]", " ", word).split())
 
 
 _NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

@@ -183,8 +183,15 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
 
     dogs tug a toy (dogs, toy, get)         -> (dogs, toy, tug), and "dogs" are read as "dog"
     """
-    nouns = dict(_nouns(facts))
-    notes: list[Fact] = [Fact((nouns[token],), NO_OBJECT, ((token,),)) for token in _within_prepositions(facts, nouns)]
+    nouns = {
+        token: words[slot]
+        for words, _, tokens in facts
+        for slot in range(_OBJECT_SLOTS[len(words)])
+        for token in tokens[slot]
+    }
+    # Nouns that stand inside of a relation ("front" in "in front of") are not objects.
+    joined = {token for fact in facts if len(fact.words) == 3 and len(fact.tokens[2]) > 1 for token in fact.tokens[2]}
+    notes = [Fact((noun,), NO_OBJECT, ((token,),)) for token, noun in nouns.items() if token in joined]
     denials = list(_denials(caption))
     negations = {token for note in denials for token in note.tokens[1]}
     if any(parse.arcs for parse in caption.sentences):
@@ -337,7 +344,8 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
         }
         for fact in guessed:
             (*_, first), (last, *_) = sorted(fact.tokens[:2])
-            verbs = [token for token in range(max(first + 1, offset), min(last, end)) if _is_verb(loose.get(token))]
+            between = range(max(first + 1, offset), min(last, end))
+            verbs = [token for token in between if token in loose and loose[token][1].startswith("V")]
             if verbs:
                 lemma, _ = loose.pop(verbs[-1])
                 others = [parse.forms[token - offset].lower() for token in fact.tokens[2] if offset <= token < end]
@@ -355,11 +363,6 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     yield from notes
 
 
-def _is_verb(word: tuple[str, str] | None) -> bool:
-    """Say whether a loose word, its lemma and tag, is a verb."""
-    return word is not None and word[1].startswith("V")
-
-
 def _name_lemmas(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     """Yield a note for every name of an object or attribute whose last word is not its own lemma."""
     forms, lemmas = (list(chain.from_iterable(getattr(p, column) for p in caption.sentences)) for column in _COLUMNS)
@@ -372,20 +375,6 @@ def _name_lemmas(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
                 yield Fact((name, f"{before}{space}{lemmas[tokens[-1]]}"), LEMMA, (tokens, tokens))
 
 
-def _nouns(facts: Sequence[Fact]) -> Iterator[tuple[int, str]]:
-    """Yield the token and the string of every object."""
-    for words, _, tokens in facts:
-        for slot in range(_OBJECT_SLOTS[len(words)]):
-            for token in tokens[slot]:
-                yield token, words[slot]
-
-
-def _within_prepositions(facts: Sequence[Fact], nouns: Mapping[int, str]) -> list[int]:
-    """Return the tokens of nouns that stand inside of relations: "front" in "in front of"."""
-    joined = {token for fact in facts if len(fact.words) == 3 and len(fact.tokens[2]) > 1 for token in fact.tokens[2]}
-    return [token for token in nouns if token in joined]
-
-
 def _noun_of(
     position: int,
     heads: Mapping[int, int],
@@ -393,15 +382,7 @@ def _noun_of(
     shift: int,
     nouns: Mapping[int, str],
 ) -> int | None:
-    """Return the token of the noun that a word belongs to.
-
-    Args:
-        position: the word's.
-        heads: the head of each position.
-        hung: labels and positions of what hangs on each, in the order of the arcs.
-        shift: turns positions into tokens.
-        nouns: the objects, by token.
-    """
+    """Return the token of the noun that a word belongs to; ``shift`` turns positions into tokens."""
     at, left = position, len(heads) + 1
     while at and left:
         if at != position and at + shift in nouns:

@@ -154,8 +154,8 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Ca
     is_open = has_documents = False
 
     def caption() -> Caption:
-        text = max(texts, key=len) if texts else " ".join(row.form for rows in sentences for row in rows)
-        return Caption(text, tuple(_align(rows, text, at) for rows, at in _cursors(sentences, text)))
+        text = max(texts, key=len) if texts else " ".join(word.form for rows in sentences for word, _ in rows)
+        return Caption(text, tuple(_aligned(sentences, text)))
 
     def close_block() -> None:
         nonlocal is_open
@@ -188,14 +188,8 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Ca
         yield caption()
 
 
-class _ConlluRow(NamedTuple):
-    form: str
-    lemma: str
-    tag: str
-    edges: tuple[Edge, ...]
-
-
-_Rows = list[_ConlluRow]
+_Rows = list[tuple[Word, list[Edge]]]
+"""The words of a sentence, without their spans, each with the edges that lead to it."""
 
 
 def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
@@ -208,7 +202,7 @@ def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
         if cells[0] != str(expected):
             raise InputError(f"{where}: column ID is {cells[0]!r}, expected {expected} (plain words only)")
         form, lemma = cells[1], cells[2] if cells[2] != "_" else cells[1]
-        rows.append(_ConlluRow(form, lemma.lower(), cells[4], tuple(_cell_edges(cells, expected, len(block), where))))
+        rows.append((Word(form, cells[4], lemma.lower()), list(_cell_edges(cells, expected, len(block), where))))
     return rows
 
 
@@ -228,18 +222,14 @@ def _cell_edges(cells: list[str], dependent: int, size: int, where: str) -> Iter
         yield Edge(label, int(head), dependent)
 
 
-def _cursors(sentences: list[_Rows], text: str) -> Iterator[tuple[_Rows, int]]:
-    """Pair each sentence with the place in the text where the search for its words starts."""
+def _aligned(sentences: list[_Rows], text: str) -> Iterator[Parse]:
+    """Yield the parses of sentences whose words are looked for in the text, each sentence behind the one before."""
     cursor = 0
     for rows in sentences:
-        yield rows, cursor
-        cursor = max([cursor, *(end for _, end in find_spans([row.form for row in rows], text, cursor))])
-
-
-def _align(rows: _Rows, text: str, cursor: int) -> Parse:
-    spans = find_spans([row.form for row in rows], text, cursor)
-    words = tuple(Word(row.form, row.tag, row.lemma, *span) for row, span in zip(rows, spans, strict=True))
-    return Parse(words, tuple(edge for row in rows for edge in row.edges))
+        spans = list(find_spans([word.form for word, _ in rows], text, cursor))
+        words = [word._replace(start=start, end=end) for (word, _), (start, end) in zip(rows, spans, strict=True)]
+        yield Parse(words, [edge for _, edges in rows for edge in edges])
+        cursor = max([cursor, *(end for _, end in spans)])
 
 
 def find_spans(forms: Iterable[str], text: str, cursor: int = 0) -> Iterator[Span]:

@@ -114,7 +114,9 @@ def lay_out(graph: SceneGraph) -> PictureLayout:
     column = _columns(len(cards), list(labels))
     arrows = []
     for (subject, target), texts in labels.items():
-        passages = _passed(column[subject], column[target])
+        start, end = column[subject], column[target]
+        step = 1 if start < end else -1
+        passages = list(range(start + step, end, step))
         between = range(len(cards), len(cards) + len(passages))
         cards += [Card()] * len(passages)
         column += passages
@@ -148,11 +150,6 @@ def _ancestors(before: Mapping[int, set[int]], index: int) -> set[int]:
         seen |= new
         waiting += new
     return seen
-
-
-def _passed(start: int, end: int) -> list[int]:
-    """Return the columns between two columns, in the order of the way."""
-    return list(range(start + 1, end)) if start < end else list(range(start - 1, end, -1))
 
 
 def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
@@ -189,14 +186,11 @@ def _placed(cards: Sequence[Card], columns: Sequence[Sequence[int]], arrows: Seq
         for index in members:
             placed[index] = replace(cards[index], x=x, y=y)
             y += cards[index].height + _BETWEEN
-        x += max(cards[index].width for index in members) + _room(set(members), arrows)
+        # To the right of a column is room for the labels of the arrows that touch it.
+        labels = [arrow.label for arrow in arrows if not set(members).isdisjoint(arrow.route)]
+        room = max([_SHORTEST_ARROW, *(text_width(label) + _AROUND_LABEL for label in labels)])
+        x += max(cards[index].width for index in members) + room
     return tuple(placed)
-
-
-def _room(members: set[int], arrows: Sequence[Arrow]) -> float:
-    """Return the room to the right of a column: enough for the labels of the arrows that touch it."""
-    labels = [arrow.label for arrow in arrows if not members.isdisjoint(arrow.route)]
-    return max([_SHORTEST_ARROW, *(text_width(label) + _AROUND_LABEL for label in labels)])
 
 
 def text_width(text: str) -> float:

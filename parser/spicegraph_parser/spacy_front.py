@@ -224,14 +224,7 @@ class _DocumentTree:
 def to_universal(
     tags: Sequence[str], lemmas: Sequence[str], heads: Sequence[int], labels: Sequence[str]
 ) -> Iterable[Arc]:
-    """Return basic Universal Dependencies v1 edges.
-
-    Args:
-        tags: the PTB tags of the words of a sentence.
-        lemmas: their lemmas.
-        heads: for every word its head's position from 1; 0 for the root.
-        labels: for every word its ClearNLP label.
-    """
+    """Return basic Universal Dependencies v1 edges from ClearNLP's labels; heads count from 1, and 0 is the root."""
     tree = _DocumentTree(tags, heads, labels)
     size = len(tags)
     for position in range(1, size + 1):
@@ -240,7 +233,13 @@ def to_universal(
     for position in range(1, size + 1):
         if lemmas[position - 1] == "be" and tree.labels[position] not in ("aux", "auxpass"):
             _lower_copula(tree, position)
-    _flatten_coordination(tree)
+    for position in range(1, size + 1):  # every conjunct and coordinating word of a chain hangs on the first conjunct
+        if tree.labels[position] in ("conj", "cc"):
+            head, seen = tree.heads[position], {position}
+            while tree.labels[head] == "conj" and tree.heads[head] and head not in seen:
+                seen.add(head)
+                head = tree.heads[head]
+            tree.attach(position, head, tree.labels[position])
     renamed = [_RENAMED.get(label, label) for label in tree.labels[1:]]
     return zip(renamed, tree.heads[1:], range(1, size + 1), strict=True)
 
@@ -287,14 +286,3 @@ def _lower_copula(tree: _DocumentTree, position: int) -> None:
         predicates = [p for p in tree.children(position, "nmod") if p > position][:1]
     if predicates:
         tree.promote(predicates[0], "cop")
-
-
-def _flatten_coordination(tree: _DocumentTree) -> None:
-    """Hang every conjunct and coordinating word of a chain on the first conjunct."""
-    for position in range(1, len(tree.heads)):
-        if tree.labels[position] in ("conj", "cc"):
-            head, seen = tree.heads[position], {position}
-            while tree.labels[head] == "conj" and tree.heads[head] and head not in seen:
-                seen.add(head)
-                head = tree.heads[head]
-            tree.attach(position, head, tree.labels[position])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -117,8 +117,12 @@ class WordNet:
             >>> wordnet.name(wordnet.common_sense("crane"))  # not Stephen Crane, whom WordNet has first
             'crane.n.04'
         """
-        senses = (self._usual(form, part) for form in self._lexicon.forms(phrase))
-        return next((Synset(part, number) for number in senses if number is not None), None)
+        for form in self._lexicon.forms(phrase):
+            senses = [(rank, number) for p, rank, number in self._entries(form) if p == part]
+            common = [(rank, n) for rank, n in senses if not self._instances[self._require(Synset(part, n))]]
+            if common:
+                return Synset(part, min(common)[1])
+        return None
 
     def find(self, name: str, part: str = "n") -> Synset:
         """Return the synset of a name such as ``animal.n.01``, or the common sense of a word.
@@ -169,7 +173,8 @@ class WordNet:
     def _next_broader(self, synset: Synset) -> tuple[Synset, ...]:
         """Return the next broader synsets."""
         index = self._require(synset)
-        return tuple(map(self._synset, self._broader[self._ends[index] : self._ends[index + 1]]))
+        broader = self._broader[self._ends[index] : self._ends[index + 1]]
+        return tuple([Synset(PARTS[bisect_right(self._starts, at) - 1], self._numbers[at]) for at in broader])
 
     def _ancestors(self, synset: Synset) -> dict[Synset, int]:
         """Return a synset and everything broader, with the number of steps to each."""
@@ -210,12 +215,6 @@ class WordNet:
         sense = self.common_sense(phrase, root.part)
         return sense is not None and root in self.ancestors(sense)
 
-    def _usual(self, word: str, part: str) -> int | None:
-        """Return the number of a word's own common sense."""
-        ranked = ((rank, number) for p, rank, number in self._entries(word) if p == part)
-        common = ((rank, n) for rank, n in ranked if not self._instances[self._require(Synset(part, n))])
-        return min(common, default=(0, None))[1]
-
     def _entries(self, word: str) -> Iterator[tuple[str, int, int]]:
         """Yield part of speech, rank among the word's senses of that part, and number."""
         for entry in self._lexicon.entries(word.replace(" ", "_")):
@@ -233,10 +232,6 @@ class WordNet:
         if index is None:
             raise InputError(f"WordNet 3.0 has no {synset}")
         return index
-
-    def _synset(self, index: int) -> Synset:
-        part = next(p for p, end in zip(PARTS, self._starts[1:], strict=True) if index < end)
-        return Synset(part, self._numbers[index])
 
     @cached_property
     def _words(self) -> tuple[str, ...]:

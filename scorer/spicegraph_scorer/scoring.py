@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
 
-from spicegraph_parser.collector import rare_collections
 from spicegraph_parser.errors import InputError, counted, expect
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Fingerprint, empty_candidates, in_order_of
@@ -18,8 +18,7 @@ from spicegraph_scorer.core.results import collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics import METRICS, make_metrics, metric_names, needs_of
-from spicegraph_scorer.readers.checks import check_items, shown
-from spicegraph_scorer.readers.pairs import paired_items
+from spicegraph_scorer.readers.checks import check_items, paired_items, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.metrics import Factory
-    from spicegraph_scorer.readers.checks import Empty, GivenItem
-    from spicegraph_scorer.readers.pairs import Candidates
+    from spicegraph_scorer.readers.checks import Candidates, Empty, GivenItem
 
 
 def score(
@@ -82,7 +80,10 @@ def score(
         >>> result.corpus["SPICE"]
         1.0
     """
-    _check_options(confidence, empty)
+    if confidence is not None:
+        expect(confidence, Resampling, "confidence", "Resampling(draws, seed)")
+    if empty not in ("refuse", "zero"):
+        raise InputError(f"empty: expected 'refuse' or 'zero', got {shown(empty)}")
     if more is not None:
         expect(more, Mapping, "more", "an object {name: what makes the metric}")
         for name, make in more.items():
@@ -101,13 +102,6 @@ def score(
         return result_of(
             checked, chosen, statistics, confidence=confidence, explain=explain, credit=credit, progress=progress
         )
-
-
-def _check_options(resampling: object, empty: object) -> None:
-    if resampling is not None:
-        expect(resampling, Resampling, "confidence", "Resampling(draws, seed)")
-    if empty not in {"refuse", "zero"} if isinstance(empty, str) else True:
-        raise InputError(f"empty: expected 'refuse' or 'zero', got {shown(empty)}")
 
 
 def score_captions(

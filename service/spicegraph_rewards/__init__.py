@@ -5,7 +5,7 @@ call shapes of training libraries, ``servicer`` and ``dialects`` serve rewards o
 for them. ``fluency`` is the detector of broken captions, with the metrics ``fluency`` and ``spider-fl``.
 """
 
-from spicegraph_parser.lazy import exports
+from spicegraph_parser.runtime import exports
 
 __all__, __getattr__ = exports(__name__, __file__)
 

@@ -7,7 +7,7 @@ way to its workers (:class:`Scheduler`); child processes and their frames; the s
 ``spicegraph_service.client`` and ``spicegraph_service.report``. A name is loaded when it is first asked for.
 """
 
-from spicegraph_parser.lazy import exports
+from spicegraph_parser.runtime import exports
 
 __all__, __getattr__ = exports(__name__, __file__)
 

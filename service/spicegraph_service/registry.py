@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.plugins import entry_points
+from spicegraph_parser.runtime import entry_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

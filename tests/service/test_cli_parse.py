@@ -10,7 +10,7 @@ import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import load_pipeline, model_card
-from spicegraph_scorer.readers.captions import looks_like_one_text, read_captions
+from spicegraph_scorer.readers.records import looks_like_one_text, read_captions
 from spicegraph_service.cli import main
 
 if TYPE_CHECKING:

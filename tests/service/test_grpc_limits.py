@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_parser.collector import rare_collections
 from spicegraph_parser.errors import InputError
+from spicegraph_parser.runtime import rare_collections
 from spicegraph_service import app
 from spicegraph_service.config import ServerConfig, TokenRule, host_and_port, is_local
 from spicegraph_service.pool.cache import Lru

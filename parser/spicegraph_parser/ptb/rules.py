@@ -275,44 +275,51 @@ class Rule:
 def word_rules(alphabet: Alphabet, variant: Variant) -> tuple[Rule, ...]:
     """Return the rules for tokens that begin with a letter or digit, in the order that decides ties."""
     a = Patterns(alphabet, variant)
+    d = a.digit
     return (
-        *_contracted(a),
-        *_words(a),
+        # The first halves of words that fall into two tokens: cannot, gonna, don't, dog's, we've.
+        Rule("(?i:can(?=not)|(?:gon|wan)(?=na)|got(?=ta)|(?:lem|gim)(?=me))", "(?i:not|na|ta|me)"),
+        Rule("[A-Za-z]*[A-MO-Za-mo-z]", f"(?i:n{a.quote}t)"),
+        Rule(f"(?i:n{a.quote}t)", "", straight),
+        Rule(a.word, f"{a.apostrophe}(?i:[sdm]|re|ve|ll)"),
+        # Words; a word that begins with a letter runs on over a lone period or mark: ``toilet.next``.
+        Rule(a.word, "", cleaned),
+        Rule(a.run, "", cleaned),
         *ADDRESSES,
         *_abbreviations(a),
         *_joined_words(a),
-        *_numbers(a),
-        *_names(variant),
+        # Numbers with their separators, fractions, telephone numbers, names of files.
+        Rule(a.number),
+        Rule(f"(?:{d}{{1,4}}[- ])?{d}{{1,4}}/{d}{{1,4}}", "", joined),
+        Rule(f"(?:{d}{{2,4}}[- ])?{d}{{2,4}}[- ]{a.phone}", "", joined),
+        Rule(rf"(?:{a.run}\.){{1,{MOST_NAMES}}}{any_case(EXTENSIONS)}", r"[\s.,!?]"),
+        # Names that end in an exclamation mark; only the later version knows them.
+        *((Rule("(?i:yahoo|jeopardy|e)!"),) if variant == "spice" else ()),
     )
 
 
 def sign_rules(alphabet: Alphabet, variant: Variant) -> tuple[Rule, ...]:
     """Return the rules for all other tokens, in the order that decides ties."""
     a = Patterns(alphabet, variant)
-    return (*_clitics(a), *_quotes(a), *_signed_numbers(a), *_tags(a), *_ellipses(a, variant), *_symbols(a))
-
-
-def _contracted(a: Patterns) -> tuple[Rule, ...]:
-    """The first halves of words that fall into two tokens: cannot, gonna, don't, dog's, we've."""
+    d = a.digit
+    country = rf"\+{{1,2}}(?:{d}{{2,4}}[- ])?{d}{{2,4}}[- ]"
     return (
-        Rule("(?i:can(?=not)|(?:gon|wan)(?=na)|got(?=ta)|(?:lem|gim)(?=me))", "(?i:not|na|ta|me)"),
-        Rule("[A-Za-z]*[A-MO-Za-mo-z]", f"(?i:n{a.quote}t)"),
-        Rule(f"(?i:n{a.quote}t)", "", straight),
-        Rule(a.word, f"{a.apostrophe}(?i:[sdm]|re|ve|ll)"),
-    )
-
-
-def _clitics(a: Patterns) -> tuple[Rule, ...]:
-    """Their second halves."""
-    return (
+        # The second halves of words that fall into two tokens.
         Rule(f"{a.apostrophe}(?i:[sdm]|re|ve|ll)", "[^A-Za-z]", straight),
         Rule("'[tT]", "(?i:is|was)"),
+        *_quotes(a),
+        # Numbers with a sign, a leading separator or a bracket in front.
+        Rule(rf"[-+]?[.,:]?{a.number}"),
+        Rule(rf"(?:\({d}{{2,3}}\) ?|{country}){a.phone}", "", bracketed),
+        Rule(f"[{''.join(FRACTIONS)}]", "", FRACTIONS.__getitem__),
+        # Names and topics of a network, mail addresses in brackets, tags.
+        Rule(f"@[A-Za-z_][A-Za-z_0-9]*|#{a.letter}+"),
+        Rule(f"(?:<|&lt;){MAIL}(?:>|&gt;)?"),
+        Rule(TAG, "", joined),
+        Rule(HOST),
+        *_ellipses(a, variant),
+        *_symbols(a),
     )
-
-
-def _words(a: Patterns) -> tuple[Rule, ...]:
-    """Words; a word that begins with a letter runs on over a lone period or mark: ``toilet.next``."""
-    return (Rule(a.word, "", cleaned), Rule(a.run, "", cleaned))
 
 
 def _abbreviations(a: Patterns) -> tuple[Rule, ...]:
@@ -359,28 +366,6 @@ def _joined_words(a: Patterns) -> tuple[Rule, ...]:
     )
 
 
-def _numbers(a: Patterns) -> tuple[Rule, ...]:
-    """Numbers with their separators, fractions, telephone numbers, names of files."""
-    d = a.digit
-    return (
-        Rule(a.number),
-        Rule(f"(?:{d}{{1,4}}[- ])?{d}{{1,4}}/{d}{{1,4}}", "", joined),
-        Rule(f"(?:{d}{{2,4}}[- ])?{d}{{2,4}}[- ]{a.phone}", "", joined),
-        Rule(rf"(?:{a.run}\.){{1,{MOST_NAMES}}}{any_case(EXTENSIONS)}", r"[\s.,!?]"),
-    )
-
-
-def _signed_numbers(a: Patterns) -> tuple[Rule, ...]:
-    """The same with a sign, a leading separator or a bracket in front."""
-    d = a.digit
-    country = rf"\+{{1,2}}(?:{d}{{2,4}}[- ])?{d}{{2,4}}[- ]"
-    return (
-        Rule(rf"[-+]?[.,:]?{a.number}"),
-        Rule(rf"(?:\({d}{{2,3}}\) ?|{country}){a.phone}", "", bracketed),
-        Rule(f"[{''.join(FRACTIONS)}]", "", FRACTIONS.__getitem__),
-    )
-
-
 def _quotes(a: Patterns) -> tuple[Rule, ...]:
     """Quotes become PTB's opening and closing forms; some words begin with an apostrophe."""
     q = a.apostrophe
@@ -395,21 +380,6 @@ def _quotes(a: Patterns) -> tuple[Rule, ...]:
         Rule('"|&quot;', "", closed),
         Rule(f"[{''.join(map(chr, QUOTES))}]{{1,2}}", "", straight),
     )
-
-
-def _tags(a: Patterns) -> tuple[Rule, ...]:
-    """Names and topics of a network, mail addresses in brackets, tags."""
-    return (
-        Rule(f"@[A-Za-z_][A-Za-z_0-9]*|#{a.letter}+"),
-        Rule(f"(?:<|&lt;){MAIL}(?:>|&gt;)?"),
-        Rule(TAG, "", joined),
-        Rule(HOST),
-    )
-
-
-def _names(variant: Variant) -> tuple[Rule, ...]:
-    """Names that end in an exclamation mark; only the later version knows them."""
-    return (Rule("(?i:yahoo|jeopardy|e)!"),) if variant == "spice" else ()
 
 
 def _ellipses(a: Patterns, variant: Variant) -> tuple[Rule, ...]:

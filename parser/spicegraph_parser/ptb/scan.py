@@ -139,16 +139,13 @@ def _is_plain(text: str) -> bool:
     return not period or (len(last) > 1 and last.lower() not in _KEEPS_PERIOD)
 
 
-class _Scanner(NamedTuple):
-    """One pattern that tries all rules: for each a group for its token and one for where it stops seeing."""
-
-    match: Callable[[str, int], re.Match[str] | None]
-    table: tuple[Rule, ...]
+_Scanner = tuple["Callable[[str, int], re.Match[str] | None]", tuple[Rule, ...]]
+"""One pattern that tries all rules, for each a group for its token and one for where it stops seeing; and the rules."""
 
 
 def _scanner(table: tuple[Rule, ...]) -> _Scanner:
     tries = (f"(?:(?=({rule.token}){rule.ahead}())|)" for rule in table)
-    return _Scanner(re.compile("".join(tries)).match, table)
+    return re.compile("".join(tries)).match, table
 
 
 @cache
@@ -182,7 +179,8 @@ def _scan(text: str, start: int, stop: int, variant: Variant) -> list[Token]:
 
 def _longest(scanner: _Scanner, text: str, position: int) -> tuple[int, str]:
     """Return the end and the written form of the token at ``position``: the rule that sees furthest wins."""
-    tried = scanner.match(text, position)
+    match, table = scanner
+    tried = match(text, position)
     spans = tried.regs if tried is not None else ()
     seen, winner = position, 0
     for group in range(2, len(spans), 2):
@@ -191,5 +189,5 @@ def _longest(scanner: _Scanner, text: str, position: int) -> tuple[int, str]:
     if not winner:  # no rule takes it: an emoji, a control character
         return position + 1, ""
     end = spans[winner - 1][1]
-    write = scanner.table[winner // 2 - 1].write
+    write = table[winner // 2 - 1].write
     return end, text[position:end] if write is None else write(text[position:end])

@@ -13,8 +13,7 @@ from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.data import DataFields, MetricData, merged_data
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.metrics import check_names, needs_of
-from spicegraph_scorer.readers.checks import check_items
-from spicegraph_scorer.readers.pairs import References, paired_items
+from spicegraph_scorer.readers.checks import References, check_items, paired_items
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy as np
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.caption_metric import References, paired_items
-from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.metrics.spice.metric import Spice
@@ -40,11 +40,7 @@ SPICE_CATEGORIES = (ALL, *CATEGORIES)
 
 
 def batch_sums(source: FactSource, preds: Sequence[str], target: References) -> SpiceSums:
-    """Return the sums of a batch.
-
-    Raises:
-        InputError: the lists differ in length, or a caption is faulty.
-    """
+    """Return the sums of a batch."""
     statistics = Spice(source).collect(Corpus(paired_items(preds, target)))
     return sums_of(statistics, SPICE_CATEGORIES)
 
@@ -103,10 +99,8 @@ _SCORES: Final = ("f", "precision", "recall")
 class SpiceSums(NamedTuple):
     """Sums over items, as int64: every field adds up item by item and process by process.
 
-    Attributes:
-        scores: of every category the sums of F1, precision and recall, three limbs each; shape
-            (categories, 3, 3).
-        items: of every category the items whose references have such tuples; shape (categories,).
+    ``scores`` has of every category the sums of F1, precision and recall, three limbs each (categories, 3, 3), and
+    ``items`` the items whose references have such tuples (categories,).
     """
 
     scores: NDArray[np.int64]
@@ -131,12 +125,9 @@ def sums_of(statistics: Iterable[SpiceStatistic], categories: Sequence[str]) -> 
             counts = statistic.counts[name]
             if counts.reference or name == ALL:
                 sums.items[row] += 1
-                sums.scores[row] += _limbs(counts)
+                values = counts.f1, counts.precision, counts.recall
+                sums.scores[row] += np.array([_split(value) for value in values], np.int64)
     return sums
-
-
-def _limbs(counts: Counts) -> NDArray[np.int64]:
-    return np.array([_split(value) for value in (counts.f1, counts.precision, counts.recall)], np.int64)
 
 
 def _split(value: float) -> list[int]:

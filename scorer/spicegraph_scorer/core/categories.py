@@ -59,13 +59,12 @@ class Category:
         """Say which tuples of this category's length belong to it, given their objects, attributes or relations."""
         words, keys = self.words, self.keys
         if keys is not None:
-            return [self._holds(keys, concept) for concept in concepts]
+            return [
+                not keys.isdisjoint(concept.keys)
+                or any(load_wordnet().is_kind_of(string, root) for root in self.roots for string in concept.strings)
+                for concept in concepts
+            ]
         return [words is None or concept.label in words for concept in concepts]
-
-    def _holds(self, keys: frozenset[str | int], concept: Concept) -> bool:
-        return not keys.isdisjoint(concept.keys) or any(
-            load_wordnet().is_kind_of(string, root) for root in self.roots for string in concept.strings
-        )
 
 
 class Counts(NamedTuple):

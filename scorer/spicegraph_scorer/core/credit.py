@@ -22,7 +22,7 @@ from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.parse import word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterable, Mapping, Sequence, Set
 
 Span = tuple[int, int]
 
@@ -222,14 +222,14 @@ class Words:
         return sizes
 
 
+_ENDINGS: Final = (("ies", "y"), ("es", ""), ("s", ""), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e"))
+
+
 @lru_cache(maxsize=50_000)
 def _forms(word: str) -> tuple[str, ...]:
     parts = word.split("-") if "-" in word else ()
-    return tuple(dict.fromkeys((word, *load_lexicon().forms(word), *_regular(word), *parts)))
-
-
-def _regular(word: str) -> Iterator[str]:
-    """Yield what the lemma of a word may be that WordNet lacks."""
-    for ending, base in (("ies", "y"), ("es", ""), ("s", ""), ("ing", ""), ("ing", "e"), ("ed", ""), ("ed", "e")):
-        if word.endswith(ending) and len(word) > len(ending) + 2:
-            yield word.removesuffix(ending) + base
+    stems = [
+        (word.removesuffix(end), base) for end, base in _ENDINGS if word.endswith(end) and len(word) > len(end) + 2
+    ]
+    regular = [stem + base for stem, base in stems]  # what the lemma of a word may be that WordNet lacks
+    return tuple(dict.fromkeys((word, *load_lexicon().forms(word), *regular, *parts)))

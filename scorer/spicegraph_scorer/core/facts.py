@@ -84,7 +84,9 @@ class FactCache:
         for text in wanted:
             while text not in self.known:
                 parsed, facts = next(coming)
-                self.known[parsed] = self.pool.share(facts if self.places else map(_without_places, facts))
+                self.known[parsed] = self.pool.share(
+                    facts if self.places else (Fact(fact.words, fact.rule, ()) for fact in facts)
+                )
             yield self.known[text]
 
     def learn(self, texts: Iterable[str]) -> FactCache:
@@ -97,10 +99,6 @@ class FactCache:
             if self.progress:
                 self.progress("parsing captions", done, len(texts))
             yield facts
-
-
-def _without_places(fact: Fact) -> Fact:
-    return Fact(fact.words, fact.rule, ())
 
 
 class FactsInOrder:

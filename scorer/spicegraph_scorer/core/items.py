@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, Protocol, SupportsIndex
+from typing import TYPE_CHECKING, Final, Protocol, SupportsIndex
 
 import msgspec
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ItemId = int | str
 """An image's identifier, as its file gives it: COCO uses integers, other sets use strings."""
+_NO_LISTS: Final = (str, bytes, Mapping, Set)  # a set has no order, and a string or a mapping is no list of captions
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,13 @@ class Item:
 
         Millions of items are made, so the usual types cost one comparison each.
         """
-        if type(self.references) is not tuple:
-            object.__setattr__(self, "references", _texts(self.references))
+        references: object = self.references
+        if type(references) is not tuple and isinstance(references, Iterable) and not isinstance(references, _NO_LISTS):
+            object.__setattr__(self, "references", tuple(map(_plain_text, references)))
         if type(self.id) is not int and type(self.id) is not str:
             object.__setattr__(self, "id", _plain_id(self.id))
         if type(self.candidate) is not str:
             object.__setattr__(self, "candidate", _plain_text(self.candidate))
-
-
-def _texts(value: object) -> object:
-    """Return an ordered collection as a tuple; a set has no order, and a string or a mapping is no list of captions."""
-    if isinstance(value, str | bytes | Mapping | Set) or not isinstance(value, Iterable):
-        return value
-    return tuple(map(_plain_text, value))
 
 
 def _plain_text(value: object) -> object:
@@ -101,23 +96,18 @@ def to_item(value: object, number: int) -> Item:
         if callable(to_mapping := getattr(value, method, None)):
             value = to_mapping()
     if isinstance(value, Mapping):
-        return _item_of_fields(value, number)
+        candidate, references, reference, image = (
+            next((name for name in names if name in value), None)
+            for names in (_CANDIDATE_NAMES, _REFERENCES_NAMES, _REFERENCE_NAMES, _ID_NAMES)
+        )
+        if candidate is None or (references is None and reference is None):
+            wanted = "candidate" if candidate is None else "references"
+            raise ValueError(f"has no {wanted!r} among its fields: {', '.join(map(str, value)) or 'it has none'}")
+        texts = (value[reference],) if references is None else value[references]
+        return Item(number if image is None else value[image], value[candidate], texts)
     if isinstance(value, list | tuple) and len(value) in {2, 3}:
-        image, candidate, references = value if len(value) == 3 else (number, *value)
-        return Item(image, candidate, references)
+        return Item(*value) if len(value) == 3 else Item(number, *value)
     raise ValueError("is not an item: expected an Item, (id, candidate, references), or an object with these")
-
-
-def _item_of_fields(fields: Mapping[Any, Any], number: int) -> Item:
-    candidate, references, reference, image = (
-        next((name for name in names if name in fields), None)
-        for names in (_CANDIDATE_NAMES, _REFERENCES_NAMES, _REFERENCE_NAMES, _ID_NAMES)
-    )
-    if candidate is None or (references is None and reference is None):
-        wanted = "candidate" if candidate is None else "references"
-        raise ValueError(f"has no {wanted!r} among its fields: {', '.join(map(str, fields)) or 'it has none'}")
-    texts = (fields[reference],) if references is None else fields[references]
-    return Item(number if image is None else fields[image], fields[candidate], texts)
 
 
 class CheckedItems(tuple[Item, ...]):
@@ -153,7 +143,9 @@ class Fingerprint:
     def of(cls, items: Sequence[Item]) -> Fingerprint:
         """Take the fingerprint of at least one item."""
         counts = [len(item.references) for item in items]
-        return cls(len(items), min(counts), max(counts), _modulo(sum(map(_hash, items))), empty_candidates(items))
+        rows = (msgspec.json.encode((str(item.id), item.references)) for item in items)
+        hashes = (int.from_bytes(hashlib.blake2b(row, digest_size=_BYTES).digest(), "big") for row in rows)
+        return cls(len(items), min(counts), max(counts), _modulo(sum(hashes)), empty_candidates(items))
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
         """Return the fingerprint of both corpora together."""
@@ -183,11 +175,6 @@ def empty_candidates(items: Iterable[_HasCandidate]) -> int:
 
 def _modulo(value: int) -> int:
     return value % (1 << 8 * _BYTES)
-
-
-def _hash(item: Item) -> int:
-    row = msgspec.json.encode((str(item.id), item.references))
-    return int.from_bytes(hashlib.blake2b(row, digest_size=_BYTES).digest(), "big")
 
 
 _SHOWN = 5

@@ -257,7 +257,14 @@ class DocumentFrequencies:
         """Count over the references of items, each item an image of its own."""
         parts: list[DocumentFrequencies] = []
         for counts in count_slices(items, orders=ORDERS, only_references=True):
-            parts.append(_of_counts(counts))
+            tables = [
+                _Order(
+                    ngrams.prefix * len(counts.vocabulary) + ngrams.last,
+                    images_with(ngrams.matrix[counts.items :], counts.item).astype(np.int32),
+                )
+                for ngrams in counts.orders
+            ]
+            parts.append(cls(counts.items, counts.vocabulary, tuple(tables)))
             # Parts of about the same size are added up, as numbers carry: few are held, and none is added often.
             while len(parts) > 1 and parts[-2].images <= parts[-1].images:
                 parts[-2:] = [cls.sum_of(parts[-2:])]
@@ -380,17 +387,6 @@ def _places(words: tuple[str, ...], vocabulary: tuple[str, ...]) -> Integers:
         return np.arange(len(words))
     number = {word: index for index, word in enumerate(vocabulary)}
     return np.array([number.get(word, _UNKNOWN) for word in words], np.int64)
-
-
-def _of_counts(counts: CorpusCounts) -> DocumentFrequencies:
-    orders = (
-        _Order(
-            ngrams.prefix * len(counts.vocabulary) + ngrams.last,
-            images_with(ngrams.matrix[counts.items :], counts.item).astype(np.int32),
-        )
-        for ngrams in counts.orders
-    )
-    return DocumentFrequencies(counts.items, counts.vocabulary, tuple(orders))
 
 
 def images_with(matrix: CountMatrix, image: Integers) -> Integers:

@@ -127,31 +127,23 @@ def compare(
     resampling = resampling or Resampling()
     first_columns, second_columns = metric.columns(first), metric.columns(second)
     scores = [metric.from_sums(columns.sum(axis=0, keepdims=True)) for columns in (first_columns, second_columns)]
-    varies = [_varying(metric, columns) for columns in (first_columns, second_columns)]
+    each = [metric.from_sums(columns) for columns in (first_columns, second_columns)]
     boot = _draw(metric, [first_columns, second_columns], resampling)
     swapped = _swap(metric, first_columns, second_columns, resampling)
-    return tuple(
-        _comparison(
-            name,
-            (float(scores[0][name][0]), float(scores[1][name][0])),
-            boot[1][name] - boot[0][name],
-            swapped[1][name] - swapped[0][name],
-            level=level,
-        )
-        if all(name in names for names in varies)
-        else _untested(name, float(scores[0][name][0]), float(scores[1][name][0]))
-        for name in scores[0]
-    )
-
-
-def _varying(metric: Metric[Any], columns: Matrix) -> frozenset[str]:
-    """Return the scores that at least two items have."""
-    each = metric.from_sums(columns)
-    return frozenset(name for name, values in each.items() if np.count_nonzero(~np.isnan(values)) > 1)
-
-
-def _untested(name: str, first: float, second: float) -> Comparison:
-    return Comparison(name, _defined(first), _defined(second), _defined(second - first), None, None, None, None)
+    comparisons = []
+    for name in scores[0]:
+        before, after = float(scores[0][name][0]), float(scores[1][name][0])
+        difference = after - before
+        tested: tuple[float | None, ...] = (None, None, None, None)
+        if all(np.count_nonzero(~np.isnan(values[name])) > 1 for values in each):  # else nothing varies
+            drawn = boot[1][name] - boot[0][name]
+            tested = (
+                *percentile_bounds(drawn, level),
+                share_as_extreme(drawn - difference, difference),
+                share_as_extreme(swapped[1][name] - swapped[0][name], difference),
+            )
+        comparisons.append(Comparison(name, _defined(before), _defined(after), _defined(difference), *tested))
+    return tuple(comparisons)
 
 
 def _check(statistics: Sequence[Any], level: float) -> None:
@@ -159,22 +151,6 @@ def _check(statistics: Sequence[Any], level: float) -> None:
         raise InputError("there are no items to resample")
     if not 0 < level < 1:
         raise InputError(f"level: a share between 0 and 1 is needed, got {level}")
-
-
-def _comparison(name: str, scores: tuple[float, float], boot: Vector, swapped: Vector, *, level: float) -> Comparison:
-    first, second = scores
-    difference = second - first
-    low, high = percentile_bounds(boot, level)
-    return Comparison(
-        name,
-        _defined(first),
-        _defined(second),
-        _defined(difference),
-        low,
-        high,
-        share_as_extreme(boot - difference, difference),
-        share_as_extreme(swapped, difference),
-    )
 
 
 def share_as_extreme(null: Vector, observed: float) -> float | None:

@@ -169,7 +169,11 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
     for item, row in enumerate(findings):
         for finding in row:
             by_kind[finding.kind][finding.words].append((item, finding))
-    totals, names = _totals(matches), _object_names(matches)
+    totals = _totals(matches)
+    names = {
+        ErrorSide.INVENTED: Counter(word(t, 0) for match in matches for t in match.candidate if len(t.concepts) == 1),
+        ErrorSide.MISSED: Counter(word(t, 0) for match in matches for t in match.reference if len(t.concepts) == 1),
+    }
     return ErrorReport(
         findings,
         tuple(
@@ -195,13 +199,9 @@ def _kind(
         )
         for words, rows in findings.items()
     ]
-    groups.sort(key=_heaviest)
+    groups.sort(key=lambda group: (-group.weight, -group.count, group.words))
     items = {item for group in groups for item in group.items}
     return ErrorKind(name, sum(group.count for group in groups), total, len(items), tuple(groups))
-
-
-def _heaviest(group: ErrorGroup) -> tuple[int, int, tuple[str, ...]]:
-    return -group.weight, -group.count, group.words
 
 
 def _totals(matches: Sequence[Match]) -> Counter[str]:
@@ -224,15 +224,6 @@ _CHANCES = {
     for side in ErrorSide
     for length in (1, 2, 3)
 }
-
-
-def _object_names(matches: Sequence[Match]) -> dict[ErrorSide, Counter[str]]:
-    """Count the objects of each side by name."""
-    names: dict[ErrorSide, Counter[str]] = {side: Counter() for side in ErrorSide}
-    for match in matches:
-        names[ErrorSide.INVENTED].update(word(t, 0) for t in match.candidate if len(t.concepts) == 1)
-        names[ErrorSide.MISSED].update(word(t, 0) for t in match.reference if len(t.concepts) == 1)
-    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,14 +264,14 @@ def hallucinations(statistics: Sequence[SpiceStatistic]) -> tuple[Hallucination,
         >>> {h.category: h.per_instance for h in hallucinations([result.statistic])}["Object"]
         0.5
     """
-    categories = [name for name in (statistics[0].counts if statistics else ()) if name != ALL]
-    return tuple(_category(name, statistics) for name in categories)
-
-
-def _category(name: str, statistics: Sequence[SpiceStatistic]) -> Hallucination:
-    counts = [statistic.counts[name] for statistic in statistics]
-    wrong = [count.candidate - count.matched for count in counts]
-    return Hallucination(name, sum(wrong), sum(count.candidate for count in counts), sum(map(bool, wrong)), len(counts))
+    result = []
+    for name in statistics[0].counts if statistics else ():
+        if name != ALL:
+            counts = [statistic.counts[name] for statistic in statistics]
+            wrong = [count.candidate - count.matched for count in counts]
+            said = sum(count.candidate for count in counts)
+            result.append(Hallucination(name, sum(wrong), said, sum(map(bool, wrong)), len(counts)))
+    return tuple(result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,12 +301,9 @@ class WrongStatement:
 
 
 def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongStatement, ...]:
-    """Return what the references of captions do not support, the most frequent first.
+    """Return what the references of captions do not support by SPICE-G's explanations, the most frequent first.
 
     Of what is said of an unsupported object, only the object is listed.
-
-    Args:
-        explanations: SPICE-G's, of one system's captions.
     """
     said: Counter[tuple[str, ...]] = Counter()
     wrong: defaultdict[tuple[str, ...], dict[int, str | None]] = defaultdict(dict)
@@ -326,7 +314,7 @@ def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongSt
         for words, instead in _unsupported(why, verdicts):
             wrong[words][item] = instead
             contradicted[words] += verdicts[words] == CONTRADICTED
-    statement = [
+    statements = [
         WrongStatement(
             words,
             len(items),
@@ -337,7 +325,7 @@ def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongSt
         )
         for words, items in wrong.items()
     ]
-    return tuple(sorted(statement, key=_most_frequent))
+    return tuple(sorted(statements, key=lambda statement: (-statement.count, statement.said, statement.words)))
 
 
 def _unsupported(
@@ -357,7 +345,3 @@ def _unsupported(
         else:
             parts = (part for label in words for name in label.split("/") for part in (name, *name.split()))
             yield words, next((instead[part] for part in parts if part in instead), None)
-
-
-def _most_frequent(statement: WrongStatement) -> tuple[int, int, tuple[str, ...]]:
-    return -statement.count, statement.said, statement.words

@@ -73,11 +73,9 @@ class MatchView:
 
     def references(self, length: int) -> Iterator[tuple[int, SceneTuple]]:
         """Yield the reference tuples of a length, those that most references agree on first."""
-        for index in sorted(self.reference[length], key=self._agreed, reverse=True):
-            yield index, self.match.reference[index]
-
-    def _agreed(self, index: int) -> int:
-        return agreement(self.match.reference[index])
+        reference = self.match.reference
+        for index in sorted(self.reference[length], key=lambda index: agreement(reference[index]), reverse=True):
+            yield index, reference[index]
 
 
 _STEPS = {"n": 3, "v": 2, "a": 1}
@@ -107,10 +105,7 @@ class Near:
 def near_concepts(candidate: Concept, reference: Concept, parts: str = "n") -> Near | None:
     """Return how a candidate's concept is near one of the references, if it is: by stem, else by WordNet.
 
-    Args:
-        candidate: the candidate's.
-        reference: the references'.
-        parts: the parts of speech under which WordNet is asked.
+    ``parts`` are the parts of speech under which WordNet is asked.
 
     Example:
         >>> from spicegraph_parser.lexicon import load_lexicon
@@ -121,16 +116,13 @@ def near_concepts(candidate: Concept, reference: Concept, parts: str = "n") -> N
     if {_stem(w) for w in candidate.strings} & {_stem(w) for w in reference.strings}:
         return Near("same stem")
     nears = [near for a in candidate.strings for b in reference.strings for near in _by_wordnet(a, b, parts)]
-    return min(nears, key=_steps, default=None)
+    return min(nears, key=lambda near: near.distance or 0, default=None)
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def _by_wordnet(candidate: str, reference: str, parts: str) -> tuple[Near, ...]:
-    return tuple(_related(candidate, reference, parts))
-
-
-def _related(candidate: str, reference: str, parts: str) -> Iterator[Near]:
     wordnet = load_wordnet()
+    nears: list[Near] = []
     for part in parts:
         sense, other_sense = wordnet.common_sense(candidate, part), wordnet.common_sense(reference, part)
         if sense is None or other_sense is None:
@@ -138,11 +130,8 @@ def _related(candidate: str, reference: str, parts: str) -> Iterator[Near]:
         up, down = wordnet.ancestors(sense).get(other_sense), wordnet.ancestors(other_sense).get(sense)
         for how, steps in (("narrower", up), ("broader", down)):
             if steps is not None and steps <= _STEPS[part]:
-                yield Near(how, wordnet.distance(sense, other_sense))
-
-
-def _steps(near: Near) -> int:
-    return near.distance or 0
+                nears.append(Near(how, wordnet.distance(sense, other_sense)))
+    return tuple(nears)
 
 
 class ErrorSide(StrEnum):
@@ -315,8 +304,8 @@ def _color(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
     return None
 
 
-def _count(fits: Callable[[int], bool]) -> Rule:
-    """Make the rule for counts whose difference fits; of several rival counts, the nearest is meant."""
+def _count(differences: range) -> Rule:
+    """Make the rule for counts with such a difference; of several rival counts, the nearest is meant."""
 
     def rule(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
         rivals = sorted(
@@ -324,19 +313,11 @@ def _count(fits: Callable[[int], bool]) -> Rule:
             for order, (index, rival, word) in enumerate(_rivals(view, candidate, NUMERALS))
         )
         for difference, _, index, rival, word in rivals[:1]:
-            if fits(difference):
+            if difference in differences:
                 return ErrorCause((rival, word), index)
         return None
 
     return rule
-
-
-def _is_one(difference: int) -> bool:
-    return difference == 1
-
-
-def _is_more(difference: int) -> bool:
-    return difference > 1
 
 
 def _size(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
@@ -468,8 +449,8 @@ INVENTED: Mapping[str, Kind] = {
         primary=False,
     ),
     "color_confused": Kind(_IN, 2, "Color confused", _SAID_FOR, _color, "colors_of_right"),
-    "count_off_by_one": Kind(_IN, 2, "Count off by one", _SAID_FOR, _count(_is_one), "counts_of_right"),
-    "count_off_by_more": Kind(_IN, 2, "Count off by more than one", _SAID_FOR, _count(_is_more), "counts_of_right"),
+    "count_off_by_one": Kind(_IN, 2, "Count off by one", _SAID_FOR, _count(range(1, 2)), "counts_of_right"),
+    "count_off_by_more": Kind(_IN, 2, "Count off by more than one", _SAID_FOR, _count(range(2, 10)), "counts_of_right"),
     "size_opposite": Kind(_IN, 2, "Size opposite", _SAID_FOR, _size, "sizes_of_right"),
     "attribute_misplaced": Kind(_IN, 2, "Attribute on the wrong object", _MISPLACED, _misplaced, "attributes_of_right"),
     "attribute_near_miss": Kind(_IN, 2, "Attribute almost right", _NEAR, _near_attribute, "attributes_of_right"),

@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from spicegraph_parser.errors import DataError, InputError, expect_texts
-from spicegraph_parser.plugins import entry_points
+from spicegraph_parser.runtime import entry_points
 from spicegraph_scorer.core.data import MetricData, Resources, with_spice_text
 
 if TYPE_CHECKING:
@@ -121,11 +121,7 @@ _SHOWN_FIRST = (
 
 
 def _registered() -> dict[str, MetricEntry]:
-    """Return the metrics of the entry points, whose modules are not loaded yet.
-
-    Raises:
-        DataError: there is none, as in a checkout that is not installed, or two packages use one name.
-    """
+    """Return the metrics of the entry points, whose modules are not loaded yet."""
     points = sorted(entry_points("spicegraph.metrics"))
     if not points:
         raise DataError("no metric is registered: install spicegraph (again); in a checkout, `pip install -e .`")
@@ -193,7 +189,12 @@ def metric_names(names: Iterable[str]) -> tuple[str, ...]:
     spelled: list[str] = []
     for name in check_names(names):
         if name not in METRICS and name not in GROUPS:
-            raise InputError(f"there is no metric {name!a}{_meant(name)}; the metrics are {_known()}")
+            # Imported here: only who misspells a name needs it.
+            from difflib import get_close_matches  # noqa: PLC0415
+
+            close = get_close_matches(name.strip().lower(), [*METRICS, *GROUPS], n=1)
+            meant = f" (did you mean {close[0]}?)" if close else ""
+            raise InputError(f"there is no metric {name!a}{meant}; the metrics are {_known()}")
         spelled += GROUPS.get(name, (name,))
     if not spelled:
         raise InputError(f"no metric is asked for; the metrics are {_known()}")
@@ -221,14 +222,6 @@ def lower_is_better(names: Iterable[str]) -> frozenset[str]:
         ['CHAIRi', 'CHAIRs']
     """
     return frozenset(score for name in names if name in METRICS for score in METRICS[name].kind.lower_is_better)
-
-
-def _meant(name: str) -> str:
-    # Imported here: only who misspells a name needs it.
-    from difflib import get_close_matches  # noqa: PLC0415
-
-    close = get_close_matches(name.strip().lower(), [*METRICS, *GROUPS], n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
 
 
 def _known() -> str:

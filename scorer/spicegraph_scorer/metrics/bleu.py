@@ -208,17 +208,13 @@ def _brevity(ratio: Floats) -> Floats:
 
 def bleu_statistics(items: Sequence[TokenizedItem]) -> list[BleuStatistic]:
     """Return what BLEU needs of each item."""
-    return list(chain.from_iterable(map(_statistics, count_slices(items, orders=ORDERS))))
-
-
-def _statistics(counts: CorpusCounts) -> list[BleuStatistic]:
-    matched = [_matches(counts, order) for order in counts.orders]
-    return [
-        BleuStatistic(length, closest, (m1, m2, m3, m4))
-        for length, closest, m1, m2, m3, m4 in zip(
-            counts.lengths[: counts.items].tolist(), _closest(counts).tolist(), *matched, strict=True
-        )
-    ]
+    statistics: list[BleuStatistic] = []
+    for counts in count_slices(items, orders=ORDERS):
+        matched = [_matches(counts, order) for order in counts.orders]
+        lengths = counts.lengths[: counts.items].tolist()
+        rows = zip(lengths, _closest(counts).tolist(), *matched, strict=True)
+        statistics += [BleuStatistic(length, closest, (m1, m2, m3, m4)) for length, closest, m1, m2, m3, m4 in rows]
+    return statistics
 
 
 def _matches(counts: CorpusCounts, ngrams: NgramCounts) -> list[int]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import chain
+from operator import eq
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -152,7 +154,11 @@ class Capture(Metric[CaptureStatistic]):
 
     def compare(self, candidate: Elements, references: Sequence[Elements]) -> CaptureStatistic:
         """Return the scores of a candidate's elements against those of each reference."""
-        matched = [self._matched(candidate, reference) for reference in references]
+        matched: list[tuple[tuple[CaptureMatch, ...], tuple[CaptureMatch, ...]]] = []
+        for reference in references:
+            by_kind = [self._matched_kind(kind, candidate[kind], reference[kind]) for kind in WEIGHTS]
+            left, right = (tuple(chain.from_iterable(side)) for side in zip(*by_kind, strict=True))
+            matched.append((left, right))
         each = [_scores(candidate_matches, reference_matches) for candidate_matches, reference_matches in matched]
         scores = {
             kind: CategoryScore(
@@ -165,23 +171,12 @@ class Capture(Metric[CaptureStatistic]):
         }
         return CaptureStatistic(scores, CaptureExplanation(tuple(matched)) if self.evidence else None)
 
-    def _matched(
-        self, candidate: Elements, reference: Elements
-    ) -> tuple[tuple[CaptureMatch, ...], tuple[CaptureMatch, ...]]:
-        candidate_matches: list[CaptureMatch] = []
-        reference_matches: list[CaptureMatch] = []
-        for kind in WEIGHTS:
-            left, right = self._matched_kind(kind, candidate[kind], reference[kind])
-            candidate_matches += left
-            reference_matches += right
-        return tuple(candidate_matches), tuple(reference_matches)
-
     def _matched_kind(
         self, kind: str, candidate: Sequence[Element], reference: Sequence[Element]
     ) -> tuple[list[CaptureMatch], list[CaptureMatch]]:
         left = [CaptureMatch(kind, element.words) for element in candidate]
         right = [CaptureMatch(kind, element.words) for element in reference]
-        for stage, is_match in ((EXACT, _is_equal), (SYNONYM, _is_synonym)):
+        for stage, is_match in ((EXACT, eq), (SYNONYM, _is_synonym)):
             free = [index for index, match in enumerate(right) if match.stage is None]
             for i, element in enumerate(candidate):
                 if left[i].stage is None:
@@ -253,7 +248,7 @@ def elements_of(facts: Iterable[Fact]) -> dict[str, list[Element]]:
         (('dog',), ('dog', 'lie on', 'bed'))
     """
     by_kind: dict[str, dict[tuple[str, ...], None]] = {kind: {} for kind in WEIGHTS}
-    abstract = _abstract()
+    abstract = load_network(SCENE_WEIGHTS).names.abstract
     for fact in without_loose(tuple(facts)):
         subject, *rest = fact.words
         subject = _singular(subject)
@@ -270,18 +265,10 @@ def elements_of(facts: Iterable[Fact]) -> dict[str, list[Element]]:
     }
 
 
-def _abstract() -> frozenset[str]:
-    return load_network(SCENE_WEIGHTS).names.abstract
-
-
 @lru_cache(maxsize=50_000)
 def _singular(name: str) -> str:
     before, space, last = name.rpartition(" ")
     return f"{before}{space}{plural_lemma(last)}"
-
-
-def _is_equal(candidate: tuple[str, ...], reference: tuple[str, ...]) -> bool:
-    return candidate == reference
 
 
 def _is_synonym(candidate: tuple[str, ...], reference: tuple[str, ...]) -> bool:

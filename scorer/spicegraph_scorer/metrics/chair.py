@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.data import Resources
-    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
 
@@ -128,17 +127,11 @@ spaces in the published list, so that the original program never finds them; "iP
 """
 
 
-def _classes() -> dict[str, str]:
-    """Return the class of each word."""
-    classes = {}
-    for entry in re.split(r"\n(?! )", _SYNONYMS.strip()):
-        name, _, words = entry.partition(":")
-        for word in (name, *words.split()):
-            classes[word.replace("_", " ")] = name.replace("_", " ")
-    return classes
-
-
-CLASSES: Final[Mapping[str, str]] = _classes()
+CLASSES: Final[Mapping[str, str]] = {
+    word.replace("_", " "): name.replace("_", " ")
+    for name, _, words in (entry.partition(":") for entry in re.split(r"\n(?! )", _SYNONYMS.strip()))
+    for word in (name, *words.split())
+}
 """The class of each word and two-word name: ``sofa`` is a ``couch``."""
 
 _ANIMALS: Final = ("bird", "cat", "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe")
@@ -159,11 +152,15 @@ _TOKEN: Final = re.compile(r"\w+(?:-\w+)*|[^\w\s]")
 
 
 class ObjectMention(NamedTuple):
-    """An object that a caption mentions: the class, the words and where they stand, as character offsets."""
+    """An object that a caption mentions: the class, the words and where they stand, as character offsets.
+
+    ``hallucinated``: the image is known, and does not have it.
+    """
 
     object: str
     words: str
     span: tuple[int, int]
+    hallucinated: bool = False
 
 
 @lru_cache(maxsize=50_000)
@@ -251,25 +248,15 @@ class ChairStatistic:
 
 
 @dataclass(frozen=True, slots=True)
-class ChairMention:
-    """An object that a candidate mentions: its class, its words and their place, and whether the image has it."""
-
-    object: str
-    words: str
-    span: tuple[int, int]
-    hallucinated: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ChairExplanation:
     """The objects that a candidate mentions, and those of the image that it does not."""
 
-    mentions: tuple[ChairMention, ...]
+    mentions: tuple[ObjectMention, ...]
     missing: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
-        return {"mentions": [asdict(mention) for mention in self.mentions], "missing": list(self.missing)}
+        return {"mentions": [mention._asdict() for mention in self.mentions], "missing": list(self.missing)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,14 +308,16 @@ class Chair(Metric[ChairStatistic]):
                 raise InputError(f"the instances lack {len(unknown)} of the images that are scored: {named}")
         texts = dict.fromkeys(chain.from_iterable(item.references for item in corpus.items))
         said = {text: frozenset(mention.object for mention in mentions(text)) for text in texts}
+        outlined = {} if self.instances is None else self.instances.objects
+        nothing = frozenset[str]()
         statistics = [
-            _statistic(item.candidate, self._outlined(item).union(*[said[text] for text in item.references]))
+            _statistic(
+                item.candidate,
+                outlined.get(str(item.id), nothing).union(*[said[text] for text in item.references]),
+            )
             for item in corpus.items
         ]
         return statistics if self.evidence else list(map(self.compact, statistics))
-
-    def _outlined(self, item: Item) -> frozenset[str]:
-        return frozenset() if self.instances is None else self.instances.objects[str(item.id)]
 
     def total(self, statistics: Sequence[ChairStatistic]) -> tuple[Score, ...]:
         """Return ``CHAIRi``, ``CHAIRs`` and ``CHAIR_Recall``.
@@ -375,9 +364,7 @@ class Chair(Metric[ChairStatistic]):
 
 
 def _statistic(candidate: str, objects: frozenset[str]) -> ChairStatistic:
-    named = tuple(
-        [ChairMention(*mention, hallucinated=mention.object not in objects) for mention in mentions(candidate)]
-    )
+    named = tuple([mention._replace(hallucinated=mention.object not in objects) for mention in mentions(candidate)])
     said = {mention.object for mention in named if not mention.hallucinated}
     return ChairStatistic(
         len(named),

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
@@ -28,7 +29,6 @@ from spicegraph_scorer.core.ngrams import (
     DocumentFrequencies,
     Floats,
     Integers,
-    NgramCounts,
     count_slices,
     frequencies_of,
     images_with,
@@ -211,7 +211,11 @@ def statistics_of_counts(
     images = counts.items if frequencies is None else frequencies.images
     if images <= 1:
         return _undefined(counts.items)
-    images_with_ngrams = _own_frequencies(counts) if frequencies is None else frequencies.lookup(counts)
+    if frequencies is None:
+        references_of = slice(counts.items, None)
+        images_with_ngrams = tuple(images_with(ngrams.matrix[references_of], counts.item) for ngrams in counts.orders)
+    else:
+        images_with_ngrams = frequencies.lookup(counts)
     similarity = np.zeros(len(counts.item))
     for cosine in _cosines(counts, images, images_with_ngrams, variant):
         similarity += cosine
@@ -226,9 +230,17 @@ def _cosines(
     counts: CorpusCounts, images: int, images_with_ngrams: Sequence[Integers], variant: Variant
 ) -> Iterator[Floats]:
     """Yield the cosines of each reference with its candidate, by the order of the n-grams."""
+    from scipy import sparse  # noqa: PLC0415 (see ngram)
+
     for ngrams, images_of in zip(counts.orders, images_with_ngrams, strict=True):
         weights = math.log(images) - np.log(np.maximum(1, images_of))
-        yield _similarity(ngrams, counts, weights, clip=variant == "CIDEr-D")
+        weighted = sparse.csr_array(ngrams.matrix * weights)
+        norms: Floats = np.sqrt(weighted.power(2).sum(axis=1))
+        candidates, references = weighted[: counts.items][counts.item], weighted[counts.items :]
+        common = candidates.minimum(references) if variant == "CIDEr-D" else candidates
+        products = common.multiply(references).sum(axis=1)
+        norm = norms[: counts.items][counts.item] * norms[counts.items :]
+        yield np.divide(products, norm, out=np.zeros(len(norm)), where=norm > 0)
 
 
 def _terms(counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies) -> Iterator[tuple[float, ...]]:
@@ -248,26 +260,6 @@ def _undefined(items: int) -> list[CiderStatistic]:
         stacklevel=3,
     )
     return [CiderStatistic(None)] * items
-
-
-def _own_frequencies(counts: CorpusCounts) -> tuple[Integers, ...]:
-    """Return for each order the number of items whose references have the n-gram of each column."""
-    rows = slice(counts.items, None)
-    return tuple(images_with(ngrams.matrix[rows], counts.item) for ngrams in counts.orders)
-
-
-def _similarity(ngrams: NgramCounts, counts: CorpusCounts, weights: Floats, *, clip: bool) -> Floats:
-    """Return the cosine of each reference with its candidate, over the n-grams of one order."""
-    from scipy import sparse  # noqa: PLC0415 (see ngram)
-
-    weighted = sparse.csr_array(ngrams.matrix * weights)
-    norms: Floats = np.sqrt(weighted.power(2).sum(axis=1))
-    candidates, references = weighted[: counts.items][counts.item], weighted[counts.items :]
-    common = candidates.minimum(references) if clip else candidates
-    products = common.multiply(references).sum(axis=1)
-    norm = norms[: counts.items][counts.item] * norms[counts.items :]
-    cosine: Floats = np.divide(products, norm, out=np.zeros(len(norm)), where=norm > 0)
-    return cosine
 
 
 def _length_penalty(counts: CorpusCounts) -> Floats:
@@ -457,26 +449,21 @@ def _credits_of_counts(
             (*texts[prefix], counts.vocabulary[last])
             for prefix, last in zip(ngrams.prefix.tolist(), ngrams.last.tolist(), strict=True)
         ]
-        earned.append(_NgramRow(sparse.csr_array(values), texts).pairs)
+        earned.append(partial(_row, sparse.csr_array(values), texts))
     return earned, np.bincount(counts.item, share * of_length, counts.items).tolist()
+
+
+def _row(matrix: CountMatrix, texts: Sequence[Tokens], item: int) -> Iterator[tuple[Tokens, float]]:
+    """Return the n-grams that an item's row of a matrix has values of, with these."""
+    start, end = matrix.indptr[item : item + 2]
+    columns, values = matrix.indices[start:end].tolist(), matrix.data[start:end].tolist()
+    return ((texts[column], value) for column, value in zip(columns, values, strict=True))
 
 
 def _scaled(matrix: CountMatrix, rows: Floats) -> CountMatrix:
     from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
 
     return sparse.csr_array(matrix.multiply(rows[:, None]))
-
-
-class _NgramRow(NamedTuple):
-    """A matrix of items by n-grams."""
-
-    values: CountMatrix
-    texts: Sequence[Tokens]
-
-    def pairs(self, item: int) -> Iterator[tuple[Tokens, float]]:
-        start, end = self.values.indptr[item : item + 2]
-        columns, values = self.values.indices[start:end].tolist(), self.values.data[start:end].tolist()
-        return ((self.texts[column], value) for column, value in zip(columns, values, strict=True))
 
 
 def _growth(counts: CorpusCounts, variant: Variant) -> tuple[Floats, Floats]:

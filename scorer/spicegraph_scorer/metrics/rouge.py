@@ -157,10 +157,6 @@ class Profile(NamedTuple):
     units: Counter[tuple[str, ...]]
 
 
-def _no_units(_words: Tokens) -> Iterator[tuple[str, ...]]:
-    return iter(())
-
-
 class RougeKind(NamedTuple):
     """A member of the family: how two texts overlap, and the exponent that its shares are brought back by.
 
@@ -168,7 +164,7 @@ class RougeKind(NamedTuple):
     """
 
     overlap: Callable[[Profile, Profile], Overlap]
-    units: Callable[[Tokens], Iterator[tuple[str, ...]]] = _no_units
+    units: Callable[[Tokens], Iterator[tuple[str, ...]]] | None = None
     exponent: float = 1.0
     symmetric: bool = True
 
@@ -233,12 +229,9 @@ class Rouge155(Metric[Rouge155Statistic]):
         [('ROUGE-1', 0.75), ('ROUGE-SU4', 0.33333)]
         """
         return tuple(
-            Score.mean(f"ROUGE-{kind}", [self._value(statistic.measures[index]) for statistic in statistics])
+            Score.mean(f"ROUGE-{kind}", [getattr(s.measures[index], self.measure) for s in statistics])
             for index, kind in enumerate(self.kinds)
         )
-
-    def _value(self, measures: Measures) -> float:
-        return {"recall": measures.recall, "precision": measures.precision, "f": measures.f}[self.measure]
 
     def profiles(self, texts: Sequence[str]) -> list[tuple[Profile, ...]]:
         """Return each text as each of the metric's kinds sees it."""
@@ -250,7 +243,8 @@ class Rouge155(Metric[Rouge155Statistic]):
 
     def _profile(self, text: str, stems: _Stems | None) -> tuple[Profile, ...]:
         words = rouge_words(text, stems)
-        return tuple(Profile(words, Counter(KINDS[kind].units(words))) for kind in self.kinds)
+        units = [KINDS[kind].units for kind in self.kinds]
+        return tuple(Profile(words, Counter(units_of(words) if units_of else ())) for units_of in units)
 
     def overlaps(
         self,
@@ -281,9 +275,10 @@ class Rouge155(Metric[Rouge155Statistic]):
             overlap = max(overlaps, key=lambda o: _share(o.common, o.reference ** (1 / kind.exponent)))
         else:
             overlap = Overlap(*(math.fsum(counts) for counts in zip(*overlaps, strict=True)))
-        recall = _recall(overlap) ** (1 / kind.exponent)
+        recall = _share(overlap.common, overlap.reference) ** (1 / kind.exponent)
         precision = _share(overlap.common, overlap.candidate) ** (1 / kind.exponent)
-        return Measures(recall, precision, _balanced(recall, precision, self.alpha))
+        weighted = (1 - self.alpha) * precision + self.alpha * recall
+        return Measures(recall, precision, _share(recall * precision, weighted))
 
 
 class _Stems(dict[str, str]):
@@ -308,15 +303,6 @@ def rouge_words(text: str, stems: Mapping[str, str] | None = None) -> list[str]:
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
-
-
-def _recall(overlap: Overlap) -> float:
-    return _share(overlap.common, overlap.reference)
-
-
-def _balanced(recall: float, precision: float, alpha: float) -> float:
-    weighted = (1 - alpha) * precision + alpha * recall
-    return recall * precision / weighted if weighted else 0.0
 
 
 def _counted(candidate: Profile, reference: Profile) -> Overlap:

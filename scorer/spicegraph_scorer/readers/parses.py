@@ -70,7 +70,8 @@ def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCapti
     graphs: dict[str, ParsedCaption] = {}
     faults: list[Fault] = []
     for number, item in enumerate(items, start=1):
-        for name, text in _texts(item):
+        references = ((f"references[{index}]", text) for index, text in enumerate(item.references))
+        for name, text in (("candidate", item.candidate), *references):
             graph = graphs.get(text) or _graph_of(text)
             if isinstance(graph, ParsedCaption):
                 graphs[text] = graph
@@ -105,13 +106,6 @@ def _graph_of(text: str) -> ParsedCaption | Fault | None:
     if faults or len(read) != 1:
         return faults[0] if faults else Fault("", "", f"has {len(read)} graphs, expected one")
     return read[0]
-
-
-def _texts(item: Item) -> Iterator[tuple[str, str]]:
-    """Yield the texts of an item under the names of their fields."""
-    yield "candidate", item.candidate
-    for index, text in enumerate(item.references):
-        yield f"references[{index}]", text
 
 
 def given_parses(parses: Mapping[str, tuple[Fact, ...]], signature: str) -> FunctionSource:

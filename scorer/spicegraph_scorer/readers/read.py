@@ -145,15 +145,21 @@ def read_items(
         collected = _Collected(records.format, annotations, several=several, empty=empty, ids=IdRule(ids))
         wrong = [fault for record in records.records for fault in collected.add(record)]
     faults = list(records.faults)
-    if collected.records and annotations is None and not collected.has_references:
-        faults.append(Fault("", "", _no_references(records.format)))  # once, and not for every item
+    form = records.format
+    if collected.records and annotations is None and not collected.has_references:  # said once, not for every item
+        beside = f"as {form.references[0]} of every item, or " if form.references else ""
+        how = f"give them {beside}with --references FILE, such as COCO annotations"
+        faults.append(Fault("", "", f"contains no references ({form.name}): {how}"))
         wrong = [fault for fault in wrong if fault.reason != _WITHOUT_REFERENCES]
     faults += wrong
     missing = collected.missing()
     hints = [_SEVERAL_HINT] if collected.has_several else []
     if missing and not partial:
         reason = f"is in {', '.join(paths)}, but has no result"
-        faults += [Fault(_image(records.format, image_id), "", reason) for image_id in missing]
+        faults += [
+            Fault(f"line {image_id}" if form is PLAIN_TEXT else f"image_id {shown(image_id)}", "", reason)
+            for image_id in missing
+        ]
         same_numbers = collected.unknown and collected.are_known_numbers()
         hints.append(_NUMBER_HINT if same_numbers else _PARTIAL_HINT)
     if not collected.records and not faults:
@@ -163,7 +169,7 @@ def read_items(
     return Dataset(
         CheckedItems(collected.found),
         name,
-        f"{records.format.name} ({packing})" if packing else records.format.name,
+        f"{form.name} ({packing})" if packing else form.name,
         len(missing),
         annotations.format if annotations else "",
         tuple(collected.images) if several else (),
@@ -205,10 +211,6 @@ def _read_records(source: Source, limits: ReadLimits, columns: Columns | None) -
         return read_delimited(source, limits=limits, columns=columns, only_references=False)
     if source.name.lower().endswith((".yaml", ".yml")):
         raise InputError(f"{source.name}: is YAML, which is not read: save the same lists and keys as JSON")
-    return _read_text(source, limits)
-
-
-def _read_text(source: Source, limits: ReadLimits) -> Records:
     faults: list[Fault] = []
     records = [
         Record(f"line {number}", {"line": number, "caption": line})
@@ -234,10 +236,6 @@ def _check_pairing(name: str, records: Records, annotations: Annotations | None)
         )
     if annotations is not None and (form is PLAIN_TEXT) != annotations.by_line:
         raise InputError(f"{name}: is {form.name}, which can't be paired with {annotations.format} as references")
-
-
-def _image(form: Format, image_id: ItemId) -> str:
-    return f"line {image_id}" if form is PLAIN_TEXT else f"image_id {shown(image_id)}"
 
 
 class _Collected:
@@ -282,14 +280,18 @@ class _Collected:
         image_id: ItemId | None = None
         if not reasons and isinstance(given, int | str):
             image_id = self._known(given)
-            name = record.place if self._format is PLAIN_TEXT else label(record.place, image_id)
-            names = self._names(image_id)
+            if self._format is not PLAIN_TEXT:
+                name = label(record.place, image_id)
+                names = self._annotations.names(image_id) if self._annotations else (str(image_id),)
             faults += self._repeated(image_id, name, id_key, record.place)
         candidates = list(self._read_candidates(fields, name, names, faults))
         if image_id is not None:
             references = self._references(fields, image_id, name, names, faults)
-            if not faults:
-                self._keep(image_id, candidates, references)
+            for candidate in candidates if not faults else ():
+                number = self._candidates[image_id] = self._candidates.get(image_id, 0) + 1
+                item_id = f"{image_id}#{number}" if self._several else image_id
+                self.found.append(Item(item_id, candidate, references))
+                self.images.append(image_id)
         yield from faults
 
     def missing(self) -> list[ItemId]:
@@ -340,18 +342,6 @@ class _Collected:
             if isinstance(candidate, str):
                 yield candidate
 
-    def _keep(self, image_id: ItemId, candidates: Sequence[str], references: tuple[str, ...]) -> None:
-        for candidate in candidates:
-            number = self._candidates[image_id] = self._candidates.get(image_id, 0) + 1
-            item_id = f"{image_id}#{number}" if self._several else image_id
-            self.found.append(Item(item_id, candidate, references))
-            self.images.append(image_id)
-
-    def _names(self, image_id: ItemId) -> tuple[str, ...]:
-        if self._format is PLAIN_TEXT:
-            return ()
-        return self._annotations.names(image_id) if self._annotations else (str(image_id),)
-
     def _references(
         self, fields: Mapping[str, object], image_id: ItemId, name: str, names: tuple[str, ...], faults: list[Fault]
     ) -> tuple[str, ...]:
@@ -378,11 +368,6 @@ class _Collected:
 def _key(fields: Mapping[str, object], keys: tuple[str, ...]) -> str:
     """Return the first of the keys that the record has, or the best of them."""
     return next((key for key in keys if key in fields), keys[0])
-
-
-def _no_references(form: Format) -> str:
-    beside = f"as {form.references[0]} of every item, or " if form.references else ""
-    return f"contains no references ({form.name}): give them {beside}with --references FILE, such as COCO annotations"
 
 
 def _other(image_id: ItemId) -> ItemId | None:

@@ -1,10 +1,13 @@
-"""From JSON and plain text to records: a list of objects, one object per line, captions by id, or lines."""
+"""From JSON and plain text to records: a list of objects, one object per line, captions by id, or lines.
+
+Captions that are only parsed come from lines or from one object per line, too.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -14,7 +17,7 @@ from spicegraph_scorer.readers.checks import CAPTION_FAULTS, Fault, input_error,
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.source import Source
@@ -114,12 +117,7 @@ _raw_lists = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def read_json(source: Source, *, limits: ReadLimits) -> Records:
-    """Read all records of a JSON file: a list, one object per line, or one object of captions by id.
-
-    Raises:
-        InputError: the content is in none of these formats.
-        LimitError: it is larger than the limits.
-    """
+    """Read all records of a JSON file: a list, one object per line, or one object of captions by id."""
     if source.stream.peek(1).lstrip()[:1] == b"{":
         return _read_lines(source, limits)
     content = read_all(source, limits=limits)
@@ -139,12 +137,7 @@ def read_json(source: Source, *, limits: ReadLimits) -> Records:
 
 
 def read_all(source: Source, *, limits: ReadLimits) -> bytes:
-    """Read a whole file.
-
-    Raises:
-        InputError: it is empty.
-        LimitError: it is larger than the limits.
-    """
+    """Read a whole file that is not empty."""
     content = source.content(limits)
     if not content or content.isspace():
         raise InputError(f"{source.name}: is empty")
@@ -162,16 +155,7 @@ def decode_fields(content: bytes) -> Mapping[str, msgspec.Raw] | None:
 def decode_list(source: Source, content: bytes, part: msgspec.Raw | None = None) -> Iterator[object] | None:
     """Decode a JSON list, a value at a time: all of its values take many times the bytes that they are written in.
 
-    Args:
-        source: where it comes from.
-        content: all bytes of the source.
-        part: the list, where the source holds more.
-
-    Returns:
-        The values, or ``None`` where the bytes are not a JSON list.
-
-    Raises:
-        InputError: a value is not JSON in UTF-8.
+    ``content`` is the whole source, and ``part`` the list where that holds more; ``None``: it is not a JSON list.
     """
     try:
         values = _raw_lists.decode(content if part is None else part)
@@ -309,11 +293,7 @@ def _refuse_other_objects(source: Source, fields: Mapping[str, object]) -> None:
 
 
 def bounded_lines(source: Source, limits: ReadLimits) -> Iterator[bytes]:
-    """Yield the lines of a file with their ends, and never hold more than one of them.
-
-    Raises:
-        LimitError: a line or the whole file is larger than the limits.
-    """
+    """Yield the lines of a file with their ends, within the limits, and never hold more than one of them."""
     total = 0
     number = 0
     while line := source.stream.readline(limits.line + 1):
@@ -349,13 +329,7 @@ def read_lines(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> list[str]:
 
 
 def text_lines(source: Source, faults: list[Fault], *, limits: ReadLimits) -> Iterator[str]:
-    """Yield the lines of an open file without line ends, and add what is wrong with them to ``faults``.
-
-    A line that is not UTF-8 is left out.
-
-    Raises:
-        LimitError: a line or the file is too large.
-    """
+    """Yield the lines of an open file without line ends, but those that are not UTF-8; faults go to ``faults``."""
     for number, raw in enumerate(bounded_lines(source, limits), start=1):
         location = f"line {number}"
         try:
@@ -369,3 +343,68 @@ def text_lines(source: Source, faults: list[Fault], *, limits: ReadLimits) -> It
             if reason not in _ALLOWED and is_wrong(line, ())
         ]
         yield line
+
+
+_CAPTION_KEYS = ("text", "caption")  # the fields of a JSON object of which one has the caption
+_ENDS = frozenset(".!?:;\"')”")
+
+
+def read_captions(path: str, *, is_one_text: bool = False) -> list[str]:
+    """Return the captions to parse of a file, or of standard input for ``-``: one on each line, or one in all.
+
+    A file whose first line that is not empty begins with ``{`` is JSON Lines: a caption may have several lines there.
+
+    Args:
+        path: the file.
+        is_one_text: all lines are one caption.
+
+    Raises:
+        InputError: the file can't be read, or lines are not captions; the message lists every such line.
+        LimitError: a line or the file is too large.
+    """
+    lines = read_lines(path)
+    if is_one_text:
+        return ["\n".join(lines).strip()]
+    if not next((line for line in lines if line.strip()), "").lstrip().startswith("{"):
+        return lines
+    decoder = msgspec.json.Decoder()
+    faults: list[Fault] = []
+    captions: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = decoder.decode(line)
+        except msgspec.DecodeError as error:
+            faults.append(Fault(f"line {number}", "", f"is not JSON: {error}"))
+            continue
+        key = next((key for key in _CAPTION_KEYS if isinstance(row, dict) and key in row), None)
+        if key is None:
+            faults.append(Fault(f"line {number}", "", "is not an object with a field 'text' or 'caption'"))
+        elif isinstance(row[key], str):
+            captions.append(row[key])
+        else:
+            faults.append(Fault(f"line {number}", key, "is not a string"))
+    if faults:
+        raise input_error(path, faults)
+    return captions
+
+
+def looks_like_one_text(lines: Sequence[str]) -> bool:
+    """Say whether lines look like one text: paragraphs, or a sentence that goes on behind its line.
+
+    >>> looks_like_one_text(["A dog lies on a bed and", "a cat sleeps."])
+    True
+    >>> looks_like_one_text(["A dog on a bed", "A cat sleeps."])
+    False
+    """
+    texts = [line.strip() for line in lines]
+    if (
+        any(not text for text in texts[1:-1])
+        and sum(map(bool, texts)) > 1
+        and all(text[-1] in _ENDS for text in texts if text)
+    ):
+        return True
+    pairs = [(before, after) for before, after in pairwise(texts) if before and after]
+    going_on = [before[0].isupper() and before[-1] not in _ENDS and after[0].islower() for before, after in pairs]
+    return bool(going_on) and going_on[0]

@@ -76,11 +76,7 @@ def read_annotations(source: Source, *, limits: ReadLimits) -> Annotations:
 
 
 def coco_annotations(source: Source, content: bytes) -> Annotations:
-    """Return what the content of a COCO annotations file says.
-
-    Raises:
-        InputError: it is something else, or captions are faulty; the message begins with the source's name.
-    """
+    """Return what the content of a COCO annotations file says."""
     fields = decode_fields(content)
     given = fields.get("annotations") if fields else None
     annotations = None if given is None else decode_list(source, content, given)
@@ -155,11 +151,6 @@ def read_reference_files(paths: Sequence[str], *, limits: ReadLimits, columns: C
 
     Several files add up, in their order: the captions of an image in all of them, or, of plain text, the
     captions on the same line of all of them.
-
-    Raises:
-        InputError: a file is in no known format, or captions are faulty; the message lists a file's faults.
-        LimitError: a file is larger than the limits.
-        DataError: a Parquet file needs pyarrow, which is not installed.
     """
     read = []
     for path in paths:
@@ -170,19 +161,10 @@ def read_reference_files(paths: Sequence[str], *, limits: ReadLimits, columns: C
     by_line = {reference_file.by_line for reference_file in read}
     if len(by_line) > 1:
         raise InputError(f"{', '.join(paths)}: some are plain text, whose captions have no ids, and some are not")
-    if by_line == {True}:
-        _check_lengths(paths, read)
-    return _joined(read)
-
-
-def _check_lengths(paths: Sequence[str], read: Sequence[Annotations]) -> None:
     lengths = [len(reference_file.captions) for reference_file in read]
-    if len(set(lengths)) > 1:
+    if by_line == {True} and len(set(lengths)) > 1:
         counts = ", ".join(f"{path} has {length}" for path, length in zip(paths, lengths, strict=True))
         raise InputError(f"files of references must have the same number of lines: {counts}")
-
-
-def _joined(read: Sequence[Annotations]) -> Annotations:
     captions: dict[ItemId, tuple[str, ...]] = {}
     file_names: dict[ItemId, str] = {}
     for reference_file in read:

@@ -156,16 +156,12 @@ _UNPACK: Mapping[bytes, tuple[str, Callable[[_Counted], Iterator[bytes]]]] = {
 @contextmanager
 def _open_raw(path: str) -> Iterator[io.BufferedReader]:
     if path == "-":
-        standard_input = sys.stdin.buffer
-        yield standard_input if isinstance(standard_input, io.BufferedReader) else _buffered(standard_input)
+        stream = sys.stdin.buffer
+        # What was put in the place of standard input may not be able to look ahead.
+        yield stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(io.BytesIO(stream.read()))
         return
-    with Path(path).open("rb") as stream:
-        yield stream
-
-
-def _buffered(stream: IO[bytes]) -> io.BufferedReader:
-    """Return a stream that was put in the place of standard input as one that can look ahead."""
-    return io.BufferedReader(io.BytesIO(stream.read()))
+    with Path(path).open("rb") as file:
+        yield file
 
 
 @contextmanager
@@ -282,16 +278,13 @@ class _Unpacked(io.RawIOBase):
             if piece is None:
                 return 0
             self._count += len(piece)
-            self._check()
+            limits = self._limits
+            if self._count > limits.content:
+                raise LimitError(f"{self._name}: unpacks to more than {limits.content:,} bytes")
+            if self._count > limits.ratio * max(self._packed.count, 1) and self._count > limits.line:
+                raise LimitError(f"{self._name}: unpacks to more than {limits.ratio} times its size")
             self._piece = memoryview(piece)
         part = self._piece[: len(buffer)]
         buffer[: len(part)] = part
         self._piece = self._piece[len(part) :]
         return len(part)
-
-    def _check(self) -> None:
-        limits = self._limits
-        if self._count > limits.content:
-            raise LimitError(f"{self._name}: unpacks to more than {limits.content:,} bytes")
-        if self._count > limits.ratio * max(self._packed.count, 1) and self._count > limits.line:
-            raise LimitError(f"{self._name}: unpacks to more than {limits.ratio} times its size")

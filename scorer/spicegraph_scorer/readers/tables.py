@@ -67,12 +67,10 @@ class Columns:
     delimiter: str | None = None
 
     def __str__(self) -> str:
-        named = {"id": self.id, "candidate": self.candidate, "references": _joined(self.references)}
+        names = self.references
+        joined = f"{names[0]} .. {names[-1]}" if len(names) > 3 else "+".join(names)
+        named = {"id": self.id, "candidate": self.candidate, "references": joined}
         return ", ".join(f"{field}: {column}" for field, column in named.items() if column)
-
-
-def _joined(names: tuple[str, ...]) -> str:
-    return f"{names[0]} .. {names[-1]}" if len(names) > 3 else "+".join(names)
 
 
 def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns | None:
@@ -111,15 +109,9 @@ def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns 
 
 
 def find_columns(header: Sequence[str], *, named: Columns | None = None, only_references: bool = False) -> Columns:
-    """Return the columns of a table with this header; the others are found by their usual names.
+    """Return the columns of a table with this header: those that are named, others by their usual names.
 
-    Args:
-        header: the names of the columns.
-        named: names that need not be looked for.
-        only_references: the table contains no candidates, so that a column ``caption`` holds references.
-
-    Raises:
-        InputError: a named column is missing.
+    With ``only_references`` the table contains no candidates, so that a column ``caption`` holds references.
     """
     named = named or Columns()
     wanted = [name for name in (named.id, None if only_references else named.candidate, *named.references) if name]
@@ -174,12 +166,7 @@ def _delimiter(header: str) -> str:
 
 
 def read_delimited(source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool) -> Records:
-    """Read a CSV or TSV file with a header; an empty cell is a missing field.
-
-    Raises:
-        InputError: it is not UTF-8 or no such table, or a column that ``columns`` names is missing.
-        LimitError: it is larger than the limits.
-    """
+    """Read a CSV or TSV file with a header; an empty cell is a missing field."""
     lines = _decoded(source, limits)
     header_line = next(lines, "")
     delimiter = (columns.delimiter if columns else None) or _delimiter(header_line)
@@ -226,13 +213,7 @@ def _rows(
 
 
 def read_parquet(source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool) -> Records:
-    """Read a Parquet file; references are columns of strings, or a column of lists of strings.
-
-    Raises:
-        InputError: it is damaged, or a column that ``columns`` names is missing.
-        LimitError: it is larger than the limits.
-        DataError: pyarrow is not installed.
-    """
+    """Read a Parquet file; references are columns of strings, or a column of lists of strings."""
     try:
         import pyarrow.parquet as pq  # noqa: PLC0415 (an extra)
     except ModuleNotFoundError as error:

@@ -23,8 +23,8 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from spicegraph_parser.collector import rare_collections
 from spicegraph_parser.errors import SpicegraphError
+from spicegraph_parser.runtime import rare_collections
 from spicegraph_service.cli.settings import defaults_of, find_settings, own_words
 from spicegraph_service.output.terminal import quietness, refuse_overwriting, say_error, use_utf8
 from spicegraph_service.registry import commands

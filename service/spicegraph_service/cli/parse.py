@@ -29,9 +29,8 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline, model_c
 from spicegraph_parser.ud2 import Scheme, ud1_lines
 from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
-from spicegraph_scorer.readers.captions import looks_like_one_text, read_captions
 from spicegraph_scorer.readers.parses import Notation, read_graphs
-from spicegraph_scorer.readers.records import read_lines
+from spicegraph_scorer.readers.records import looks_like_one_text, read_captions, read_lines
 from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, parser_of
 from spicegraph_service.output.tables import caption_table, rendered
 from spicegraph_service.output.terminal import say, write_stdout

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from spicegraph_parser.collector import rare_collections
 from spicegraph_parser.errors import DataError, counted
+from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Fingerprint
 from spicegraph_scorer.core.results import (

@@ -293,8 +293,8 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
     setup = decode_setup(first)
     try:
         # Imported here so that a broken installation is reported through the pipe as well.
-        from spicegraph_parser.collector import RARE  # noqa: PLC0415
         from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline  # noqa: PLC0415
+        from spicegraph_parser.runtime import RARE  # noqa: PLC0415
         from spicegraph_service.pool.evaluate import Evaluator  # noqa: PLC0415
         from spicegraph_service.pool.tasks import unpack_data  # noqa: PLC0415
 

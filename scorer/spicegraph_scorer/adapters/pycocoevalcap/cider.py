@@ -43,12 +43,7 @@ _BUILT_IN = {("collections", "defaultdict"), ("builtins", "float"), ("__builtin_
 def _document_frequencies(df: str | Path | DocumentFrequencies) -> DocumentFrequencies | None:
     """Return the frequencies that a scorer's ``df`` names; ``None`` stands for those of the captions scored.
 
-    Args:
-        df: ``corpus``; frequencies; or a file of them, by its path or as the originals name it (``coco-train-idxs``
-            is ``data/coco-train-idxs.p``).
-
-    Raises:
-        DataError: the file is missing or holds something else.
+    A file has its path, or the originals' name for it: ``coco-train-idxs`` is ``data/coco-train-idxs.p``.
     """
     if isinstance(df, DocumentFrequencies):
         return df
@@ -100,7 +95,9 @@ class _Scorer:
     _metric: ClassVar[cider.Cider]
     _method: ClassVar[str]
 
-    def __init__(self, n: int, sigma: float, df: str | Path | DocumentFrequencies) -> None:
+    def __init__(
+        self, n: int = cider.ORDERS, sigma: float = cider.SIGMA, df: str | Path | DocumentFrequencies = CORPUS
+    ) -> None:
         if n != cider.ORDERS or sigma != cider.SIGMA:
             raise InputError(f"{type(self).__name__} takes n=4, sigma=6, got n={n}, sigma={sigma:g}")
         self.cider_scorer = CiderScorer(metric=self._metric, df=df)
@@ -189,22 +186,12 @@ class CiderD(_Scorer):
     _metric = cider.Cider("CIDEr-D")
     _method = "CIDEr-D"
 
-    def __init__(
-        self, n: int = cider.ORDERS, sigma: float = cider.SIGMA, df: str | Path | DocumentFrequencies = CORPUS
-    ) -> None:
-        super().__init__(n, sigma, df)
-
 
 class PlainCider(_Scorer):
     """``pyciderevalcap.cider.cider.Cider``: CIDEr without clipping and without a penalty on length."""
 
     _metric = cider.Cider("CIDEr")
     _method = "CIDEr"
-
-    def __init__(
-        self, n: int = cider.ORDERS, sigma: float = cider.SIGMA, df: str | Path | DocumentFrequencies = CORPUS
-    ) -> None:
-        super().__init__(n, sigma, df)
 
 
 class CiderScorer:

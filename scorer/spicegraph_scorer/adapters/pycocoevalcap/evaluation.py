@@ -196,7 +196,7 @@ class _Evaluation:
         coco: CaptionIndex,
         cocoRes: CaptionIndex,  # noqa: N803 (the original's name)
         *,
-        pipeline: str | FactSource,
+        pipeline: str | FactSource = DEFAULT_PIPELINE,
     ) -> None:
         for name, side in (("coco", coco), ("cocoRes", cocoRes)):
             if not (hasattr(side, "getImgIds") and hasattr(side, "imgToAnns")):
@@ -300,15 +300,6 @@ class COCOEvalCapSpice(_Evaluation):
     Source: Luo and Shakhnarovich 2020, "Analysis of diversity-accuracy tradeoff in image captioning". The results have
     the keys of :class:`COCOEvalCap`, ``SPICE`` alone.
     """
-
-    def __init__(
-        self,
-        coco: CaptionIndex,
-        cocoRes: CaptionIndex,  # noqa: N803 (the original's name)
-        *,
-        pipeline: str | FactSource = DEFAULT_PIPELINE,
-    ) -> None:
-        super().__init__(coco, cocoRes, pipeline=pipeline)
 
     def evaluate(self) -> None:
         """Score the images of ``params["image_id"]``.

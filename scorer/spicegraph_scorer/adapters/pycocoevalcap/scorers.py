@@ -243,11 +243,8 @@ def spice_scores(gts: Captions, res: Captions, source: FactSource) -> tuple[floa
 
 def sorted_ids(captions: Captions) -> list[ItemId]:
     """Return the ids in ascending order; where integers and strings are mixed, integers first."""
-    return sorted(captions, key=_id_order)
-
-
-def _id_order(image_id: ItemId) -> tuple[bool, int, str]:
-    return (False, image_id, "") if isinstance(image_id, int) else (True, 0, image_id)
+    numbers = sorted(image_id for image_id in captions if isinstance(image_id, int))
+    return [*numbers, *sorted(image_id for image_id in captions if not isinstance(image_id, int))]
 
 
 def _floats(counts: Counts, *, total: bool) -> dict[str, float]:
@@ -289,34 +286,18 @@ class ShapeError(InputError, AssertionError):
 
 
 def check_captions(gts: Captions, res: Captions, *, several: bool = False) -> None:
-    """Refuse captions that do not pair up.
-
-    Args:
-        gts: the references by image.
-        res: the candidate of each image.
-        several: an image may have more than one candidate.
-
-    Raises:
-        ShapeError: the two differ in their ids, an image has no reference, or not one candidate; the message
-            lists every id with its reason.
-    """
-    faults = list(_faults(gts, res, several=several))
+    """Refuse captions whose ids differ, images without a reference, and those without one candidate, or several."""
+    faults = list(_shape_faults(("gts", gts), ("res", res)))
+    if not faults:
+        faults += [Fault(f"id {shown(i)}", "res", "is missing") for i in gts if i not in res]
+        faults += [Fault(f"id {shown(i)}", "gts", "is missing") for i in res if i not in gts]
+        for image_id in (i for i in gts if i in res):
+            faults += _caption_faults(image_id, "gts", gts[image_id])
+            faults += _caption_faults(image_id, "res", res[image_id])
+            if not several:
+                faults += _several_faults(image_id, res[image_id])
     if faults:
         raise ShapeError(str(input_error("gts and res", faults)))
-
-
-def _faults(gts: Captions, res: Captions, *, several: bool) -> Iterator[Fault]:
-    wrong = list(_shape_faults(("gts", gts), ("res", res)))
-    if wrong:
-        yield from wrong
-        return
-    yield from (Fault(f"id {shown(i)}", "res", "is missing") for i in gts if i not in res)
-    yield from (Fault(f"id {shown(i)}", "gts", "is missing") for i in res if i not in gts)
-    for image_id in (i for i in gts if i in res):
-        yield from _caption_faults(image_id, "gts", gts[image_id])
-        yield from _caption_faults(image_id, "res", res[image_id])
-        if not several:
-            yield from _several_faults(image_id, res[image_id])
 
 
 def _shape_faults(*sides: tuple[str, object]) -> Iterator[Fault]:
@@ -343,11 +324,7 @@ def _caption_faults(image_id: ItemId, side: str, captions: object) -> Iterator[F
 
 
 def split_items(gts: Captions, res: Captions) -> list[TokenizedItem]:
-    """Return the words of tokenized captions as items, in the order of ``gts``.
-
-    Raises:
-        ShapeError: the captions do not pair up.
-    """
+    """Return the words of tokenized captions as items, in the order of ``gts``; refuse those that do not pair up."""
     check_captions(gts, res)
     return [
         TokenizedItem(tuple(res[image_id][0].split()), tuple(tuple(text.split()) for text in references))
@@ -356,31 +333,23 @@ def split_items(gts: Captions, res: Captions) -> list[TokenizedItem]:
 
 
 def paired_results(gts: Captions, res: Results) -> list[TokenizedItem]:
-    """Return the words of a list of results with their images' references, in the order of ``res``.
-
-    Raises:
-        ShapeError: an entry has another shape, or its image has no reference.
-    """
-    faults = list(_result_faults(gts, res))
+    """Return the words of a list of results with their images' references, in the order of ``res``."""
+    expect_list(res, "res", "an object or a list of results")
+    faults = list(_shape_faults(("gts", gts)))
+    entries: Sequence[object] = res
+    if not faults:
+        for image_id, references in gts.items():
+            faults += _caption_faults(image_id, "gts", references)
+        for index, entry in enumerate(entries):
+            if not isinstance(entry, Mapping) or not {"image_id", "caption"} <= entry.keys():
+                reason = f'is {shown(entry)}, expected {{"image_id": ..., "caption": [candidate]}}'
+                faults.append(Fault(f"res[{index}]", "", reason))
+            elif entry["image_id"] not in gts:
+                faults.append(Fault(f"id {shown(entry['image_id'])}", "gts", "is missing"))
+            else:
+                faults += _caption_faults(entry["image_id"], "res", entry["caption"])
+                faults += _several_faults(entry["image_id"], entry["caption"])
     if faults:
         raise ShapeError(str(input_error("gts and res", faults)))
     words = {image_id: tuple(tuple(text.split()) for text in texts) for image_id, texts in gts.items()}
     return [TokenizedItem(tuple(entry["caption"][0].split()), words[entry["image_id"]]) for entry in res]
-
-
-def _result_faults(gts: Captions, res: Results) -> Iterator[Fault]:
-    expect_list(res, "res", "an object or a list of results")
-    if wrong := list(_shape_faults(("gts", gts))):
-        yield from wrong
-        return
-    for image_id, references in gts.items():
-        yield from _caption_faults(image_id, "gts", references)
-    entries: Sequence[object] = res
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, Mapping) or not {"image_id", "caption"} <= entry.keys():
-            yield Fault(f"res[{index}]", "", f'is {shown(entry)}, expected {{"image_id": ..., "caption": [candidate]}}')
-        elif entry["image_id"] not in gts:
-            yield Fault(f"id {shown(entry['image_id'])}", "gts", "is missing")
-        else:
-            yield from _caption_faults(entry["image_id"], "res", entry["caption"])
-            yield from _several_faults(entry["image_id"], entry["caption"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.metrics.graded.facts import deny, values_of
@@ -109,14 +109,9 @@ class GradedExplanation:
 def explain_match(
     match: GradedMatch, vectors: Vectors, rescore: Rescore, *, meaning: Meaning | None = None, changes: int = 3
 ) -> GradedExplanation:
-    """Explain a match.
+    """Explain a match by the tables that it was made with; ``rescore`` scores candidates that consist of other facts.
 
-    Args:
-        match: from ``GradedStatistic.match``.
-        vectors: those that the match was made with.
-        rescore: the scores of candidates that consist of other facts.
-        meaning: the table of meanings that the match was made with, if any.
-        changes: how many changes to name at most; none are looked for with 0, which is ten times as fast.
+    At most so many ``changes`` are named; none are looked for with 0, which is ten times as fast.
     """
     sides = graded_tuples(match, vectors)
     denials = [graded.denied_by for graded in sides[0]]
@@ -228,36 +223,19 @@ class Change:
     gain: float
 
 
-class _Edit(NamedTuple):
-    action: str
-    words: tuple[str, ...]
-    by: tuple[str, ...] | None
-    facts: list[Fact]
-
-
 def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Rescore) -> tuple[Change, ...]:
     """Return the changes that would raise the score, the best first.
 
     Each is scored like any candidate, so that gains are exact; they do not add up. Tried are the tuples of both
     sides that cost the score most, and for the candidate's, what the references have instead: six of each side, fewer
-    of very long texts.
-
-    Args:
-        match: the match of an item.
-        denials: for each candidate tuple the reference tuple that excludes it, if one does.
-        rescore: scores changed facts.
+    of very long texts. ``denials`` has for each candidate tuple the reference tuple that excludes it, if one does.
     """
     facts = facts_of(match.candidate.tuples)
-    edits = list({(edit.action, edit.words, edit.by): edit for edit in _edits(match, denials, facts)}.values())
-    now, *scores = rescore([facts, *[edit.facts for edit in edits]])
-    tried_changes = [
-        Change(e.action, e.words, e.by, score, score - now) for e, score in zip(edits, scores, strict=True)
-    ]
-    return tuple(sorted((change for change in tried_changes if change.gain > _LEAST), key=_order))
-
-
-def _order(change: Change) -> tuple[float, str, tuple[str, ...]]:
-    return (-change.gain, change.action, change.words)
+    edits = dict(_edits(match, denials, facts))
+    now, *scores = rescore([facts, *edits.values()])
+    tried = [Change(*edit, score, score - now) for edit, score in zip(edits, scores, strict=True)]
+    gaining = [change for change in tried if change.gain > _LEAST]
+    return tuple(sorted(gaining, key=lambda change: (-change.gain, change.action, change.words)))
 
 
 def facts_of(tuples: Iterable[SceneTuple]) -> list[Fact]:
@@ -265,24 +243,33 @@ def facts_of(tuples: Iterable[SceneTuple]) -> list[Fact]:
     return list(dict.fromkeys(fact for scene_tuple in tuples for _, fact in scene_tuple.evidence))
 
 
-def _edits(match: GradedMatch, denials: Sequence[int | None], facts: Sequence[Fact]) -> Iterator[_Edit]:
+_Edit = tuple[str, tuple[str, ...], tuple[str, ...] | None]
+"""The first three fields of a :class:`Change`."""
+
+
+def _edits(
+    match: GradedMatch, denials: Sequence[int | None], facts: Sequence[Fact]
+) -> Iterator[tuple[_Edit, list[Fact]]]:
+    """Yield what is tried, each with the facts that a candidate would have then."""
     candidate, reference = match.candidate, match.reference
     named = _named(match)
     tried = max(1, min(_TRIED, _PAIRS // max(1, len(candidate.tuples) * len(reference.tuples))))
     for index in (reference.weights * (1 - match.recall.support)).argsort(kind="stable")[::-1][:tried]:
         added = _fact(reference.tuples[index], named)
-        yield _Edit("add", _shown(added), None, [*facts, added])
+        words = added.words
+        shown = (words[0], words[2], words[1]) if len(words) == 3 else words
+        yield ("add", shown, None), [*facts, added]
     for index in (candidate.weights * (1 - match.precision.support)).argsort(kind="stable")[::-1][:tried]:
         dropped = candidate.tuples[index]
         rest = list(_without(dropped, facts))
-        yield _Edit("drop", dropped.strings, None, rest)
+        yield ("drop", dropped.strings, None), rest
         instead = denials[index] if denials[index] is not None else int(match.precision.partner[index])
         if instead in (None, NO_PARTNER):
             continue
         other = reference.tuples[instead]
         if len(other.concepts) == len(dropped.concepts) and other.strings != dropped.strings:
             replaced = list(_replaced(dropped, _fact(other, {}), facts))
-            yield _Edit("replace", dropped.strings, other.strings, replaced)
+            yield ("replace", dropped.strings, other.strings), replaced
 
 
 def _named(match: GradedMatch) -> dict[tuple[str, ...], str]:
@@ -307,11 +294,6 @@ def _fact(scene_tuple: SceneTuple, named: dict[tuple[str, ...], str]) -> Fact:
         for slot, concept in enumerate(concepts)
     ]
     return Fact(tuple(words), "changed", ())
-
-
-def _shown(fact: Fact) -> tuple[str, ...]:
-    words = fact.words
-    return (words[0], words[2], words[1]) if len(words) == 3 else words
 
 
 def _without(dropped: SceneTuple, facts: Iterable[Fact]) -> Iterator[Fact]:

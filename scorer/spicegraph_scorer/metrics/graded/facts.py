@@ -209,16 +209,12 @@ FAMILIES: Final[Mapping[str, str]] = {
 """Families of words that exclude each other; a slash joins words that do not."""
 
 
-def _numbers() -> Mapping[str, tuple[str, int]]:
-    return {
-        word: (family, value)
-        for family, words in FAMILIES.items()
-        for value, group in enumerate(words.split())
-        for word in group.split("/")
-    }
-
-
-_NUMBERS: Final = _numbers()
+_NUMBERS: Final[Mapping[str, tuple[str, int]]] = {
+    word: (family, value)
+    for family, words in FAMILIES.items()
+    for value, group in enumerate(words.split())
+    for word in group.split("/")
+}
 
 
 def values_of(strings: Iterable[str]) -> Values:

@@ -26,7 +26,7 @@ from spicegraph_scorer.metrics.graded.facts import deny, verdicts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spicegraph_parser.graph import CountedGraph, Evidence, SceneGraph
+    from spicegraph_parser.graph import CountedGraph, SceneGraph
     from spicegraph_parser.lexicon import Concept
     from spicegraph_scorer.metrics.graded.facts import Values
     from spicegraph_scorer.metrics.graded.vectors import Rows, Strings
@@ -83,7 +83,12 @@ def nodes_of(graph: SceneGraph) -> Nodes:
         (len(graph.objects), len(graph.attributes), len(graph.relations)),
         concepts,
         list(map(_strings_of, concepts)),
-        [_captions(node.evidence) for part in parts for node in part],
+        # how many captions say each
+        [
+            1 if len(node.evidence) == 1 else len(set(map(_caption_of, node.evidence)))
+            for part in parts
+            for node in part
+        ],
         [*[attribute.object for attribute in graph.attributes], *[relation.subject for relation in graph.relations]],
         [relation.object for relation in graph.relations],
         graph,
@@ -108,11 +113,6 @@ def counted_nodes(counted: CountedGraph) -> Nodes:
         owners,
         [target for (_, target), label_numbers in relations.items() for _ in label_numbers],
     )
-
-
-def _captions(evidence: Sequence[Evidence]) -> int:
-    """Return how many captions say something."""
-    return 1 if len(evidence) == 1 else len(set(map(_caption_of, evidence)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,10 +156,7 @@ def sides_of(nodes: Sequence[Nodes], rows: Rows) -> Sides:
 def word_sides(readings: Sequence[Sequence[frozenset[str]]], words: Sequence[str], rows: Rows) -> Sides:
     """Return the words of captions as arrays: of objects that nothing is said of, in the order of ``words``.
 
-    Args:
-        readings: for each graph its captions, each a set of words.
-        words: all of these.
-        rows: where ``words`` stand, each a concept of its own.
+    ``readings`` has for each graph its captions, each a set of words; ``words`` are all of these.
     """
     number_of = {word: number for number, word in enumerate(words)}
     captions = list(chain.from_iterable(readings))
@@ -312,11 +309,14 @@ class Cells(NamedTuple):
     def supports(self, *, partners: bool) -> tuple[Supports, Supports]:
         """Return how the tuples of candidates are supported by those of their references, and the other way round.
 
-        Args:
-            partners: whether to say by which tuples.
+        With ``partners`` it says by which tuples. What the references deny is taken from the candidates' support.
         """
         precision = _best(self.forward, self.across, partners=partners)
-        return _without(precision, self.excess), _best(self.backward, self.upright, partners=partners)
+        support, partner = np.maximum(0, precision.found.support - self.excess), precision.found.partner
+        if partner.size:
+            partner = np.where(support > 0, partner, NO_PARTNER)
+        precision = precision._replace(found=Support(support, partner, self.excess > 0))
+        return precision, _best(self.backward, self.upright, partners=partners)
 
     def plain_supports(self) -> tuple[Supports, Supports]:
         """Return the best of each line where neither places nor contradictions and denials count."""
@@ -324,14 +324,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(sides: Sides, candidates: Sequence[int], references: Sequence[int], rows: Rows) -> Cells:
-    """Return how alike the tuples of candidates and of their references are.
-
-    Args:
-        sides: the tuples of all graphs.
-        candidates: for each comparison the graph of the candidate.
-        references: for each comparison the graph of the references.
-        rows: where the heads of the sides stand.
-    """
+    """Return how alike the tuples of candidates and of their references are: for each comparison the two graphs."""
     first, second = np.array(candidates, np.intp), np.array(references, np.intp)
     counts = np.diff(sides.starts)
     heights, widths = counts[first], counts[second]
@@ -544,15 +537,6 @@ def _best(similar: Matrix, lines: _Lines, *, partners: bool) -> Supports:
         first = highest[np.searchsorted(highest, starts[filled])] - starts[filled]
         partner[filled] = np.where(support[filled] > 0, first, NO_PARTNER)
     return Supports(lines.tuples, lines.counts, Support(support, partner, np.zeros(len(starts), np.bool_)))
-
-
-def _without(side: Supports, excess: Floats) -> Supports:
-    """Take from the support of candidates' tuples what the references deny."""
-    support = np.maximum(0, side.found.support - excess)
-    partner = side.found.partner
-    if partner.size:
-        partner = np.where(support > 0, partner, NO_PARTNER)
-    return side._replace(found=Support(support, partner, excess > 0))
 
 
 def precision_weights(sides: Sides, precision: Supports) -> Weights:

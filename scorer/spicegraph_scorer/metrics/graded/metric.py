@@ -82,16 +82,6 @@ def _reading_of(graph: SceneGraph) -> _Reading:
     return _Reading(nodes_of(graph), list(map(content_words, told.values())))
 
 
-class _PairArrays(NamedTuple):
-    """The graphs and the words of readings as arrays, and for each pair the numbers of its two readings."""
-
-    graphs: Sides
-    words: Sides
-    candidates: list[int]
-    references: list[int]
-    rows: Rows
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedStatistic:
     """One item's weights, in total and by category, and the match they come from (``None`` once it was sent off)."""
@@ -311,8 +301,11 @@ class SpiceG(Metric[GradedStatistic]):
             for statistic in statistics
         ]
 
-    def _laid_out(self, pairs: Sequence[tuple[_Reading, _Reading]]) -> _PairArrays:
-        """Return the graphs and the words of pairs as arrays, equal readings once."""
+    def _laid_out(self, pairs: Sequence[tuple[_Reading, _Reading]]) -> tuple[Sides, Sides, list[int], list[int], Rows]:
+        """Return the graphs and the words of readings as arrays, and for each pair the numbers of its two readings.
+
+        Equal readings stand there once. The last are the rows of all concepts and words.
+        """
         of_pairs = {id(reading): reading for pair in pairs for reading in pair}
         readings, places = list(of_pairs.values()), {known: number for number, known in enumerate(of_pairs)}
         vocabulary = sorted(set().union(*chain.from_iterable(reading.words for reading in readings)))
@@ -320,9 +313,8 @@ class SpiceG(Metric[GradedStatistic]):
         rows = self.vectors.rows(chain(strings, [(word,) for word in vocabulary]))
         candidates, references = ([places[id(pair[side])] for pair in pairs] for side in (0, 1))
         graphs = sides_of([reading.graph for reading in readings], rows)
-        return _PairArrays(
-            graphs, word_sides([reading.words for reading in readings], vocabulary, rows), candidates, references, rows
-        )
+        words = word_sides([reading.words for reading in readings], vocabulary, rows)
+        return graphs, words, candidates, references, rows
 
     def credit(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[Credit]:
         """Divide F1 among the words; see :mod:`spicegraph_scorer.metrics.graded.credit`.
@@ -339,7 +331,8 @@ class SpiceG(Metric[GradedStatistic]):
             graphs = {id(side.graph): side.graph for match in some for side in (match.candidate, match.reference)}
             known = {number: _reading_of(graph) for number, graph in graphs.items()}
             pairs = [(known[id(match.candidate.graph)], known[id(match.reference.graph)]) for match in some]
-            *both, candidates, references, rows = self._laid_out(pairs)
+            of_graphs, of_words, candidates, references, rows = self._laid_out(pairs)
+            both = of_graphs, of_words
             cells = [cells_of(sides, candidates, references, rows) for sides in both]
             tuples, words = (shares_of(*compared) for compared in zip(cells, both, strict=True))
             plain: Iterable[tuple[Shares, Shares] | None] = repeat(None, len(some))

@@ -113,12 +113,8 @@ def learn_order(texts: Iterable[str], *, frequent: int = 200, endings: int = 30)
     """Learn a word order from captions.
 
     With n(a, b) for how often kind b follows kind a, and a part of what chance would give added to each (as much as 20
-    words more after every a): the logarithm of n(a, b) over what chance would give.
-
-    Args:
-        texts: the captions.
-        frequent: how many of the most frequent words are kinds of their own.
-        endings: how many of the most frequent endings of other words are kinds.
+    words more after every a): the logarithm of n(a, b) over what chance would give. So many of the most ``frequent``
+    words are kinds of their own, and so many ``endings`` of other words.
     """
     captions = [words_of_text(text) for text in texts]
     counts = Counter(chain.from_iterable(captions))
@@ -135,21 +131,17 @@ def learn_order(texts: Iterable[str], *, frequent: int = 200, endings: int = 30)
         chain.from_iterable(pairwise([_EDGE, *map(of_word.__getitem__, words), _EDGE]) for words in captions)
     )
     together = np.zeros((len(kinds), len(kinds)))
-    for (before, after), count in pairs.items():
-        together[number_of[before], number_of[after]] = count
-    return WordOrder(tuple(kinds), _information(together))
+    for (first, second), count in pairs.items():
+        together[number_of[first], number_of[second]] = count
+    after = (together.sum(axis=0) + 1) / max(together.sum(), 1)
+    before = together.sum(axis=1, keepdims=True) + _SMOOTHING
+    nats = np.log((together + _SMOOTHING * after) / (before * after))
+    information = np.clip(np.rint(nats * _STEPS), -_LARGEST, _LARGEST).astype(np.int8)
+    return WordOrder(tuple(kinds), information)
 
 
 def _most_frequent(counts: Mapping[str, int], size: int) -> frozenset[str]:
     return frozenset(sorted(counts, key=lambda word: (-counts[word], word))[:size])
-
-
-def _information(together: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
-    after = (together.sum(axis=0) + 1) / max(together.sum(), 1)
-    before = together.sum(axis=1, keepdims=True) + _SMOOTHING
-    nats = np.log((together + _SMOOTHING * after) / (before * after))
-    rounded: npt.NDArray[np.int8] = np.clip(np.rint(nats * _STEPS), -_LARGEST, _LARGEST).astype(np.int8)
-    return rounded
 
 
 _FUNCTION_WEIGHT: Final = 0.2

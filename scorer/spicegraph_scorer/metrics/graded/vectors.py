@@ -78,23 +78,20 @@ class UnknownWords:
         Near are words that share a synset with one of the word's two most frequent senses, or a broader one at most
         three steps above both; each counts half as much for every step. Nothing: WordNet has no such words.
         """
-        near = self._near(word)
-        if not near:
-            return None
-        total: Floats = reduce(
-            np.add, [self.directions[self.places[other]] * np.float32(2.0**-steps) for other, steps in near]
-        )
-        length = np.sqrt(total.dot(total))
-        return total / length if length > 0 else None
-
-    def _near(self, word: str) -> Sequence[tuple[str, int]]:
         steps: dict[str, int] = {}
         for above, up in _above(word):
             below = self._below.get(above, ())
             if len(below) <= _MOST_BELOW:
                 for other, down in below:
                     steps[other] = min(up + down, steps.get(other, up + down))
-        return sorted(steps.items(), key=lambda word_steps: (word_steps[1], self.places[word_steps[0]]))[:_NEAREST]
+        near = sorted(steps.items(), key=lambda word_steps: (word_steps[1], self.places[word_steps[0]]))[:_NEAREST]
+        if not near:
+            return None
+        total: Floats = reduce(
+            np.add, [self.directions[self.places[other]] * np.float32(2.0**-count) for other, count in near]
+        )
+        length = np.sqrt(total.dot(total))
+        return total / length if length > 0 else None
 
     @cached_property
     def _by_stem(self) -> Mapping[str, str]:
@@ -202,33 +199,26 @@ class VectorTable:
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
             raise DataError(f"{path}: cannot be read as a table of vectors ({reason})") from error
-        if int(file_format) != _FORMAT or not _is_sound(table):
+        sound = (
+            table.vectors.ndim == 2
+            and table.vectors.dtype == np.int8
+            and table.image_counts.dtype == np.int32
+            and table.image_counts.shape == (len(table.words),) == table.vectors.shape[:1]
+            and bool(((table.image_counts > 0) & (table.image_counts <= table.images)).all())
+        )
+        if int(file_format) != _FORMAT or not sound:
             raise DataError(f"{path}: a table of vectors of another version, or damaged; build it again")
         return table
 
 
 def _order(kinds: str, information: npt.NDArray[np.int8]) -> WordOrder | None:
-    """Return the word order of a file, if it has one.
-
-    Raises:
-        ValueError: it is damaged.
-    """
+    """Return the word order of a file, if it has one."""
     if not information.size:
         return None
     names = tuple(kinds.split("\n"))
     if information.dtype != np.int8 or information.shape != (len(names), len(names)) or not {"", "-"} <= set(names):
         raise ValueError("no word order")
     return WordOrder(names, information)
-
-
-def _is_sound(table: VectorTable) -> bool:
-    return (
-        table.vectors.ndim == 2
-        and table.vectors.dtype == np.int8
-        and table.image_counts.dtype == np.int32
-        and table.image_counts.shape == (len(table.words),) == table.vectors.shape[:1]
-        and bool(((table.image_counts > 0) & (table.image_counts <= table.images)).all())
-    )
 
 
 @lru_cache(maxsize=1)

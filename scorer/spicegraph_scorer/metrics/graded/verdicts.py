@@ -12,7 +12,6 @@ import math
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -193,27 +192,22 @@ def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float |
     seen = observe(match, text, vectors)
     thresholds = CALIBRATIONS[seen[0].style if seen else "spice"].thresholds
     limit = thresholds[DEFAULT_RATE] if threshold is None else threshold
-    words = tuple([_word_verdict(observed, limit) for observed in seen])
+    words = []
+    for observed in seen:
+        probability = observed.probability
+        instead = observed.instead if probability > limit else None
+        verdict = SUPPORTED if probability <= limit else UNMENTIONED if instead is None else CONTRADICTED
+        likeness = observed.features[0]
+        words.append(
+            WordVerdict(observed.word, observed.spans, verdict, probability, likeness, observed.partner, instead)
+        )
     by_word = {verdict.word: verdict for verdict in words}
     contradicted = match.precision.contradicted.tolist()
     tuples = [
         _tuple_verdict(scene_tuple.strings, by_word, denied=denied, limit=limit)
         for scene_tuple, denied in zip(match.candidate.tuples, contradicted, strict=True)
     ]
-    return Verdicts(words, tuple(tuples), limit, thresholds)
-
-
-def _style(told: Iterable[Iterable[Fact]]) -> str:
-    """Return the graph style of facts: ``scene`` where a scene parser drew the graph, else ``spice``."""
-    return "scene" if any(fact.rule in SCENE_RULES for fact in chain.from_iterable(told)) else "spice"
-
-
-def _word_verdict(seen: Observed, limit: float) -> WordVerdict:
-    probability = seen.probability
-    flagged = probability > limit
-    verdict = SUPPORTED if not flagged else UNMENTIONED if seen.instead is None else CONTRADICTED
-    instead = seen.instead if flagged else None
-    return WordVerdict(seen.word, seen.spans, verdict, probability, seen.features[0], seen.partner, instead)
+    return Verdicts(tuple(words), tuple(tuples), limit, thresholds)
 
 
 def _tuple_verdict(
@@ -297,7 +291,7 @@ def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     candidate = _CandidateWords(
         candidate_words, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]]
     )
-    style = _style(told)
+    style = "scene" if any(fact.rule in SCENE_RULES for facts in told for fact in facts) else "spice"
     return [observed._replace(style=style) for observed in _observed(text, told, candidate, said, alike)]
 
 
@@ -339,7 +333,8 @@ def _observed(
     for index in order:
         word, likeness = words[index], alike[index]
         known = bool(candidate.vectors[index].any())
-        rival, instead = _rival(word, uncovered)
+        # How strongly a missed object of the references stands against the word, and which one.
+        rival, instead = max(((share * _nearness(word, name), name) for name, share in uncovered), default=(0.0, None))
         partner = int(likeness.argmax()) if best[index] > 0 else None
         other = denied[index] or instead
         features = (
@@ -381,11 +376,7 @@ def _objects(told: Sequence[Iterable[Fact]]) -> frozenset[str]:
 
 
 def _told(graph: SceneGraph | None) -> list[list[Fact]]:
-    """Return the facts of each caption of a graph.
-
-    Raises:
-        ValueError: the graph was merged without its evidence.
-    """
+    """Return the facts of each caption of a graph."""
     if graph is None:
         raise ValueError("the graph was merged without its evidence")
     told: defaultdict[int, dict[Fact, None]] = defaultdict(dict)
@@ -461,11 +452,6 @@ def _uncovered(said: _ReferenceWords, alike: Vector, objects: Sequence[str]) -> 
         if counts[index] > 1 and covered[index] < _COVERED and word in said.objects and _is_noun(word)
         if not any(person != _PERSONS.get(word, word) and _is_kind(person, word) for person in persons)
     ]
-
-
-def _rival(word: str, uncovered: Iterable[tuple[str, float]]) -> tuple[float, str | None]:
-    """Return how strongly a missed object of the references stands against a word, and which one."""
-    return max(((share * _nearness(word, other), other) for other, share in uncovered), default=(0.0, None))
 
 
 def _broader(word: str, said: _ReferenceWords, likeness: Vector) -> float:

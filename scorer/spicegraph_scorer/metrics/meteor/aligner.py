@@ -56,24 +56,18 @@ _Option = tuple[Possible, int, int, int, int, int]
 _rank = itemgetter(0)
 
 
-def _weight(match: Possible) -> int:
-    """Return what a match is worth in the search: all but exact ones count half, rounded down per side."""
-    _, reference_length, _, candidate_length, module = match
-    if module is Module.EXACT:
-        return reference_length + candidate_length
-    return reference_length // 2 + candidate_length // 2
-
-
 def _option(match: Possible) -> _Option:
-    start, length, other, other_length, _ = match
+    """Return a match with its worth in the search: all but exact ones count half, rounded down per side."""
+    start, length, other, other_length, module = match
+    worth = length + other_length if module is Module.EXACT else length // 2 + other_length // 2
     bits = ((1 << other_length) - 1) << other
-    return match, bits, -_weight(match) * _WEIGHT, abs(start - other), other + other_length, start + length
+    return match, bits, -worth * _WEIGHT, abs(start - other), other + other_length, start + length
 
 
-def _cover(possible: Sequence[Sequence[Possible]], size: int) -> tuple[list[int], list[int]]:
-    """Return in how many matches each word of the reference and of the candidate is."""
-    reference_cover = [0] * len(possible)
-    candidate_cover = [0] * size
+def _definite(possible: Sequence[Sequence[Possible]], size: int) -> list[Possible | None]:
+    """Return, for each reference word, its match where the words on neither side have any other."""
+    # In how many matches each word of the reference and of the candidate is.
+    reference_cover, candidate_cover = [0] * len(possible), [0] * size
     for row in possible:
         for start, length, other, other_length, _ in row:
             reference_cover[start] += 1
@@ -82,12 +76,6 @@ def _cover(possible: Sequence[Sequence[Possible]], size: int) -> tuple[list[int]
                 reference_cover[word] += 1
             for word in range(other + 1, other + other_length):
                 candidate_cover[word] += 1
-    return reference_cover, candidate_cover
-
-
-def _definite(possible: Sequence[Sequence[Possible]], size: int) -> list[Possible | None]:
-    """Return, for each reference word, its match where the words on neither side have any other."""
-    reference_cover, candidate_cover = _cover(possible, size)
     definite: list[Possible | None] = []
     for row in possible:
         only = row[0] if len(row) == 1 else None
@@ -264,7 +252,7 @@ def _search(possible: Sequence[Sequence[Possible]], definite: Sequence[Possible 
         elif not closed or position < open_words:
             states = _pass(_best(states), position)
             closed = position >= open_words
-    best = min(_best(states), key=_final_rank)
+    best = min(_best(states), key=lambda state: state[0] + (_CHUNK if state[3] >= 0 else 0))
     chosen: list[Possible] = []
     chain = best[4]
     while chain is not None:
@@ -276,10 +264,6 @@ def _search(possible: Sequence[Sequence[Possible]], definite: Sequence[Possible 
 def _best(states: list[_State]) -> list[_State]:
     states.sort(key=_rank)
     return states[:BEAM]
-
-
-def _final_rank(state: _State) -> int:
-    return state[0] + (_CHUNK if state[3] >= 0 else 0)
 
 
 def align(possible: Sequence[Sequence[Possible]], size: int) -> list[WordMatch]:
@@ -345,19 +329,14 @@ class Probe:
         return rows
 
     def _near_words(self, word: int) -> list[tuple[int, Module]]:
+        """Return the places where the candidate matches a reference word: by module, then in order."""
         near = self._near.get(word)
         if near is None:
-            near = self._near[word] = self._matching(word)
+            matches = self._words.matches(word)
+            hits = matches.keys() & self._word_set
+            modules = [(module, position) for hit in hits for module in matches[hit] for position in self._places[hit]]
+            near = self._near[word] = [(position, module) for module, position in sorted(modules)]
         return near
-
-    def _matching(self, word: int) -> list[tuple[int, Module]]:
-        """Return the places where the candidate matches a reference word: by module, then in order."""
-        matches = self._words.matches(word)
-        hits = matches.keys() & self._word_set
-        if not hits:
-            return []
-        modules = [(module, position) for hit in hits for module in matches[hit] for position in self._places[hit]]
-        return [(position, module) for module, position in sorted(modules)]
 
     def _add_paraphrases(self, reference: Sentence, rows: list[list[Possible]]) -> None:
         """Add the paraphrases: first those listed for the reference's phrases."""

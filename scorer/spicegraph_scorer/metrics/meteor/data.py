@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.machinery import PathFinder
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -38,12 +38,6 @@ INSTALL = "METEOR needs packages that are not installed by default: pip install 
 
 def _lines(data: bytes) -> list[str]:
     return data.decode("utf-8").splitlines()
-
-
-def _pairs(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the word of every odd line with the fields of the line below it."""
-    for word, values in zip(lines[::2], lines[1::2], strict=True):
-        yield word, values.split()
 
 
 @dataclass(frozen=True)
@@ -83,7 +77,8 @@ class Sources:
     @cached_property
     def synsets(self) -> dict[str, list[int]]:
         """WordNet's synset numbers for every word, words of several parts joined by underscores."""
-        return {word: list(map(int, numbers)) for word, numbers in _pairs(_lines(self._member(_SYNSETS)))}
+        lines = _lines(self._member(_SYNSETS))  # a word, and on the line below it its numbers
+        return {word: list(map(int, numbers.split())) for word, numbers in zip(lines[::2], lines[1::2], strict=True)}
 
     @cached_property
     def function_words(self) -> frozenset[str]:
@@ -157,12 +152,8 @@ class MeteorData:
     paraphrases: Paraphrases
     lexicon: Lexicon
 
-    def __reduce__(self) -> tuple[object, tuple[Sources, Path]]:
-        return _reopen, (self.sources, self.cache)
-
-
-def _reopen(sources: Sources, cache: Path) -> MeteorData:
-    return load_data(cache=cache, sources=sources)
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        return partial(load_data, cache=self.cache, sources=self.sources), ()
 
 
 def cache_directory() -> Path:
@@ -173,12 +164,6 @@ def cache_directory() -> Path:
     root = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # XDG's specification says to ignore a relative path.
     return (root if root.is_absolute() else Path.home() / ".cache") / "spicegraph"
-
-
-def _layout(paraphrases: Paraphrases) -> np.dtype[np.void]:
-    """Return the type of the one record that the index file holds: label, checksum of the arrays, arrays."""
-    arrays = [(name, array.dtype.newbyteorder("<"), array.shape) for name, array in _arrays(paraphrases)]
-    return np.dtype([("label", f"S{_LABEL_BYTES}"), ("checksum", "<u8"), *arrays])
 
 
 def _arrays(paraphrases: Paraphrases) -> list[tuple[str, NDArray[np.generic]]]:
@@ -195,7 +180,9 @@ def write_index(path: Path, paraphrases: Paraphrases, *, label: str) -> None:
 
     ``label`` names what the index was made from (at most 64 characters); :func:`open_index` asks for it again.
     """
-    record = np.zeros(1, _layout(paraphrases))
+    # The file holds one record: label, checksum of the arrays, arrays.
+    arrays = [(name, array.dtype.newbyteorder("<"), array.shape) for name, array in _arrays(paraphrases)]
+    record = np.zeros(1, np.dtype([("label", f"S{_LABEL_BYTES}"), ("checksum", "<u8"), *arrays]))
     for name, array in _arrays(paraphrases):
         record[name] = array
     record["label"] = label.encode()

@@ -62,10 +62,6 @@ def _divide(numerator: float, denominator: float) -> float:
     return math.copysign(math.inf, numerator)
 
 
-def _power(base: float, exponent: float) -> float:
-    return base**exponent if base >= 0 else math.nan
-
-
 def _share(counts: Sequence[float], side: int) -> float:
     """Return the weighted share of matched words: precision for side 0, the candidate, recall for side 1.
 
@@ -105,7 +101,8 @@ def score(counts: Sequence[float]) -> float:
     if not _is_perfect(counts):
         matched = (counts[_CANDIDATE_MATCHED] + counts[_REFERENCE_MATCHED]) / 2
         fragmentation = _divide(counts[_CHUNKS], matched)
-    value = mean * (1.0 - _GAMMA * _power(fragmentation, _BETA))
+    penalty = fragmentation**_BETA if fragmentation >= 0 else math.nan
+    value = mean * (1.0 - _GAMMA * penalty)
     return value if value > 0 else 0.0  # NaN included
 
 

@@ -49,20 +49,18 @@ class NltkWordNet(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Lemma:
-    word: str
+class _Lemma(str):
+    __slots__ = ()
 
     def name(self) -> str:
-        return self.word
+        return str(self)
 
 
-@dataclass(frozen=True, slots=True)
-class _Synset:
-    words: tuple[_Lemma, ...]
+class _Synset(tuple[_Lemma, ...]):
+    __slots__ = ()
 
     def lemmas(self) -> tuple[_Lemma, ...]:
-        return self.words
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +96,7 @@ def _wordnet_of(sources: Sources) -> BundledWordNet:
     for word, numbers in sources.synsets.items():
         for number in dict.fromkeys(numbers):
             members.setdefault(number, []).append(_Lemma(word))
-    return BundledWordNet(load_lexicon(), {number: _Synset(tuple(words)) for number, words in members.items()})
+    return BundledWordNet(load_lexicon(), {number: _Synset(words) for number, words in members.items()})
 
 
 def nltk_wordnet() -> NltkWordNet:

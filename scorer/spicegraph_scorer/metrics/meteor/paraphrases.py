@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Hashes = NDArray[np.uint64]
 Positions = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 _MODULUS = 1 << 64
 _BASE = 0x9E3779B97F4A7C15
@@ -116,18 +117,6 @@ class Paraphrases:
     targets: NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _PhraseTable:
-    """The paraphrase file in its own order.
-
-    ``counts``: how many consecutive entries share one source; ``hashes``: those of these sources, then of all
-    targets.
-    """
-
-    counts: NDArray[np.int64]
-    hashes: Hashes
-
-
 def _unpacked(path: Path, progress: Progress) -> Iterator[bytes]:
     """Yield the file's content in pieces, and report how much of the file has been read."""
     size = path.stat().st_size
@@ -158,7 +147,8 @@ def _entries(path: Path, progress: Progress) -> Iterator[tuple[Hashes, Hashes]]:
         raise DataError(f"{path} ends inside an entry")
 
 
-def _read_table(path: Path, progress: Progress) -> _PhraseTable:
+def _read_table(path: Path, progress: Progress) -> tuple[Integers, Hashes]:
+    """Return how many consecutive entries share one source, and the hashes of these sources, then of all targets."""
     sources: list[Hashes] = []
     firsts: list[NDArray[np.int64]] = []
     targets: list[Hashes] = []
@@ -177,7 +167,7 @@ def _read_table(path: Path, progress: Progress) -> _PhraseTable:
     if not total:
         raise DataError(f"{path} contains no paraphrases")
     counts = np.diff(np.concatenate([*firsts, np.array([total])]))
-    return _PhraseTable(counts, np.concatenate([*sources, *targets]))
+    return counts, np.concatenate([*sources, *targets])
 
 
 def _numbered(hashes: Hashes) -> tuple[Hashes, NDArray[np.uint32]]:
@@ -192,14 +182,14 @@ def _numbered(hashes: Hashes) -> tuple[Hashes, NDArray[np.uint32]]:
 
 
 def _index(path: Path, progress: Progress) -> Paraphrases:
-    table = _read_table(path, progress)
-    phrases, numbers = _numbered(table.hashes)
-    sources, targets = np.split(numbers, [len(table.counts)])
+    entries, hashes = _read_table(path, progress)
+    phrases, numbers = _numbered(hashes)
+    sources, targets = np.split(numbers, [len(entries)])
     order = np.argsort(sources)
     if (np.diff(sources[order].astype(np.int64)) == 0).any():
         raise DataError(f"{path} does not list the paraphrases of each phrase together")
-    begins = np.cumsum(table.counts) - table.counts
-    counts = table.counts[order]
+    begins = np.cumsum(entries) - entries
+    counts = entries[order]
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     moved = np.arange(len(targets)) + np.repeat(begins[order] - starts[:-1], counts)  # row by row
     return Paraphrases(phrases, sources[order], starts.astype(np.uint32), targets[moved])
@@ -218,8 +208,6 @@ def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
     except zlib.error as error:
         raise DataError(f"{path} is damaged ({error})") from error
 
-
-Integers = NDArray[np.int64]
 
 _Number = TypeVar("_Number", bound=np.integer[Any])
 
@@ -260,12 +248,6 @@ def _places(ordered: NDArray[np.generic], wanted: NDArray[np.generic]) -> Intege
         return np.full(len(wanted), -1)
     rows = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
     return np.where(ordered[rows] == wanted, rows, -1)
-
-
-def _ranges(starts: Integers, counts: Integers) -> tuple[Integers, Integers]:
-    """Return all positions of some ranges, joined, and for each its place within its range."""
-    within = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(starts, counts) + within, within
 
 
 def _rows(ones: Integers, others: Integers, positions: Integers, size: int) -> list[dict[int, int]]:
@@ -346,7 +328,9 @@ class PhraseFinder:
         rows = rows[sources]
         starts = table.target_starts[rows].astype(np.int64)
         counts = table.target_starts[rows + 1] - starts
-        positions, within = _ranges(starts, counts)
+        # All positions of these ranges, joined, and for each its place within its range.
+        within = np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+        positions = np.repeat(starts, counts) + within
         here = np.zeros(len(table.phrases), dtype=bool)
         here[known] = True
         kept = np.flatnonzero(here[table.targets[positions]])

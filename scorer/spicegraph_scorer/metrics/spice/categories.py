@@ -21,7 +21,7 @@ import tomllib
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,7 +32,7 @@ from spicegraph_parser.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import ALL, Category
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 COLORS = word_set(
@@ -171,27 +171,11 @@ def _category(definition: CategoryDefinition) -> Category:
     return Category(length, keys=frozenset(keys), roots=tuple(sorted(roots)))
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
-
-
-def _is_text_or_texts(value: object) -> bool:
-    return _is_text(value) or _is_texts(value)
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-_SHAPES: Mapping[str, tuple[Callable[[object], bool], str]] = {
-    "kind": (_is_text, "a string"),
-    "words": (_is_texts, "a list of strings"),
-    "subtree": (_is_text_or_texts, "a string or a list of strings"),
-    "synonyms": (_is_flag, "true or false"),
+_SHAPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "kind": (str, "a string"),
+    "words": (list, "a list of strings"),
+    "subtree": ((str, list), "a string or a list of strings"),
+    "synonyms": (bool, "true or false"),
 }
 """The keys of a category in a file, which are the fields of its definition: what they must hold, and that in words."""
 
@@ -205,20 +189,9 @@ def _entry_faults(table: object) -> Iterator[str]:
         if key not in _SHAPES:
             yield f"there is no key {key!a}; the keys are {', '.join(_SHAPES)}"
             continue
-        is_right, expected = _SHAPES[key]
-        if not is_right(value):
+        types, expected = _SHAPES[key]
+        if not isinstance(value, types) or (isinstance(value, list) and not all(isinstance(v, str) for v in value)):
             yield f"{key}: expected {expected}"
-
-
-def _definition(name: str, table: Mapping[str, Any]) -> CategoryDefinition:
-    subtree = table.get("subtree", ())
-    return CategoryDefinition(
-        name,
-        table.get("kind", "object"),
-        tuple(table.get("words", ())),
-        (subtree,) if isinstance(subtree, str) else tuple(subtree),
-        table.get("synonyms", False),
-    )
 
 
 def read_categories(path: str) -> dict[str, Category]:
@@ -245,7 +218,10 @@ def read_categories(path: str) -> dict[str, Category]:
         wrong = list(_entry_faults(table))
         faults += [f"category {name!a}: {fault}" for fault in wrong]
         if not wrong:
-            definitions.append(_definition(name, table))
+            subtree = table.get("subtree", ())
+            roots = (subtree,) if isinstance(subtree, str) else tuple(subtree)
+            given = table.get("kind", "object"), tuple(table.get("words", ())), roots, table.get("synonyms", False)
+            definitions.append(CategoryDefinition(name, *given))
     made: dict[str, Category] = {}
     try:
         made = make_categories(definitions)

@@ -200,7 +200,10 @@ def count_concepts(
         2: [reference.labels[number] for numbers in reference.attributes.values() for number in numbers],
         3: [reference.labels[number] for numbers in reference.relations.values() for number in numbers],
     }
-    whole = {length: _counts(candidate_concepts[length], reference_concepts[length]) for length in candidate_concepts}
+    whole = {
+        length: Counts(sum(1 for _, partners in pairs if partners), len(pairs), len(reference_concepts[length]))
+        for length, pairs in candidate_concepts.items()
+    }
     by_category = {
         name: whole[category.length]
         if category.takes_all
@@ -235,10 +238,6 @@ def _relations(candidate: ConceptGraph, reference: ConceptGraph, near: Sequence[
 def _paired(concept: Concept, known: Sequence[Concept]) -> _Paired:
     is_apart = concept.keys.isdisjoint
     return concept, [other for other in known if not is_apart(other.keys)]
-
-
-def _counts(candidate: Sequence[_Paired], reference: Sequence[Concept]) -> Counts:
-    return Counts(sum(1 for _, partners in candidate if partners), len(candidate), len(reference))
 
 
 def _counts_within(category: Category, candidate: Sequence[_Paired], reference: Iterable[Concept]) -> Counts:

@@ -310,14 +310,10 @@ def _facts(tuples: Sequence[Sequence[str]], field: str) -> list[Fact]:
     for index, words in enumerate(tuples):
         if not isinstance(words, list | tuple) or not 1 <= len(words) <= 3:
             raise InputError(f"{field}[{index}]: a tuple is a list of one to three words, got {words!r}")
-        if not all(map(_is_word, words)):
+        if not all(isinstance(word, str) and word.strip() for word in words):
             raise InputError(f"{field}[{index}]: a word is a non-empty string, got {words!r}")
         facts.append(Fact(tuple(words), _READY, ()))
     return facts
-
-
-def _is_word(value: object) -> bool:
-    return isinstance(value, str) and value != "" and not value.isspace()
 
 
 def scored_tuples(match: Match) -> tuple[tuple[ScoredTuple, ...], tuple[ScoredTuple, ...]]:
