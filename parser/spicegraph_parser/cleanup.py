@@ -6,12 +6,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.collapse import TABLE_SIZE, original, table_place
-from spicegraph_parser.parse import word_set
+from spicegraph_parser.parse import Arc, Parse, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from spicegraph_parser.parse import Arc, Parse
 
 Slot = tuple[str, tuple[int, ...]]
 """One slot of a fact: its string and the positions of its words in the caption, from 0."""

@@ -16,13 +16,12 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.parse import is_word
+from spicegraph_parser.parse import Caption, Parse, is_word
 from spicegraph_parser.rules import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spicegraph_parser.parse import Caption, Parse
 
 _PLURAL_TAGS: Final = frozenset({"NNS", "NNPS"})
 _SAID_OF_SEVERAL: Final = """

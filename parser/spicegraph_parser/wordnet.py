@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.lexicon import data_file, load_lexicon
+from spicegraph_parser.lexicon import Lexicon, data_file, load_lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spicegraph_parser.lexicon import Lexicon
 
 FORMAT = 1
 PARTS = "nvar"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Unpack
@@ -11,24 +11,17 @@ from spicegraph_parser.errors import InputError, counted, expect
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
-from spicegraph_scorer.core.facts import FactCache
-from spicegraph_scorer.core.items import Fingerprint, empty_candidates, in_order_of
+from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
+from spicegraph_scorer.core.items import Fingerprint, Item, ItemId, empty_candidates, in_order_of
 from spicegraph_scorer.core.length import LengthControl, are_descriptions, controls_of
-from spicegraph_scorer.core.results import collect, result_of, signature_of
+from spicegraph_scorer.core.results import Json, Result, collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
-from spicegraph_scorer.metrics import METRICS, make_metrics, metric_names, needs_of
-from spicegraph_scorer.readers.checks import check_items, paired_items, shown
+from spicegraph_scorer.metrics import METRICS, Factory, make_metrics, metric_names, needs_of
+from spicegraph_scorer.readers.checks import Candidates, Empty, GivenItem, check_items, paired_items, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from spicegraph_scorer.core.credit import Credit
-    from spicegraph_scorer.core.facts import FactSource, Progress
-    from spicegraph_scorer.core.items import Item, ItemId
-    from spicegraph_scorer.core.results import Json, Result
-    from spicegraph_scorer.metrics import Factory
-    from spicegraph_scorer.readers.checks import Candidates, Empty, GivenItem
 
 
 def score(

@@ -4,7 +4,7 @@
 ``dialects`` serve them over gRPC and by URL, and ``client`` asks for them. A name is loaded when it is first asked for.
 """
 
-from spicegraph_parser.lazy import exports
+from spicegraph_parser.runtime import exports
 
 __all__, __getattr__ = exports(__name__, __file__)
 

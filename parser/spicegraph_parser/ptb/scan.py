@@ -13,6 +13,7 @@ from spicegraph_parser.ptb.rules import (
     ENDING_CAPITALISED,
     TITLES,
     Rule,
+    Variant,
     basic_plane,
     sign_rules,
     word_rules,
@@ -20,8 +21,6 @@ from spicegraph_parser.ptb.rules import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-    from spicegraph_parser.ptb.rules import Variant
 
 
 class Token(NamedTuple):

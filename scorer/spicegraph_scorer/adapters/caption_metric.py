@@ -13,7 +13,7 @@ from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.data import DataFields, MetricData, merged_data
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.metrics import check_names, needs_of
-from spicegraph_scorer.readers.checks import References, check_items, paired_items
+from spicegraph_scorer.readers.checks import Empty, References, check_items, paired_items
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.readers.checks import Empty
 
 
 __all__ = ["CaptionMetric", "References", "flat_scores", "paired_items", "per_caption_metric"]

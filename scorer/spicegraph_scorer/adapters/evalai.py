@@ -19,7 +19,7 @@ from spicegraph_parser.errors import counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.adapters.caption_metric import flat_scores
 from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.checks import notes_on
+from spicegraph_scorer.readers.checks import Empty, notes_on
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.results import Result
-    from spicegraph_scorer.readers.checks import Empty
 
 
 def evaluate(

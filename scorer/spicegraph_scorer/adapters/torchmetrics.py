@@ -24,7 +24,7 @@ from spicegraph_scorer.adapters.caption_metric import References, paired_items
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
-from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
 
 SPICE_CATEGORIES = (ALL, *CATEGORIES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
@@ -12,8 +12,6 @@ from spicegraph_parser.rules import Fact, FactPool
 from spicegraph_scorer.core.tokens import toolkit_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from spicegraph_scorer.core.items import Item
 
 

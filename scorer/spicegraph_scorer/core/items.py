@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Final, Protocol, SupportsIndex
+from typing import Final, Protocol, SupportsIndex
 
 import msgspec
 
 from spicegraph_parser.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 ItemId = int | str
 """An image's identifier, as its file gives it: COCO uses integers, other sets use strings."""

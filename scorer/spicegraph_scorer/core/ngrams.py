@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from spicegraph_parser.errors import DataError, InputError, expect, expect_list, kind_of
-from spicegraph_scorer.core.tokens import TokenizedItem, TokenizedItems
+from spicegraph_scorer.core.tokens import Corpus, TokenizedItem, TokenizedItems, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from scipy import sparse
 
-    from spicegraph_scorer.core.tokens import Corpus, Tokens
 
 Integers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 CountMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"

@@ -15,9 +15,9 @@ import numpy as np
 
 from spicegraph_parser.errors import counted
 from spicegraph_scorer.core.categories import CategoryMeans, CategoryScore, Counts, category_means
-from spicegraph_scorer.core.items import Fingerprint, empty_candidates
-from spicegraph_scorer.core.metric import Metric
-from spicegraph_scorer.core.significance import intervals
+from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates
+from spicegraph_scorer.core.metric import Explanation, Metric, Score
+from spicegraph_scorer.core.significance import Interval, Resampling, intervals
 from spicegraph_scorer.core.tokens import Corpus
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import Progress
-    from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.core.metric import Explanation, Score
-    from spicegraph_scorer.core.significance import Interval, Resampling
 
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"

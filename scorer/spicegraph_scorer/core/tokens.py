@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, pairwise
@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Final, Literal, overload
 from spicegraph_parser.ptb import tokenize_lines, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from spicegraph_scorer.core.items import Item
 
 Tokens = tuple[str, ...]

@@ -9,7 +9,7 @@ Only the most frequent sense of each word is compared: over all senses, captions
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -22,8 +22,6 @@ from spicegraph_scorer.metrics.porter import stem
 from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from spicegraph_parser.lexicon import Concept
     from spicegraph_scorer.metrics.spice.match import Match
 

@@ -6,7 +6,7 @@ and how it is made; in ``pyproject.toml``, a line in the entry-point group ``spi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pkgutil import resolve_name
@@ -17,8 +17,6 @@ from spicegraph_parser.runtime import entry_points
 from spicegraph_scorer.core.data import MetricData, Resources, with_spice_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, MutableMapping
-
     from spicegraph_scorer.core.metric import Metric, Needs
 
 __all__ = [

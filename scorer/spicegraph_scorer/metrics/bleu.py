@@ -13,12 +13,11 @@ import numpy as np
 
 from spicegraph_scorer.core.metric import Matrix, Metric, Score, Working
 from spicegraph_scorer.core.ngrams import CorpusCounts, Floats, Integers, NgramCounts, count_slices
-from spicegraph_scorer.core.tokens import TOKENIZER
+from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, TokenizedItem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 
 ORDERS: Final = 4
 

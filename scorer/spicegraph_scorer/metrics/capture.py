@@ -24,14 +24,13 @@ from spicegraph_parser.scenes import SCENE, SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import load_network
 from spicegraph_parser.scenes.visible import name_noun
 from spicegraph_scorer.core.categories import ALL, CategoryScore
-from spicegraph_scorer.core.facts import FactsInOrder
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score
 from spicegraph_scorer.metrics.graded.vectors import Vectors, vectors_of
 
 if TYPE_CHECKING:
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.data import Resources
-    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
 

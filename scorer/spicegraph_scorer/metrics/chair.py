@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.data import Instances
+from spicegraph_scorer.core.data import Instances, Resources
 from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Vector, Working
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
 

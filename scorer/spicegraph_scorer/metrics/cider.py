@@ -21,7 +21,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.ptb import tokenize
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.core.credit import Credit, CreditPart, Words
+from spicegraph_scorer.core.credit import Credit, CreditPart, Slots, Words
 from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Summed, Vector, Weigh, Working
 from spicegraph_scorer.core.ngrams import (
     CorpusCounts,
@@ -34,12 +34,10 @@ from spicegraph_scorer.core.ngrams import (
     images_with,
     split_at_spaces,
 )
-from spicegraph_scorer.core.tokens import PUNCTUATION, TOKENIZER, TokenizedItems, Tokens
+from spicegraph_scorer.core.tokens import PUNCTUATION, TOKENIZER, Corpus, TokenizedItem, TokenizedItems, Tokens
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.core.credit import Slots
     from spicegraph_scorer.core.data import Resources
-    from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
     from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 
 Variant = Literal["CIDEr", "CIDEr-D"]

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from spicegraph_scorer.core.metric import Metric, Score, Working
-from spicegraph_scorer.core.tokens import TOKENIZER
+from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, TokenizedItem
 from spicegraph_scorer.metrics.porter import stem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 
 
 Words: TypeAlias = "Sequence[str | int]"

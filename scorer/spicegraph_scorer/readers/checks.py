@@ -11,20 +11,15 @@ lists alone: WordNet has abbreviations that are words elsewhere ("de", "la", "un
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from spicegraph_parser.errors import InputError, counted, kind_of
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.parse import MAX_CAPTION_LENGTH
-from spicegraph_scorer.core.items import CheckedItems, Item, empty_candidates, to_item
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from spicegraph_scorer.core.items import ItemId
+from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, to_item
 
 GivenItem: TypeAlias = Item | Mapping[str, Any] | tuple[Any, ...]
 """What :func:`check_items` takes for an item."""

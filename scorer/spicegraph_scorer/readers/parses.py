@@ -19,7 +19,7 @@ from spicegraph_parser.loose import SAID_RULE, WORD_RULE
 from spicegraph_parser.parse import read_conllu
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.ud2 import Scheme, ud1_lines
-from spicegraph_scorer.core.facts import FunctionSource
+from spicegraph_scorer.core.facts import FactSource, FunctionSource
 from spicegraph_scorer.readers.checks import Fault, input_error, label, shown
 from spicegraph_scorer.readers.records import decode, read_all, read_lines
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
@@ -27,7 +27,6 @@ from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
 
 _DIGEST_CHARACTERS = 8

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.errors import InputError, expect
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId
 from spicegraph_scorer.readers.checks import (
+    Empty,
     Fault,
     caption_faults,
     id_faults,
@@ -28,16 +29,13 @@ from spicegraph_scorer.readers.records import (
     read_json,
     text_lines,
 )
-from spicegraph_scorer.readers.references import read_reference_files
+from spicegraph_scorer.readers.references import Annotations, read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
-from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_delimited, read_parquet
+from spicegraph_scorer.readers.tables import PARQUET_MAGIC, Columns, has_header, read_delimited, read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.readers.checks import Empty
-    from spicegraph_scorer.readers.references import Annotations
-    from spicegraph_scorer.readers.tables import Columns
 
 _DIGITS: Final = re.compile(r"[0-9]{1,18}")
 _ENDING: Final = re.compile(r"\.[A-Za-z]\w{1,4}$")

@@ -14,13 +14,12 @@ import msgspec
 
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import CAPTION_FAULTS, Fault, input_error, shown
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, open_source
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.readers.source import Source
 
 
 @dataclass(frozen=True, slots=True)

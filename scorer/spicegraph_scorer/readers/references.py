@@ -19,6 +19,8 @@ from spicegraph_scorer.readers.checks import (
 from spicegraph_scorer.readers.records import (
     COCO_RESULTS,
     PLAIN_TEXT,
+    Record,
+    Records,
     decode,
     decode_fields,
     decode_list,
@@ -29,16 +31,13 @@ from spicegraph_scorer.readers.records import (
     read_json,
     text_lines,
 )
-from spicegraph_scorer.readers.source import Source, open_source
-from spicegraph_scorer.readers.tables import PARQUET_MAGIC, has_header, read_delimited, read_parquet
+from spicegraph_scorer.readers.source import ReadLimits, Source, open_source
+from spicegraph_scorer.readers.tables import PARQUET_MAGIC, Columns, has_header, read_delimited, read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.readers.records import Record, Records
-    from spicegraph_scorer.readers.source import ReadLimits
-    from spicegraph_scorer.readers.tables import Columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,26 +16,24 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.pycocoevalcap.cider import CORPUS, Cider
 from spicegraph_scorer.adapters.pycocoevalcap.scorers import (
     Bleu,
+    Captions,
     Meteor,
     PTBTokenizer,
     Rouge,
     Spice,
+    SpiceScores,
     check_captions,
     sorted_ids,
     spice_scores,
 )
-from spicegraph_scorer.core.facts import FunctionSource
+from spicegraph_scorer.core.facts import FactSource, FunctionSource
 from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
 from spicegraph_scorer.readers.records import decode, read_all
 from spicegraph_scorer.readers.references import coco_annotations
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from spicegraph_parser.rules import Fact
-    from spicegraph_scorer.adapters.pycocoevalcap.scorers import Captions, SpiceScores
-    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.ngrams import DocumentFrequencies
 

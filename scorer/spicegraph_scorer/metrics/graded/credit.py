@@ -24,16 +24,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from spicegraph_scorer.core.credit import CreditPart, Words
+from spicegraph_scorer.core.credit import Credit, CreditPart, Slots, Words
 from spicegraph_scorer.metrics.graded.matching import (
     ALIGNED_SHARE,
     MEANING_SHARE,
     PRECISION_EXPONENT,
     WORDS_SHARE,
+    Cells,
+    GradedMatch,
+    Sides,
     precision_weights,
 )
-from spicegraph_scorer.metrics.graded.meaning import likeness
-from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_stem, words_of_text
+from spicegraph_scorer.metrics.graded.meaning import Meaning, likeness
+from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, WordOrder, weighted_stem, words_of_text
 from spicegraph_scorer.metrics.spice.match import KINDS
 
 if TYPE_CHECKING:
@@ -41,11 +44,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from spicegraph_scorer.core.credit import Credit, Slots
     from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.metrics.graded.matching import Cells, GradedMatch, Sides
-    from spicegraph_scorer.metrics.graded.meaning import Meaning
-    from spicegraph_scorer.metrics.graded.order import WordOrder
 
     Vector = npt.NDArray[np.float64]
     Matrix = npt.NDArray[np.float64]

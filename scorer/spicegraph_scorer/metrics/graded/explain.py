@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.metrics.graded.facts import deny, values_of
-from spicegraph_scorer.metrics.graded.matching import NO_PARTNER
-from spicegraph_scorer.metrics.graded.meaning import likeness
-from spicegraph_scorer.metrics.graded.verdicts import judge
+from spicegraph_scorer.metrics.graded.matching import NO_PARTNER, GradedMatch, Side, Support
+from spicegraph_scorer.metrics.graded.meaning import Likeness, Meaning, likeness
+from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 
 if TYPE_CHECKING:
     from spicegraph_parser.graph import SceneTuple
     from spicegraph_parser.lexicon import Concept
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.matching import GradedMatch, Side, Support
-    from spicegraph_scorer.metrics.graded.meaning import Likeness, Meaning
     from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
-    from spicegraph_scorer.metrics.graded.verdicts import Verdicts
 
 _HEAD: Final = {1: 0, 2: 1, 3: 1}  # the slot that a tuple adds, by its length
 

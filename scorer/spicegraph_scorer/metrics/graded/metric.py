@@ -20,7 +20,7 @@ from spicegraph_parser.caption_pipeline.layout import ranges
 from spicegraph_parser.graph import SceneGraph, merge, merge_counted
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
-from spicegraph_scorer.core.facts import FactsInOrder
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.metrics.graded.credit import Players, Shares, graded_credit, shares_of
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
@@ -30,9 +30,14 @@ from spicegraph_scorer.metrics.graded.matching import (
     MEANING_SHARE,
     PRECISION_EXPONENT,
     WORDS_SHARE,
+    Cells,
     GradedMatch,
+    Integers,
     Nodes,
+    Sides,
+    Supports,
     TextMatch,
+    Weights,
     cells_of,
     counted_nodes,
     matches_of,
@@ -43,7 +48,7 @@ from spicegraph_scorer.metrics.graded.matching import (
 )
 from spicegraph_scorer.metrics.graded.meaning import Meaning, cosines, load_meaning, meaning_of
 from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_stem, words_of_text
-from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors, vectors_of
+from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors, load_vectors, vectors_of
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_digest
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
@@ -54,11 +59,8 @@ if TYPE_CHECKING:
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.data import Resources
-    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics.graded.matching import Cells, Integers, Sides, Supports, Weights
-    from spicegraph_scorer.metrics.graded.vectors import Rows
 
 NAME: Final = "SPICE-G"
 _AT_A_TIME: Final = 512  # items whose vectors are made together

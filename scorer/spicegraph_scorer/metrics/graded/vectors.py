@@ -21,7 +21,7 @@ import numpy.typing as npt
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import PLURAL
-from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_parser.wordnet import Synset, load_wordnet
 from spicegraph_scorer.metrics.graded.facts import NO, Values, values_of
 from spicegraph_scorer.metrics.graded.order import WordOrder
 from spicegraph_scorer.metrics.porter import stem
@@ -29,7 +29,6 @@ from spicegraph_scorer.metrics.porter import stem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.wordnet import Synset
     from spicegraph_scorer.core.data import WordVectors
 
 

@@ -21,8 +21,8 @@ from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.loose import SCENE_RULES
 from spicegraph_parser.parse import word_set
-from spicegraph_parser.wordnet import load_wordnet
-from spicegraph_scorer.core.credit import Words
+from spicegraph_parser.wordnet import Synset, load_wordnet
+from spicegraph_scorer.core.credit import Span, Words
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, deny, values_of
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.graph import SceneGraph
     from spicegraph_parser.rules import Fact
-    from spicegraph_parser.wordnet import Synset
-    from spicegraph_scorer.core.credit import Span
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.matching import GradedMatch
     from spicegraph_scorer.metrics.graded.vectors import Vectors

@@ -10,14 +10,12 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_scorer.metrics.meteor.paraphrases import BACK
-from spicegraph_scorer.metrics.meteor.text import Module
+from spicegraph_scorer.metrics.meteor.paraphrases import BACK, PhraseBook
+from spicegraph_scorer.metrics.meteor.text import Module, Sentence, TextWords
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.metrics.meteor.paraphrases import PhraseBook
-    from spicegraph_scorer.metrics.meteor.text import Sentence, TextWords
 
 BEAM = 40
 

@@ -9,7 +9,7 @@ a phrase follows from the hashes of its words.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from spicegraph_parser.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 

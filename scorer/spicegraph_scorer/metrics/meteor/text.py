@@ -7,7 +7,7 @@ already lower-cased, so most captions take the short way through :func:`tokenize
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib.metadata import version
@@ -15,12 +15,9 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.lexicon import java_hash
-from spicegraph_scorer.metrics.meteor.data import INSTALL
+from spicegraph_scorer.metrics.meteor.data import INSTALL, MeteorData
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from spicegraph_scorer.metrics.meteor.data import MeteorData
     from spicegraph_scorer.metrics.meteor.paraphrases import Occurrence, PhraseBook, PhraseFinder
 
 Prefixes = Mapping[str, bool]

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.categories import Counts
-from spicegraph_scorer.core.items import in_order_of
+from spicegraph_scorer.core.items import Item, ItemId, in_order_of
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.spice.match import match_tuples
+from spicegraph_scorer.metrics.spice.match import Match, match_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.graph import SceneTuple
-    from spicegraph_scorer.core.items import Item, ItemId
-    from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import Spice
 
 

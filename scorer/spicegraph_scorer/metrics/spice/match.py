@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_scorer.core.categories import ALL, Counts
-from spicegraph_scorer.core.credit import CreditPart, Words
+from spicegraph_scorer.core.categories import ALL, Category, Counts
+from spicegraph_scorer.core.credit import Credit, CreditPart, Words
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from spicegraph_parser.graph import ConceptGraph, SceneTuple
     from spicegraph_parser.lexicon import Concept
-    from spicegraph_scorer.core.categories import Category
-    from spicegraph_scorer.core.credit import Credit
 
 
 @dataclass(frozen=True, slots=True)

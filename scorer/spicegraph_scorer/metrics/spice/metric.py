@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 from spicegraph_parser.errors import InputError, expect_list
-from spicegraph_parser.graph import SceneGraph, merge, merge_concepts
+from spicegraph_parser.graph import ConceptGraph, SceneGraph, SceneTuple, merge, merge_concepts
 from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore, Counts
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource, FunctionSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score
-from spicegraph_scorer.core.tokens import SPICE_TEXTS, SpiceText, toolkit_text
+from spicegraph_scorer.core.tokens import SPICE_TEXTS, Corpus, SpiceText, toolkit_text
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_digest
 from spicegraph_scorer.metrics.spice.match import (
     NO_MATCH,
@@ -31,14 +31,10 @@ from spicegraph_scorer.metrics.spice.match import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.graph import ConceptGraph, SceneTuple
-    from spicegraph_scorer.core.categories import Category
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.results import Json, Result
-    from spicegraph_scorer.core.tokens import Corpus
-    from spicegraph_scorer.metrics.spice.match import Match
 
 T = TypeVar("T")
 
