@@ -236,69 +236,28 @@ def _coordinator(candidates: Sequence[int], conjunct: int, sentence: int) -> int
     return next((position for _, position in reversed(ordered) if position < conjunct), ordered[0][1])
 
 
+def _phrases(text: str) -> frozenset[tuple[str, ...]]:
+    """Return the words of phrases that are written as text."""
+    return frozenset(tuple(phrase.split()) for phrase in text.split(","))
+
+
 # The first word of these governs the noun (next -nmod-> horse -case-> to) or is a sister of its preposition.
-_EITHER = frozenset(
-    {
-        ("according", "to"),
-        ("ahead", "of"),
-        ("as", "to"),
-        ("because", "of"),
-        ("close", "to"),
-        ("contrary", "to"),
-        ("due", "to"),
-        ("far", "from"),
-        ("instead", "of"),
-        ("near", "to"),
-        ("next", "to"),
-        ("out", "of"),
-        ("outside", "of"),
-        ("prior", "to"),
-        ("regardless", "of"),
-        ("such", "as"),
-        ("thanks", "to"),
-    }
+_EITHER = _phrases(
+    """according to, ahead of, as to, because of, close to, contrary to, due to, far from, instead of, near to,
+    next to, out of, outside of, prior to, regardless of, such as, thanks to"""
 )
 # The first word of these governs the noun: away -nmod-> horse -case-> from.
-_GOVERNING = _EITHER | {("away", "from")}
+_GOVERNING = _EITHER | _phrases("away from")
 # The first word of these is a sister of the preposition: noun -advmod-> along, noun -case-> with.
-_SISTER = _EITHER | {
-    ("across", "from"),
-    ("along", "with"),
-    ("alongside", "of"),
-    ("apart", "from"),
-    ("as", "for"),
-    ("as", "from"),
-    ("as", "of"),
-    ("as", "per"),
-    ("aside", "from"),
-    ("based", "on"),
-    ("close", "by"),
-    ("compared", "to"),
-    ("compared", "with"),
-    ("depending", "on"),
-    ("except", "for"),
-    ("followed", "by"),
-    ("inside", "of"),
-    ("off", "of"),
-    ("together", "with"),
-}
+_SISTER = _EITHER | _phrases(
+    """across from, along with, alongside of, apart from, as for, as from, as of, as per, aside from, based on,
+    close by, compared to, compared with, depending on, except for, followed by, inside of, off of,
+    together with"""
+)
 # The middle word is a noun with the first as its preposition: top -case-> on, top -nmod-> car -case-> of.
-_AROUND_NOUN = frozenset(
-    {
-        ("by", "means", "of"),
-        ("in", "accordance", "with"),
-        ("in", "addition", "to"),
-        ("in", "case", "of"),
-        ("in", "front", "of"),
-        ("in", "lieu", "of"),
-        ("in", "place", "of"),
-        ("in", "spite", "of"),
-        ("on", "account", "of"),
-        ("on", "behalf", "of"),
-        ("on", "top", "of"),
-        ("with", "regard", "to"),
-        ("with", "respect", "to"),
-    }
+_AROUND_NOUN = _phrases(
+    """by means of, in accordance with, in addition to, in case of, in front of, in lieu of, in place of,
+    in spite of, on account of, on behalf of, on top of, with regard to, with respect to"""
 )
 _PAIRS = _GOVERNING | _SISTER
 _BEFORE_LAST = frozenset(names[-2] for names in _PAIRS | _AROUND_NOUN)

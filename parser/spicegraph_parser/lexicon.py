@@ -17,31 +17,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.parse import word_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _FORMAT = 1
 # Suffix and its replacement; the first that gives a word of the index is the word's base.
-_SUFFIXES = (
-    ("s", ""),
-    ("ses", "s"),
-    ("xes", "x"),
-    ("zes", "z"),
-    ("ches", "ch"),
-    ("shes", "sh"),
-    ("men", "man"),
-    ("ies", "y"),
-    ("es", "e"),
-    ("es", ""),
-    ("ed", "e"),
-    ("ed", ""),
-    ("ing", "e"),
-    ("ing", ""),
-    ("er", ""),
-    ("est", ""),
-    ("er", "e"),
-    ("est", "e"),
+_SUFFIXES = word_pairs(
+    """s, ses s, xes x, zes z, ches ch, shes sh, men man, ies y, es e, es, ed e, ed, ing e, ing, er, est, er e,
+    est e"""
 )
 # The same in the same order, by the letter that a word with the suffix ends with.
 _SUFFIXES_BY_END = {

@@ -286,6 +286,15 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of a table that is written as text: commas divide them, and the second of a pair may be missing.
+
+    >>> word_pairs("ies y, s")
+    (('ies', 'y'), ('s', ''))
+    """
+    return tuple((first, " ".join(rest)) for first, *rest in map(str.split, text.split(",")))
+
+
 MAX_CAPTION_LENGTH = 100_000
 """Longest caption that is parsed, in characters."""
 

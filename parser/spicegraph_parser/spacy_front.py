@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError, needs_extra
 from spicegraph_parser.extraction import ParsedCaption, extract
-from spicegraph_parser.parse import Arc, Caption, Parse, find_spans, normalise, without_surrogates
+from spicegraph_parser.parse import Arc, Caption, Parse, find_spans, normalise, without_surrogates, word_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -142,21 +142,12 @@ class _DocumentReader:
         return zip(known, heads, range(1, size + 1), strict=True)
 
 
-_RENAMED = {
-    "ROOT": "root",
-    "dative": "iobj",
-    "intj": "discourse",
-    "meta": "dep",
-    "npadvmod": "nmod:npmod",
-    "oprd": "xcomp",
-    "acomp": "xcomp",
-    "poss": "nmod:poss",
-    "preconj": "cc:preconj",
-    "predet": "det:predet",
-    "prt": "compound:prt",
-    "quantmod": "advmod",
-    "relcl": "acl:relcl",
-}
+_RENAMED = dict(
+    word_pairs(
+        """ROOT root, dative iobj, intj discourse, meta dep, npadvmod nmod:npmod, oprd xcomp, acomp xcomp,
+        poss nmod:poss, preconj cc:preconj, predet det:predet, prt compound:prt, quantmod advmod, relcl acl:relcl"""
+    )
+)
 _ADPOSITIONS = ("prep", "agent", "dative")
 _NOMINAL = ("N", "PRP", "CD", "DT", "W")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.parse import word_set
+from spicegraph_parser.parse import word_pairs, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,30 +27,14 @@ class Scheme(StrEnum):
     UD2 = "ud2"
 
 
-_LABELS: Mapping[str, str] = {
-    "obj": "dobj",
-    "nsubj:pass": "nsubjpass",
-    "nsubj:outer": "nsubj",
-    "nsubj:xsubj": "nsubj",
-    "csubj:pass": "csubjpass",
-    "csubj:outer": "csubj",
-    "aux:pass": "auxpass",
-    "fixed": "mwe",
-    "flat": "compound",
-    "flat:name": "compound",
-    "flat:foreign": "foreign",
-    "nmod:desc": "compound",
-    "nmod:unmarked": "nmod:npmod",
-    "obl": "nmod",
-    "obl:agent": "nmod",
-    "obl:arg": "nmod",
-    "obl:npmod": "nmod:npmod",
-    "obl:tmod": "nmod:tmod",
-    "obl:unmarked": "nmod:npmod",
-    "advcl:relcl": "advcl",
-    "clf": "dep",
-    "orphan": "dep",
-}
+_LABELS: Mapping[str, str] = dict(
+    word_pairs(
+        """obj dobj, nsubj:pass nsubjpass, nsubj:outer nsubj, nsubj:xsubj nsubj, csubj:pass csubjpass,
+        csubj:outer csubj, aux:pass auxpass, fixed mwe, flat compound, flat:name compound, flat:foreign foreign,
+        nmod:desc compound, nmod:unmarked nmod:npmod, obl nmod, obl:agent nmod, obl:arg nmod, obl:npmod nmod:npmod,
+        obl:tmod nmod:tmod, obl:unmarked nmod:npmod, advcl:relcl advcl, clf dep, orphan dep"""
+    )
+)
 """Labels of v2 whose meaning has another name in v1."""
 
 
@@ -58,25 +42,12 @@ _PTB_TAGS = word_set(
     """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN
     VBP VBZ WDT WP WP$ WRB HYPH NFP ADD AFX GW XX -LRB- -RRB- , . : '' `` $ #"""
 )
-_TAGS: Mapping[str, str] = {
-    "ADJ": "JJ",
-    "ADP": "IN",
-    "ADV": "RB",
-    "AUX": "VBZ",
-    "CCONJ": "CC",
-    "DET": "DT",
-    "INTJ": "UH",
-    "NOUN": "NN",
-    "NUM": "CD",
-    "PART": "RP",
-    "PRON": "PRP",
-    "PROPN": "NNP",
-    "PUNCT": ".",
-    "SCONJ": "IN",
-    "SYM": "SYM",
-    "VERB": "VB",
-    "X": "FW",
-}
+_TAGS: Mapping[str, str] = dict(
+    word_pairs(
+        """ADJ JJ, ADP IN, ADV RB, AUX VBZ, CCONJ CC, DET DT, INTJ UH, NOUN NN, NUM CD, PART RP, PRON PRP, PROPN NNP,
+        PUNCT ., SCONJ IN, SYM SYM, VERB VB, X FW"""
+    )
+)
 _PLURALS = {"NN": "NNS", "NNP": "NNPS"}
 _VERB_FORMS = {"Ger": "VBG", "Inf": "VB", "Part": "VBN", "Fin": "VBZ"}
 

@@ -19,19 +19,6 @@ from spicegraph_scorer.core.data import MetricData, Resources, with_spice_text
 if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric, Needs
 
-__all__ = [
-    "GROUPS",
-    "METRICS",
-    "Factory",
-    "MetricEntry",
-    "check_names",
-    "lower_is_better",
-    "make_metrics",
-    "metric_names",
-    "needs_of",
-    "read_data",
-]
-
 READERS: Mapping[str, str] = {
     "frequencies": "spicegraph_scorer.core.ngrams:DocumentFrequencies.read",
     "categories": "spicegraph_scorer.metrics.spice.categories:read_categories",

@@ -13,6 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_parser.parse import word_pairs
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -28,38 +30,14 @@ _MIDDLING: Final = re.compile(f"{_SYLLABLE}(?:{_VOWELS})?")
 _VOWEL: Final = re.compile(f"(?:{_CONSONANTS})?[aeiouy]")
 _SHORT_END: Final = re.compile(f"{_CONSONANTS}[aeiouy][^aeiouwxy]")
 
-_SECOND: Final = {
-    "ational": "ate",
-    "tional": "tion",
-    "enci": "ence",
-    "anci": "ance",
-    "izer": "ize",
-    "bli": "ble",
-    "alli": "al",
-    "entli": "ent",
-    "eli": "e",
-    "ousli": "ous",
-    "ization": "ize",
-    "ation": "ate",
-    "ator": "ate",
-    "alism": "al",
-    "iveness": "ive",
-    "fulness": "ful",
-    "ousness": "ous",
-    "aliti": "al",
-    "iviti": "ive",
-    "biliti": "ble",
-    "logi": "log",
-}
-_THIRD: Final = {
-    "icate": "ic",
-    "ative": "",
-    "alize": "al",
-    "iciti": "ic",
-    "ical": "ic",
-    "ful": "",
-    "ness": "",
-}
+_SECOND: Final = dict(
+    word_pairs(
+        """ational ate, tional tion, enci ence, anci ance, izer ize, bli ble, alli al, entli ent, eli e, ousli ous,
+        ization ize, ation ate, ator ate, alism al, iveness ive, fulness ful, ousness ous, aliti al, iviti ive,
+        biliti ble, logi log"""
+    )
+)
+_THIRD: Final = dict(word_pairs("""icate ic, ative, alize al, iciti ic, ical ic, ful, ness"""))
 _FOURTH: Final = dict.fromkeys(
     ["al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ou", "ism", "ate", "iti", "ous", "ive", "ize"],
     "",
