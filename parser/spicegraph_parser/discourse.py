@@ -77,9 +77,13 @@ def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
             continue
         if any(_fits(word, noun) for noun in zip(lemmas[:position], tags[:position], strict=True)):
             continue
-        noun = next((antecedent for nouns in earlier if (antecedent := _antecedent(word, nouns))), None)
-        if noun is not None:
-            lemmas[position], tags[position] = noun
+        for nouns in earlier:
+            fitting = [noun for noun in nouns if _fits(word, noun)]
+            if not fitting and word in THINGS:  # "it" may be a person ("a baby") where nothing else is
+                fitting = [noun for noun in nouns if noun[1] in _SINGULAR]
+            if fitting:
+                lemmas[position], tags[position] = fitting[0]
+                break
     if tags == list(parse.tags):
         return parse
     return Parse.from_columns(parse.forms, tags, lemmas, parse.arcs, parse.spans)
@@ -91,14 +95,6 @@ def _fits(word: str, noun: _Noun) -> bool:
     if word in SEVERAL:
         return tag in _PLURAL
     return tag in _SINGULAR and (lemma in PERSONS) == (word in PERSONAL)
-
-
-def _antecedent(word: str, nouns: _Nouns) -> _Noun | None:
-    """Return the most prominent noun that fits; "it" may be a person ("a baby") where nothing else is."""
-    fitting = [noun for noun in nouns if _fits(word, noun)]
-    if not fitting and word in THINGS:
-        fitting = [noun for noun in nouns if noun[1] in _SINGULAR]
-    return fitting[0] if fitting else None
 
 
 def _in_order_of_prominence(parse: Parse) -> Iterator[_Noun]:

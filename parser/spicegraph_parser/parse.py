@@ -202,24 +202,18 @@ def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
         if cells[0] != str(expected):
             raise InputError(f"{where}: column ID is {cells[0]!r}, expected {expected} (plain words only)")
         form, lemma = cells[1], cells[2] if cells[2] != "_" else cells[1]
-        rows.append((Word(form, cells[4], lemma.lower()), list(_cell_edges(cells, expected, len(block), where))))
+        pairs = (
+            [(cells[6], cells[7])] if cells[8] == "_" else [part.partition(":")[::2] for part in cells[8].split("|")]
+        )
+        edges = []
+        for head, label in pairs if cells[6:9] != ["_", "_", "_"] else ():  # else a word that the graph left out
+            if not (head.isascii() and head.isdigit()) or int(head) > len(block):
+                raise InputError(f"{where}: column HEAD is {head!r}, expected a word number from 0 to {len(block)}")
+            if not label or label == "_":
+                raise InputError(f"{where}: column DEPREL is empty")
+            edges.append(Edge(label, int(head), expected))
+        rows.append((Word(form, cells[4], lemma.lower()), edges))
     return rows
-
-
-def _cell_edges(cells: list[str], dependent: int, size: int, where: str) -> Iterator[Edge]:
-    if cells[6:9] == ["_", "_", "_"]:  # a word that the graph left out
-        return
-    pairs = (
-        [(cells[6], cells[7])]
-        if cells[8] == "_"
-        else [(head, label) for head, _, label in (part.partition(":") for part in cells[8].split("|"))]
-    )
-    for head, label in pairs:
-        if not (head.isascii() and head.isdigit()) or int(head) > size:
-            raise InputError(f"{where}: column HEAD is {head!r}, expected a word number from 0 to {size}")
-        if not label or label == "_":
-            raise InputError(f"{where}: column DEPREL is empty")
-        yield Edge(label, int(head), dependent)
 
 
 def _aligned(sentences: list[_Rows], text: str) -> Iterator[Parse]:

@@ -297,11 +297,15 @@ def _draw_arrows(layout: PictureLayout) -> Iterator[str]:
 def _path(layout: PictureLayout, arrow: Arrow) -> tuple[str, float, float]:
     """Return an arrow's path and the middle of its label's foot."""
     cards = [layout.cards[index] for index in arrow.route]
-    if cards[0].x == cards[-1].x:
-        return _path_beside(cards[0], cards[-1])
-    rightward = cards[0].x < cards[-1].x
+    start, end = cards[0], cards[-1]
+    if start.x == end.x:  # within a column, or to its own card: around the right side
+        out = max(start.right, end.right) + _LOOP
+        y1, y2 = (start.port - 6, end.port + 6) if start == end else (start.port, end.port)
+        path = f"M{start.right:g} {y1:g}C{out:g} {y1:g} {out:g} {y2:g} {end.right:g} {y2:g}"
+        return path, out - _LOOP / 4, (y1 + y2) / 2 + 4
+    rightward = start.x < end.x
     points = [(card.right if rightward else card.x, card.port) for card in cards[:-1]]
-    points.append((cards[-1].x if rightward else cards[-1].right, cards[-1].port))
+    points.append((end.x if rightward else end.right, end.port))
     path = f"M{points[0][0]:g} {points[0][1]:g}"
     for (x1, y1), (x2, y2) in pairwise(points):
         middle = (x1 + x2) / 2
@@ -311,14 +315,6 @@ def _path(layout: PictureLayout, arrow: Arrow) -> tuple[str, float, float]:
         return path, x + text_width(arrow.label) / 2, y + 4
     (x1, y1), (x2, y2) = points
     return path, (x1 + x2) / 2, (y1 + y2) / 2 + 4
-
-
-def _path_beside(start: Card, end: Card) -> tuple[str, float, float]:
-    """Return the path of an arrow within a column or to its own card: around the right side."""
-    out = max(start.right, end.right) + _LOOP
-    y1, y2 = (start.port - 6, end.port + 6) if start == end else (start.port, end.port)
-    path = f"M{start.right:g} {y1:g}C{out:g} {y1:g} {out:g} {y2:g} {end.right:g} {y2:g}"
-    return path, out - _LOOP / 4, (y1 + y2) / 2 + 4
 
 
 def _safe(text: str) -> str:

@@ -133,7 +133,15 @@ def _sentence(lines: list[str], scheme: Scheme) -> Iterator[str]:
         yield from lines
         return
     by_id = {cells[_ID]: cells for cells in map(list.copy, words)}
-    _split_prepositions(by_id)
+    # case(sea, next), fixed(next, to) is in v1 advmod(sea, next), case(sea, to), which are joined later; longer fixed
+    # prepositions keep their first word alone.
+    for word in by_id.values():
+        first = by_id.get(word[_HEAD])
+        if word[_LABEL] != "fixed" or first is None or first[_LABEL] != "case":
+            continue
+        if sum(other[_HEAD] == first[_ID] and other[_LABEL] == "fixed" for other in by_id.values()) == 1:
+            word[_HEAD], word[_LABEL] = first[_HEAD], "case"
+            first[_LABEL] = "advmod"
     for line, cells in zip(lines, rows, strict=True):
         if cells[0].startswith("#"):
             yield line
@@ -141,20 +149,6 @@ def _sentence(lines: list[str], scheme: Scheme) -> Iterator[str]:
             yield f"# {line}"
         else:
             yield "\t".join(_word(by_id[cells[_ID]], by_id))
-
-
-def _split_prepositions(by_id: Mapping[str, list[str]]) -> None:
-    """Write case(sea, next), fixed(next, to) as v1 does: advmod(sea, next), case(sea, to), which are joined later.
-
-    Longer fixed prepositions keep their first word alone.
-    """
-    for cells in by_id.values():
-        first = by_id.get(cells[_HEAD])
-        if cells[_LABEL] != "fixed" or first is None or first[_LABEL] != "case":
-            continue
-        if sum(other[_HEAD] == first[_ID] and other[_LABEL] == "fixed" for other in by_id.values()) == 1:
-            cells[_HEAD], cells[_LABEL] = first[_HEAD], "case"
-            first[_LABEL] = "advmod"
 
 
 def _word(cells: list[str], by_id: Mapping[str, list[str]]) -> list[str]:

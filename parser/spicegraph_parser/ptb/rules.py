@@ -172,16 +172,6 @@ ASCII: Final = Alphabet(
 )
 
 
-def _ranges(belong: Iterable[bool]) -> str:
-    """Write the characters whose place in ``belong`` holds as the ranges of a class."""
-    runs: list[str] = []
-    for inside, run in groupby(enumerate(belong), key=itemgetter(1)):
-        if inside:
-            codes = [code for code, _ in run]
-            runs.append(f"{re.escape(chr(codes[0]))}-{re.escape(chr(codes[-1]))}")
-    return "".join(runs)
-
-
 @cache
 def basic_plane() -> Alphabet:
     """Return the classes for text with characters outside ASCII; astral characters are in none of them.
@@ -193,7 +183,14 @@ def basic_plane() -> Alphabet:
     categories = [unicodedata.category(chr(code)) for code in range(0x10000)]
 
     def of(*starts: str, but: str = "") -> str:
-        return _ranges(category.startswith(starts) and chr(code) not in but for code, category in enumerate(categories))
+        """Write the characters of some categories as the ranges of a class."""
+        belong = (category.startswith(starts) and chr(code) not in but for code, category in enumerate(categories))
+        runs: list[str] = []
+        for inside, run in groupby(enumerate(belong), key=itemgetter(1)):
+            if inside:
+                codes = [code for code, _ in run]
+                runs.append(f"{re.escape(chr(codes[0]))}-{re.escape(chr(codes[-1]))}")
+        return "".join(runs)
 
     return Alphabet(
         capital=of("Lu"),
@@ -303,6 +300,14 @@ def sign_rules(alphabet: Alphabet, variant: Variant) -> tuple[Rule, ...]:
     a = Patterns(alphabet, variant)
     d = a.digit
     country = rf"\+{{1,2}}(?:{d}{{2,4}}[- ])?{d}{{2,4}}[- ]"
+    # Runs of periods; the later version takes all of them, but leaves one as an end before a word.
+    ellipses: tuple[Rule, ...] = (
+        Rule(r"\.{3,}|\. \. \.(?: \.)*", "", dots),
+        Rule(r"\.{3,}(?=\.)|\. \. \.(?: \.)*(?= )", rf" ?\.\s++{a.letter}", dots),
+        Rule("={2,}"),
+    )
+    if variant == "coco":
+        ellipses = (Rule(r"\.{3,5}|\. \. \.(?: \.){0,2}", "", dots),)
     return (
         # The second halves of words that fall into two tokens.
         Rule(f"{a.apostrophe}(?i:[sdm]|re|ve|ll)", "[^A-Za-z]", straight),
@@ -317,7 +322,7 @@ def sign_rules(alphabet: Alphabet, variant: Variant) -> tuple[Rule, ...]:
         Rule(f"(?:<|&lt;){MAIL}(?:>|&gt;)?"),
         Rule(TAG, "", joined),
         Rule(HOST),
-        *_ellipses(a, variant),
+        *ellipses,
         *_symbols(a),
     )
 
@@ -379,17 +384,6 @@ def _quotes(a: Patterns) -> tuple[Rule, ...]:
         Rule('"|&quot;', "[A-Za-z0-9$]", opened),
         Rule('"|&quot;', "", closed),
         Rule(f"[{''.join(map(chr, QUOTES))}]{{1,2}}", "", straight),
-    )
-
-
-def _ellipses(a: Patterns, variant: Variant) -> tuple[Rule, ...]:
-    """Runs of periods; the later version takes all of them, but leaves one as an end before a word."""
-    if variant == "coco":
-        return (Rule(r"\.{3,5}|\. \. \.(?: \.){0,2}", "", dots),)
-    return (
-        Rule(r"\.{3,}|\. \. \.(?: \.)*", "", dots),
-        Rule(r"\.{3,}(?=\.)|\. \. \.(?: \.)*(?= )", rf" ?\.\s++{a.letter}", dots),
-        Rule("={2,}"),
     )
 
 

@@ -259,24 +259,21 @@ def run_of(
         progress: is called while something takes long.
     """
     kept = tuple(statistics)
+    explanations: list[Explanation] = []
+    for done, statistic in enumerate(kept if explain and metric.explains else (), start=1):
+        explanations.append(metric.explain(statistic))
+        if progress:
+            progress(f"explaining {metric.total(())[0].name}", done, len(kept))
     return Run(
         name,
         metric.signature(),
         kept,
         metric.total(kept),
         intervals(metric, kept, resampling=confidence) if confidence else (),
-        tuple(_explanations(metric, kept, progress)) if explain and metric.explains else (),
+        tuple(explanations),
         tuple(metric.credit(credited, kept)) if credited is not None and metric.credits else (),
         metric.by_category,
     )
-
-
-def _explanations(metric: Metric[Any], statistics: Sequence[Any], progress: Progress | None) -> Iterator[Explanation]:
-    label = f"explaining {metric.total(())[0].name}"
-    for done, statistic in enumerate(statistics, start=1):
-        yield metric.explain(statistic)
-        if progress:
-            progress(label, done, len(statistics))
 
 
 def result_of(
@@ -413,7 +410,14 @@ def totals_of(metric: Metric[Any], statistics: Sequence[Any]) -> RunTotals:
         >>> summary_of(rouge, parts[1] + parts[0]).scores
         (CorpusScore(name='ROUGE_L', value=0.5, items=2),)
     """
-    rows = [_category_rows(metric.by_category(statistic)) for statistic in statistics]
+    # Of each category of an item: its scores, whether it is defined, and its counts.
+    rows = [
+        {
+            name: (score.f or 0.0, score.pr or 0.0, score.re or 0.0, score.f is not None, *(score.counts or ()))
+            for name, score in metric.by_category(statistic).items()
+        }
+        for statistic in statistics
+    ]
     return RunTotals(
         ExactSums.of(metric.summed().columns(statistics).tolist()),
         tuple(sum(value is not None for value in score.each) for score in metric.total(statistics)),
@@ -436,19 +440,10 @@ def summary_of(metric: Metric[Any], totals: RunTotals) -> RunSummary:
         CorpusScore(name, None if math.isnan(value[0]) else float(value[0]), items)
         for (name, value), items in zip(values.items(), totals.defined, strict=True)
     )
-    return RunSummary(scores, {name: _means_of_sums(sums) for name, sums in totals.categories.items()})
-
-
-def _category_rows(scores: Mapping[str, CategoryScore]) -> dict[str, Sequence[float]]:
-    """Return what is summed for each category of an item: its scores, whether it is defined, and its counts."""
-    return {
-        name: (score.f or 0.0, score.pr or 0.0, score.re or 0.0, score.f is not None, *(score.counts or ()))
-        for name, score in scores.items()
-    }
-
-
-def _means_of_sums(sums: ExactSums) -> CategoryMeans:
-    """Return the means that the sums of :func:`_category_rows` make."""
-    f, pr, re, items, *numbers = sums.values()
-    means = [total / items if items else None for total in (f, pr, re)]
-    return CategoryMeans(means[0], means[1], means[2], int(items), Counts(*map(int, numbers)) if numbers else None)
+    categories = {}
+    for name, sums in totals.categories.items():
+        f, pr, re, items, *numbers = sums.values()
+        means = [total / items if items else None for total in (f, pr, re)]
+        micro = Counts(*map(int, numbers)) if numbers else None
+        categories[name] = CategoryMeans(means[0], means[1], means[2], int(items), micro)
+    return RunSummary(scores, categories)

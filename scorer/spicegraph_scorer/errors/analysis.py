@@ -28,7 +28,6 @@ from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spicegraph_parser.graph import SceneTuple
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
@@ -53,29 +52,22 @@ def explain(match: Match) -> tuple[Finding, ...]:
         [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
     """
     view = MatchView(match)
-    sides: tuple[tuple[ErrorSide, Sequence[SceneTuple], Sequence[tuple[int, ...]]], ...] = (
+    findings = []
+    for side, tuples, partners in (
         (ErrorSide.INVENTED, match.candidate, match.candidate_partners),
         (ErrorSide.MISSED, match.reference, match.reference_partners),
-    )
-    return tuple(
-        finding
-        for side, tuples, partners in sides
-        for index, partner in enumerate(partners)
-        if not partner
-        for finding in _first(view, side, index, tuples[index])
-    )
-
-
-def _first(view: MatchView, side: ErrorSide, index: int, scene_tuple: SceneTuple) -> Iterator[Finding]:
-    """Yield the finding of the first rule that explains the tuple."""
-    length = len(scene_tuple.concepts)
-    for name, kind in KINDS.items():
-        if kind.side is side and kind.length == length:
-            explanation = kind.rule(view, scene_tuple)
-            if explanation is not None:
-                words, counterpart, near = explanation
-                yield Finding(name, words, index, counterpart, agreement(scene_tuple), near)
-                return
+    ):
+        for index, scene_tuple in enumerate(tuples):
+            if partners[index]:
+                continue
+            for name, kind in KINDS.items():
+                if kind.side is side and kind.length == len(scene_tuple.concepts):
+                    cause = kind.rule(view, scene_tuple)
+                    if cause is not None:
+                        words, counterpart, near = cause
+                        findings.append(Finding(name, words, index, counterpart, agreement(scene_tuple), near))
+                        break
+    return tuple(findings)
 
 
 def error_words(match: Match) -> frozenset[tuple[str, tuple[str, ...]]]:

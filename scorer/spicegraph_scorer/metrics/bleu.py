@@ -147,7 +147,12 @@ class SentenceBleu(Metric[BleuStatistic]):
         >>> [round(score.value, 4) for score in scores]
         [1.0, 1.0, 1.0, 0.8409]
         """
-        each = _smoothed_scores(_CountTable.of(statistics))
+        table = _CountTable.of(statistics)
+        unmatched = table.matched == 0
+        halves = 0.5 ** np.cumsum(unmatched, axis=0)
+        precisions = np.where(unmatched, halves, table.matched) / np.maximum(table.total, 1.0)
+        ratio = np.divide(table.length, table.closest, out=np.ones_like(table.length), where=table.closest > 0)
+        each = np.where(table.length > 0, _means(np.log(precisions)) * _brevity(ratio), 0.0)
         return tuple(Score.mean(f"SentenceBleu_{n + 1}", each[n].tolist()) for n in range(ORDERS))
 
     def workings(self, corpus: Corpus, statistics: Sequence[BleuStatistic]) -> list[tuple[Working, ...]]:
@@ -180,15 +185,6 @@ def _coco_scores(table: _CountTable) -> Matrix:
     precisions = (table.matched + _TINY) / (table.total + _SMALL)
     ratio = (table.length + _TINY) / (table.closest + _SMALL)
     return _means(np.log(precisions)) * _brevity(ratio)
-
-
-def _smoothed_scores(table: _CountTable) -> Matrix:
-    """Return smoothed BLEU-1 to BLEU-4 (rows) of each column."""
-    unmatched = table.matched == 0
-    halves = 0.5 ** np.cumsum(unmatched, axis=0)
-    precisions = np.where(unmatched, halves, table.matched) / np.maximum(table.total, 1.0)
-    ratio = np.divide(table.length, table.closest, out=np.ones_like(table.length), where=table.closest > 0)
-    return np.where(table.length > 0, _means(np.log(precisions)) * _brevity(ratio), 0.0)
 
 
 def _means(logarithms: Matrix) -> Matrix:

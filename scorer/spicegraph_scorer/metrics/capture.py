@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from operator import eq
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -41,18 +41,8 @@ EXACT, SYNONYM, SOFT = "exact", "synonym", "soft"
 NAME: Final = "CAPTURE"
 
 
-class Element(NamedTuple):
-    """What a caption says: its words, subject, relation and object in this order, and those of them that are compared.
-
-    Of an attribute, the object that has it is not compared, as in the published program.
-    """
-
-    words: tuple[str, ...]
-    compared: tuple[str, ...]
-
-
-Elements = Mapping[str, Sequence[Element]]
-"""The elements of a caption by kind."""
+Elements = Mapping[str, Sequence[tuple[str, ...]]]
+"""What a caption says, by kind: the words of each element, subject, relation and object in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,32 +161,32 @@ class Capture(Metric[CaptureStatistic]):
         return CaptureStatistic(scores, CaptureExplanation(tuple(matched)) if self.evidence else None)
 
     def _matched_kind(
-        self, kind: str, candidate: Sequence[Element], reference: Sequence[Element]
+        self, kind: str, candidate: Sequence[tuple[str, ...]], reference: Sequence[tuple[str, ...]]
     ) -> tuple[list[CaptureMatch], list[CaptureMatch]]:
-        left = [CaptureMatch(kind, element.words) for element in candidate]
-        right = [CaptureMatch(kind, element.words) for element in reference]
+        left, right = ([CaptureMatch(kind, words) for words in side] for side in (candidate, reference))
+        # Of an attribute, the object that has it is not compared, as in the published program.
+        cut = 1 if kind == "Attribute" else 0
+        said, wanted = ([words[cut:] for words in side] for side in (candidate, reference))
         for stage, is_match in ((EXACT, eq), (SYNONYM, _is_synonym)):
             free = [index for index, match in enumerate(right) if match.stage is None]
-            for i, element in enumerate(candidate):
+            for i, words in enumerate(candidate):
                 if left[i].stage is None:
-                    partner = next((j for j in free if is_match(element.compared, reference[j].compared)), None)
+                    partner = next((j for j in free if is_match(said[i], wanted[j])), None)
                     if partner is not None:
                         free.remove(partner)
-                        left[i] = replace(left[i], stage=stage, partner=reference[partner].words, similarity=1.0)
-                        right[partner] = replace(right[partner], stage=stage, partner=element.words, similarity=1.0)
+                        left[i] = replace(left[i], stage=stage, partner=reference[partner], similarity=1.0)
+                        right[partner] = replace(right[partner], stage=stage, partner=words, similarity=1.0)
         rest, others = ([n for n, match in enumerate(side) if match.stage is None] for side in (left, right))
         if rest and others:
-            near = self._similar([candidate[i].compared for i in rest], [reference[j].compared for j in others])
+            near = self._similar([said[i] for i in rest], [wanted[j] for j in others])
             for row, i in enumerate(rest):
                 best = int(near[row].argmax())
-                left[i] = replace(
-                    left[i], stage=SOFT, partner=reference[others[best]].words, similarity=float(near[row, best])
-                )
+                partner_words, similarity = reference[others[best]], float(near[row, best])
+                left[i] = replace(left[i], stage=SOFT, partner=partner_words, similarity=similarity)
             for column, j in enumerate(others):
                 best = int(near[:, column].argmax())
-                right[j] = replace(
-                    right[j], stage=SOFT, partner=candidate[rest[best]].words, similarity=float(near[best, column])
-                )
+                partner_words, similarity = candidate[rest[best]], float(near[best, column])
+                right[j] = replace(right[j], stage=SOFT, partner=partner_words, similarity=similarity)
         return left, right
 
     def _similar(
@@ -237,13 +227,13 @@ class Capture(Metric[CaptureStatistic]):
         return statistic.evidence
 
 
-def elements_of(facts: Iterable[Fact]) -> dict[str, list[Element]]:
+def elements_of(facts: Iterable[Fact]) -> dict[str, list[tuple[str, ...]]]:
     """Return the elements that a caption's facts state, each once, nouns in the singular; stop words are not objects.
 
     Example:
         >>> from spicegraph_parser import Fact
         >>> found = elements_of([Fact(("dogs", "beds", "lie on"), "", ()), Fact(("dogs",), "", ())])
-        >>> found["Object"][0].words, found["Relation"][0].words
+        >>> found["Object"][0], found["Relation"][0]
         (('dog',), ('dog', 'lie on', 'bed'))
     """
     by_kind: dict[str, dict[tuple[str, ...], None]] = {kind: {} for kind in WEIGHTS}
@@ -258,10 +248,7 @@ def elements_of(facts: Iterable[Fact]) -> dict[str, list[Element]]:
             by_kind["Attribute"][(subject, rest[0])] = None
         else:
             by_kind["Relation"][(subject, rest[1], _singular(rest[0]))] = None
-    return {
-        kind: [Element(words, words[1:] if kind == "Attribute" else words) for words in elements]
-        for kind, elements in by_kind.items()
-    }
+    return {kind: list(elements) for kind, elements in by_kind.items()}
 
 
 @lru_cache(maxsize=50_000)

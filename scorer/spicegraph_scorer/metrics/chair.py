@@ -303,20 +303,22 @@ class Chair(Metric[ChairStatistic]):
         if self.instances is not None:
             unknown = [item.id for item in corpus.items if str(item.id) not in self.instances.objects]
             if unknown:
-                named = ", ".join(repr(image_id) for image_id in unknown[:5])
-                raise InputError(f"the instances lack {len(unknown)} of the images that are scored: {named}")
+                first = ", ".join(repr(image_id) for image_id in unknown[:5])
+                raise InputError(f"the instances lack {len(unknown)} of the images that are scored: {first}")
         texts = dict.fromkeys(chain.from_iterable(item.references for item in corpus.items))
         said = {text: frozenset(mention.object for mention in mentions(text)) for text in texts}
         outlined = {} if self.instances is None else self.instances.objects
-        nothing = frozenset[str]()
-        statistics = [
-            _statistic(
-                item.candidate,
-                outlined.get(str(item.id), nothing).union(*[said[text] for text in item.references]),
-            )
-            for item in corpus.items
-        ]
-        return statistics if self.evidence else list(map(self.compact, statistics))
+        statistics = []
+        for item in corpus.items:
+            objects = outlined.get(str(item.id), frozenset[str]()).union(*[said[text] for text in item.references])
+            named = [
+                mention._replace(hallucinated=mention.object not in objects) for mention in mentions(item.candidate)
+            ]
+            right = {mention.object for mention in named if not mention.hallucinated}
+            wrong = sum(mention.hallucinated for mention in named)
+            why = ChairExplanation(tuple(named), tuple(sorted(objects - right))) if self.evidence else None
+            statistics.append(ChairStatistic(len(named), wrong, len(objects), len(right), why))
+        return statistics
 
     def total(self, statistics: Sequence[ChairStatistic]) -> tuple[Score, ...]:
         """Return ``CHAIRi``, ``CHAIRs`` and ``CHAIR_Recall``.
@@ -360,18 +362,6 @@ class Chair(Metric[ChairStatistic]):
         """Return which objects a candidate mentions, and which of them its image lacks."""
         del changes
         return statistic.evidence
-
-
-def _statistic(candidate: str, objects: frozenset[str]) -> ChairStatistic:
-    named = tuple([mention._replace(hallucinated=mention.object not in objects) for mention in mentions(candidate)])
-    said = {mention.object for mention in named if not mention.hallucinated}
-    return ChairStatistic(
-        len(named),
-        sum(mention.hallucinated for mention in named),
-        len(objects),
-        len(said),
-        ChairExplanation(named, tuple(sorted(objects - said))),
-    )
 
 
 def _ratios(sums: Matrix) -> dict[str, Vector]:

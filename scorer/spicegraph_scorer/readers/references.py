@@ -184,7 +184,16 @@ def _read(source: Source, limits: ReadLimits, columns: Columns | None) -> Annota
         return _from_json(source, limits)
     if columns is not None or has_header(source, only_references=True):
         return _from_records(source, read_delimited(source, limits=limits, columns=columns, only_references=True))
-    return _from_text(source, limits)
+    # One caption per line; an empty line is an image for which this file has none.
+    captions: dict[ItemId, tuple[str, ...]] = {}
+    faults: list[Fault] = []
+    for number, line in enumerate(text_lines(source, faults, limits=limits), start=1):
+        captions[number] = (line,) if line.strip() else ()
+    if not captions and not faults:
+        raise InputError(f"{source.name}: is empty")
+    if faults:
+        raise input_error(source.name, faults)
+    return Annotations(captions, {}, PLAIN_TEXT.name, by_line=True)
 
 
 def _from_json(source: Source, limits: ReadLimits) -> Annotations:
@@ -244,16 +253,3 @@ def _collect(record: Record, id_keys: Sequence[str], captions: dict[ItemId, list
     yield from faults
     if not faults and isinstance(texts, list):
         captions.setdefault(image_id, []).extend(texts)
-
-
-def _from_text(source: Source, limits: ReadLimits) -> Annotations:
-    """Read one caption per line; an empty line is an image for which this file has none."""
-    captions: dict[ItemId, tuple[str, ...]] = {}
-    faults: list[Fault] = []
-    for number, line in enumerate(text_lines(source, faults, limits=limits), start=1):
-        captions[number] = (line,) if line.strip() else ()
-    if not captions and not faults:
-        raise InputError(f"{source.name}: is empty")
-    if faults:
-        raise input_error(source.name, faults)
-    return Annotations(captions, {}, PLAIN_TEXT.name, by_line=True)

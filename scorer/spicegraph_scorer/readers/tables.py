@@ -121,7 +121,9 @@ def find_columns(header: Sequence[str], *, named: Columns | None = None, only_re
             f"has no column {', '.join(map(shown, missing))}; its columns are {', '.join(map(shown, header))}"
         )
     by_name = {name.strip().lower(): name for name in reversed(header)}
-    references = named.references or _references(header, by_name, only_references=only_references)
+    numbered = tuple(name for name in header if _NUMBERED.fullmatch(name.strip().lower()))
+    single = _first(by_name, (*_REFERENCES, "caption") if only_references else _REFERENCES)
+    references = named.references or numbered or ((single,) if single else ())
     return Columns(
         named.id or _first(by_name, _IDS),
         None if only_references else named.candidate or _first(by_name, _CANDIDATES),
@@ -131,14 +133,6 @@ def find_columns(header: Sequence[str], *, named: Columns | None = None, only_re
 
 def _first(by_name: Mapping[str, str], names: Sequence[str]) -> str | None:
     return next((by_name[name] for name in names if name in by_name), None)
-
-
-def _references(header: Sequence[str], by_name: Mapping[str, str], *, only_references: bool) -> tuple[str, ...]:
-    numbered = tuple(name for name in header if _NUMBERED.fullmatch(name.strip().lower()))
-    if numbered:
-        return numbered
-    single = _first(by_name, (*_REFERENCES, "caption") if only_references else _REFERENCES)
-    return (single,) if single else ()
 
 
 PARQUET_MAGIC = b"PAR1"

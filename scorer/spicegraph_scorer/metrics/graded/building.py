@@ -34,14 +34,13 @@ _LARGEST: Final = 127
 
 def words_of(facts: Iterable[Fact]) -> frozenset[str]:
     """Return the words of a caption's tuples, those of loose words and negations included."""
-    return frozenset(word for fact in facts for string in _strings(fact) for word in string.split())
-
-
-def _strings(fact: Fact) -> tuple[str, ...]:
-    """Return the words of the caption that a fact adds: for "no hat" the "no"; none if the fact is about a word."""
-    if fact.rule == DENIED:
-        return tuple([word for word in fact.words if word in NEGATIONS])
-    return () if fact.rule in _ABOUT_WORDS else fact.words
+    strings: set[str] = set()
+    for fact in facts:
+        if fact.rule == DENIED:  # "no hat": a fact about "hat", which adds the "no"
+            strings |= NEGATIONS.intersection(fact.words)
+        elif fact.rule not in _ABOUT_WORDS:
+            strings.update(fact.words)
+    return frozenset(word for string in strings for word in string.split())
 
 
 def word_sets(images: Iterable[Sequence[str]], source: FactSource) -> Iterator[list[frozenset[str]]]:

@@ -109,22 +109,12 @@ def of_maximum(offers: Matrix) -> Matrix:
     return shares
 
 
-class Players(NamedTuple):
-    """The shares of a candidate's tuples, and of its content words, which ``words`` names.
-
-    ``plain`` has both where neither places nor contradictions count, if the meaning of the whole counts.
-    """
-
-    tuples: Shares
-    words: Sequence[str]
-    of_words: Shares
-    plain: tuple[Shares, Shares] | None = None
-
-
 def graded_credit(
     item: Item,
     match: GradedMatch,
-    players: Players,
+    tuples: Shares,
+    words_said: tuple[Sequence[str], Shares],
+    plain: tuple[Shares, Shares] | None,
     *,
     score: float,
     order: WordOrder | None,
@@ -135,12 +125,14 @@ def graded_credit(
     Args:
         item: its captions.
         match: of both sides.
-        players: what the candidate's tuples and words have in precision and recall.
+        tuples: what the candidate's tuples have in precision and recall.
+        words_said: its content words, and the same of these.
+        plain: both where neither places nor contradictions count, if the meaning of the whole counts.
         score: F1.
         order: of words, if it was looked at.
         meaning: the table of meanings, if it was looked at.
     """
-    words, (tuples, names, of_words, plain) = Words(item.candidate), players
+    words, (names, of_words) = Words(item.candidate), words_said
     is_read = match.texts.aligned is not None
     earned = earned_by(tuples, of_words)
     aligned_share = ALIGNED_SHARE

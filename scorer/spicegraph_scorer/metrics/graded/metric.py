@@ -22,7 +22,7 @@ from spicegraph_parser.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
-from spicegraph_scorer.metrics.graded.credit import Players, Shares, graded_credit, shares_of
+from spicegraph_scorer.metrics.graded.credit import Shares, graded_credit, shares_of
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.metrics.graded.facts import Told, comparable_facts, content_words, read_caption
 from spicegraph_scorer.metrics.graded.matching import (
@@ -345,10 +345,10 @@ class SpiceG(Metric[GradedStatistic]):
             order = self.vectors.order if self.texts else None
             for number, (match, *shares, of_plain) in enumerate(zip(some, tuples, words, plain, strict=True), start):
                 names = sorted(frozenset[str]().union(*pairs[number - start][0].words))
-                players = Players(shares[0], names, shares[1], of_plain)
                 score = statistics[number].weights[ALL].f1
+                players = shares[0], (names, shares[1]), of_plain
                 item = corpus.items[number]
-                divided.append(graded_credit(item, match, players, score=score, order=order, meaning=self.meaning))
+                divided.append(graded_credit(item, match, *players, score=score, order=order, meaning=self.meaning))
         return divided
 
     def explain(self, statistic: GradedStatistic, *, changes: int = 3) -> GradedExplanation:

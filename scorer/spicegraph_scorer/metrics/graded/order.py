@@ -35,15 +35,6 @@ _STEPS: Final = 16  # of the numbers in a table, a nat
 _LARGEST: Final = 127
 
 
-def _kinds(words: Iterable[str], known: frozenset[str]) -> list[str]:
-    """Return the kinds of words: a frequent one is its own, others are known by their last letters, or not at all."""
-    kinds = []
-    for word in words:
-        ending = word if word in known else _ENDING + word[-_LETTERS:]
-        kinds.append(ending if ending in known else _ENDING)
-    return kinds
-
-
 def words_of_text(text: str) -> list[str]:
     """Return the lower-cased words of a text, without punctuation."""
     lower = text.lower()
@@ -124,7 +115,9 @@ def learn_order(texts: Iterable[str], *, frequent: int = 200, endings: int = 30)
         if word not in known:
             ends[_ENDING + word[-_LETTERS:]] += count
     known |= _most_frequent(ends, endings)
-    of_word = dict(zip(counts, _kinds(counts, known), strict=True))
+    # A frequent word is a kind of its own, others are known by their last letters, or not at all.
+    of_word = {word: word if word in known else _ENDING + word[-_LETTERS:] for word in counts}
+    of_word = {word: kind if kind in known else _ENDING for word, kind in of_word.items()}
     kinds = sorted(known | {_EDGE, _ENDING})
     number_of = {kind: index for index, kind in enumerate(kinds)}
     pairs = Counter(

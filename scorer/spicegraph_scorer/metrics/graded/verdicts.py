@@ -256,14 +256,6 @@ class _ReferenceWords(NamedTuple):
     idf: Vector
 
 
-class _CandidateWords(NamedTuple):
-    """The words of a candidate, their vectors and idf."""
-
-    words: list[str]
-    vectors: Vector
-    idf: list[float]
-
-
 def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     """Return the content words of a candidate, in the order of the text, and how the references stand to them."""
     told, referred = _told(match.candidate.graph), _told(match.reference.graph)
@@ -286,9 +278,7 @@ def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     alike[np.array(at[0])[:, None] == np.array(at[1], np.intp)[None, :]] = 1
     for index, others in enumerate(_of_one_base(candidate_words, reference_words)):
         alike[index, others] = 1
-    candidate = _CandidateWords(
-        candidate_words, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]]
-    )
+    candidate = candidate_words, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]]
     style = "scene" if any(fact.rule in SCENE_RULES for facts in told for fact in facts) else "spice"
     return [observed._replace(style=style) for observed in _observed(text, told, candidate, said, alike)]
 
@@ -310,9 +300,14 @@ def _bases(word: str) -> frozenset[str]:
 
 
 def _observed(
-    text: str, told: list[list[Fact]], candidate: _CandidateWords, said: _ReferenceWords, alike: Vector
+    text: str,
+    told: list[list[Fact]],
+    candidate: tuple[list[str], Vector, list[float]],
+    said: _ReferenceWords,
+    alike: Vector,
 ) -> list[Observed]:
-    text_words, words = Words(text), candidate.words
+    """Observe the words of a candidate, which has their vectors and idf beside them."""
+    text_words, (words, word_vectors, idf) = Words(text), candidate
     places = {
         word: tuple([text_words.spans[number] for number in text_words.of_form(word.removeprefix(NO))])
         for word in words
@@ -330,7 +325,7 @@ def _observed(
     observed = []
     for index in order:
         word, likeness = words[index], alike[index]
-        known = bool(candidate.vectors[index].any())
+        known = bool(word_vectors[index].any())
         # How strongly a missed object of the references stands against the word, and which one.
         rival, instead = max(((share * _nearness(word, name), name) for name, share in uncovered), default=(0.0, None))
         partner = int(likeness.argmax()) if best[index] > 0 else None
@@ -339,8 +334,8 @@ def _observed(
             float(best[index]),
             float((likeness[:, None] * said.standing).max(axis=0, initial=0).mean()) if said.words else 0.0,
             float(said.standing[likeness >= 1].any(axis=0).mean()) if said.words else 0.0,
-            (candidate.idf[index] if known else _UNKNOWN_IDF) / _LARGEST_IDF,
-            float(candidate.vectors[index] @ scene),
+            (idf[index] if known else _UNKNOWN_IDF) / _LARGEST_IDF,
+            float(word_vectors[index] @ scene),
             float(kinds[word] == "object"),
             float(kinds[word] == "relation"),
             float(any(family == "count" for family, _ in values_of((word,)))),

@@ -115,22 +115,18 @@ def find_sources() -> Sources:
     Raises:
         DataError: the package or one of the two files is not there; the message says what to install.
     """
-    for package in _packages():
+    # The installed distribution's folder, then what stands first on the path: a folder of that name beside a script
+    # often holds a part of the package, without METEOR's data.
+    packages: list[Path] = []
+    with suppress(PackageNotFoundError):
+        packages.append(Path(str(distribution("pycocoevalcap").locate_file("pycocoevalcap"))))
+    spec = PathFinder.find_spec("pycocoevalcap")  # not by the finders, as spicegraph_shim may stand in for it
+    packages += map(Path, (spec.submodule_search_locations or ()) if spec else ())
+    for package in packages:
         meteor = package / "meteor"
         if meteor.is_dir():
             return Sources(meteor / "meteor-1.5.jar", meteor / "data" / "paraphrase-en.gz")
     raise DataError(INSTALL)
-
-
-def _packages() -> Iterator[Path]:
-    """Yield the folders of ``pycocoevalcap``: the installed distribution's, then what stands first on the path.
-
-    A folder of that name beside a script often holds a part of the package, without METEOR's data.
-    """
-    with suppress(PackageNotFoundError):
-        yield Path(str(distribution("pycocoevalcap").locate_file("pycocoevalcap")))
-    package = PathFinder.find_spec("pycocoevalcap")  # not by the finders, as spicegraph_shim may stand in for it
-    yield from map(Path, (package.submodule_search_locations or ()) if package else ())
 
 
 _FORMAT = 2

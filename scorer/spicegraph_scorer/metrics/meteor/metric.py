@@ -145,29 +145,22 @@ class MeteorStatistic:
     alignment: Alignment
 
 
-def _chunks(matches: Sequence[WordMatch]) -> int:
-    """Return the number of runs of matches that follow one another on both sides."""
-    chunks = 0
-    ends = (-1, -1)
-    for start, length, other, other_length, _ in matches:
-        chunks += ends != (start, other)
-        ends = (start + length, other + other_length)
-    return chunks
-
-
 def _counts(matches: Sequence[WordMatch], candidate: Sentence, reference: Sentence, words: TextWords) -> Counts:
     is_function = words.is_function
     candidate_functions = [is_function[word] for word in candidate.words]
     reference_functions = [is_function[word] for word in reference.words]
     counts = [len(candidate_functions), len(reference_functions)]
     counts += [sum(candidate_functions), sum(reference_functions), *(0,) * 16]
+    chunks, ends = 0, (-1, -1)  # runs of matches that follow one another on both sides
     for start, length, other, other_length, module in matches:
+        chunks += ends != (start, other)
+        ends = (start + length, other + other_length)
         first = 4 + 4 * module
         for function in candidate_functions[other : other + other_length]:
             counts[first + 2 * function] += 1
         for function in reference_functions[start : start + length]:
             counts[first + 1 + 2 * function] += 1
-    return (*counts, _chunks(matches), sum(counts[4:20:2]), sum(counts[5:20:2]))
+    return (*counts, chunks, sum(counts[4:20:2]), sum(counts[5:20:2]))
 
 
 class _MeteorScorer:

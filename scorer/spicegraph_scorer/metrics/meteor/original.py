@@ -125,13 +125,6 @@ class _Stemmer:
         self.stem: Callable[[str], str] = lru_cache(maxsize=1 << 16)(PorterStemmer().stem)
 
 
-def _describe(wordnet: NltkWordNet | None) -> str:
-    if wordnet is None or isinstance(wordnet, BundledWordNet):
-        return f"{load_lexicon().signature} without parts of speech"
-    get_version: Callable[[], str] = getattr(wordnet, "get_version", str)
-    return f"{type(wordnet).__name__} {get_version()}".strip()
-
-
 @cache
 def _nltk_version() -> str:
     try:
@@ -160,10 +153,14 @@ class Meteor2005(Metric[float]):
         Raises:
             DataError: nltk is not installed.
         """
+        synonyms = f"{load_lexicon().signature} without parts of speech"
+        if not (self.wordnet is None or isinstance(self.wordnet, BundledWordNet)):
+            get_version: Callable[[], str] = getattr(self.wordnet, "get_version", str)
+            synonyms = f"{type(self.wordnet).__name__} {get_version()}".strip()
         return {
             "variant": "2005-nltk",
             **{name: str(value) for name, value in _PARAMETERS.items()},
-            "synonyms": _describe(self.wordnet),
+            "synonyms": synonyms,
             "nltk": _nltk_version(),
         }
 

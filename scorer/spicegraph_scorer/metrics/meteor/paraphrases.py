@@ -180,8 +180,18 @@ def _numbered(hashes: Hashes) -> tuple[Hashes, NDArray[np.uint32]]:
     return ordered[new], numbers
 
 
-def _index(path: Path, progress: Progress) -> Paraphrases:
-    entries, hashes = _read_table(path, progress)
+def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
+    """Return the index of METEOR's paraphrase file (some ten seconds, 300 MB of memory).
+
+    ``progress`` is called with the share of the file that has been read.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    try:
+        entries, hashes = _read_table(path, progress or (lambda _: None))
+    except zlib.error as error:
+        raise DataError(f"{path} is damaged ({error})") from error
     phrases, numbers = _numbered(hashes)
     sources, targets = np.split(numbers, [len(entries)])
     order = np.argsort(sources)
@@ -192,20 +202,6 @@ def _index(path: Path, progress: Progress) -> Paraphrases:
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     moved = np.arange(len(targets)) + np.repeat(begins[order] - starts[:-1], counts)  # row by row
     return Paraphrases(phrases, sources[order], starts.astype(np.uint32), targets[moved])
-
-
-def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
-    """Return the index of METEOR's paraphrase file (some ten seconds, 300 MB of memory).
-
-    ``progress`` is called with the share of the file that has been read.
-
-    Raises:
-        DataError: the file is damaged.
-    """
-    try:
-        return _index(path, progress or (lambda _: None))
-    except zlib.error as error:
-        raise DataError(f"{path} is damaged ({error})") from error
 
 
 _Number = TypeVar("_Number", bound=np.integer[Any])

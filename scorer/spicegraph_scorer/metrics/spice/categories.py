@@ -118,7 +118,16 @@ def make_categories(definitions: Sequence[CategoryDefinition]) -> dict[str, Cate
     ]
     if faults:
         raise InputError("\n".join(faults))
-    return {**CATEGORIES, **{definition.name: _category(definition) for definition in definitions}}
+    categories = dict(CATEGORIES)
+    for definition in definitions:
+        length, part = KINDS[definition.kind]
+        words = {" ".join(word.lower().split()) for word in definition.words}
+        keys: set[str | int] = set(words)
+        if definition.synonyms:
+            keys.update(*map(load_lexicon().synsets, words))
+        roots = {load_wordnet().find(name, part) for name in definition.subtree}
+        categories[definition.name] = Category(length, keys=frozenset(keys), roots=tuple(sorted(roots)))
+    return categories
 
 
 def category_faults(definitions: Sequence[CategoryDefinition]) -> Iterator[tuple[int, str, str]]:
@@ -159,16 +168,6 @@ def _unknown(name: str, part: str) -> Iterator[str]:
         load_wordnet().find(name, part)
     except InputError as error:
         yield str(error)
-
-
-def _category(definition: CategoryDefinition) -> Category:
-    length, part = KINDS[definition.kind]
-    words = {" ".join(word.lower().split()) for word in definition.words}
-    keys: set[str | int] = set(words)
-    if definition.synonyms:
-        keys.update(*map(load_lexicon().synsets, words))
-    roots = {load_wordnet().find(name, part) for name in definition.subtree}
-    return Category(length, keys=frozenset(keys), roots=tuple(sorted(roots)))
 
 
 _SHAPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {

@@ -37,14 +37,8 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json, Result
 
 T = TypeVar("T")
-
-
-class MergedReferences(NamedTuple):
-    """What all candidates of an image have in common: tuples, their places by length, and by category."""
-
-    tuples: tuple[SceneTuple, ...]
-    by_length: Mapping[int, list[int]]
-    selected: Mapping[str, frozenset[int]]
+_Merged = tuple[tuple[SceneTuple, ...], dict[int, list[int]], dict[str, frozenset[int]]]
+"""What all candidates of an image have in common: the references' tuples, their places by length, and by category."""
 
 
 def categories_of(given: Resources) -> Mapping[str, Category]:
@@ -181,15 +175,15 @@ class Spice(Metric[SpiceStatistic]):
         score = self._matched if self.evidence else self._counted
         return [score(item, facts, cache) for item in corpus.items]
 
-    def _matched(self, item: Item, facts: FactsInOrder, cache: ReferenceCache[MergedReferences]) -> SpiceStatistic:
-        def merged() -> MergedReferences:
+    def _matched(self, item: Item, facts: FactsInOrder, cache: ReferenceCache[_Merged]) -> SpiceStatistic:
+        def merged() -> _Merged:
             tuples = self.graph([facts.take(text) for text in item.references]).tuples()
-            return MergedReferences(tuples, group_by_length(tuples), select_categories(tuples, self.categories))
+            return tuples, group_by_length(tuples), select_categories(tuples, self.categories)
 
-        references = cache.get(item.references, merged)
+        references, by_length, selected = cache.get(item.references, merged)
         candidate = self.graph([facts.take(item.candidate)]).tuples()
-        match = match_tuples(candidate, references.tuples, by_length=references.by_length)
-        return SpiceStatistic(count_match(match, categories=self.categories, reference=references.selected), match)
+        match = match_tuples(candidate, references, by_length=by_length)
+        return SpiceStatistic(count_match(match, categories=self.categories, reference=selected), match)
 
     def _counted(self, item: Item, facts: FactsInOrder, cache: ReferenceCache[ConceptGraph]) -> SpiceStatistic:
         merged = partial(merge_concepts, lexicon=self.lexicon, exact=self.exact)
