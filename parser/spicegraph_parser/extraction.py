@@ -24,12 +24,9 @@ _SHOWN = 60  # characters of a caption in a message
 class Entity(NamedTuple):
     """A thing in a scene, told apart from others of its name: two dogs are two, which facts do not say.
 
-    Attributes:
-        name: the name of its object in the facts.
-        mentions: the words that name it or stand for it, of each mention; words count as in facts.
-        attributes: what is said of it.
-        relations: each with the index of the entity at its other end.
-        member_of: the index of the group that it is one of ("two men ... one of them"), if any.
+    ``name`` is that of its object in the facts, ``mentions`` are the words that name it or stand for it, of each
+    mention (words count as in facts), ``relations`` have the index of the entity at the other end, and ``member_of`` is
+    that of the group that it is one of ("two men ... one of them"), if any.
     """
 
     name: str

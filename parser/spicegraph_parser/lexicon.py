@@ -110,11 +110,7 @@ def java_hash(word: str) -> int:
 
 
 def data_file(name: str) -> bytes:
-    """Return a file of the package's data.
-
-    Raises:
-        DataError: it is missing.
-    """
+    """Return a file of the package's data."""
     try:
         return (files("spicegraph_parser") / "data" / name).read_bytes()
     except FileNotFoundError as error:

@@ -44,10 +44,6 @@ def quantified(parse: Parse, nouns: Mapping[int, str]) -> Iterator[tuple[int, in
 
     a pair of dogs                  -> (pair, dogs)
     a large group of people         -> (group, people)
-
-    Args:
-        parse: the sentence, with basic or collapsed dependencies.
-        nouns: the positions of its objects.
     """
     lemmas = parse.lemmas
     if _QUANTITIES.isdisjoint(lemmas):

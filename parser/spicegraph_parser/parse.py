@@ -79,16 +79,7 @@ class Parse:
         arcs: Iterable[Arc],
         spans: Iterable[Span] | str,
     ) -> Self:
-        """Make a parse from its columns.
-
-        Args:
-            forms: the words as they stand in the caption.
-            tags: their PTB tags.
-            lemmas: their lemmas in lower case.
-            arcs: the edges.
-            spans: where the words stand in the caption, or the text in which they are found from its start when
-                somebody asks.
-        """
+        """Make a parse from its columns; ``spans`` may be the text in which they are found when somebody asks."""
         parse = cls.__new__(cls)
         parse.forms, parse.tags, parse.lemmas, parse.arcs = tuple(forms), tuple(tags), tuple(lemmas), tuple(arcs)
         parse._spans = spans if isinstance(spans, str) else tuple(spans)

@@ -67,16 +67,11 @@ _REFERENCE_NAMES: Final = ("reference", "ref")
 
 
 def to_item(value: object, number: int) -> Item:
-    """Return what a program holds for an item as an item.
+    """Return what a program holds for an item as an item; ``number`` is the id where the value has none.
 
-    Args:
-        value: an item; a mapping, a named tuple or a row of a pandas table with the names of a file's fields
-            (``image_id``, ``candidate``, ``references``); or a tuple (id, candidate, references) or (candidate,
-            references).
-        number: the id where the value has none.
-
-    Raises:
-        ValueError: the value is none of these; the message is the reason.
+    It is an item; a mapping, a named tuple or a row of a pandas table with the names of a file's fields (``image_id``,
+    ``candidate``, ``references``); or a tuple (id, candidate, references) or (candidate, references). The message of
+    the ``ValueError`` for what is none of these is the reason.
 
     Example:
         >>> to_item({"image_id": 7, "caption": "a dog", "refs": ["the dog"]}, 0)

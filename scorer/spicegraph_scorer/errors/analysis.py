@@ -84,14 +84,11 @@ def error_words(match: Match) -> frozenset[tuple[str, tuple[str, ...]]]:
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Errors of a kind with the same words.
+    """Errors of a kind with the same words, such as ``("red", "blue")``; the kind's ``columns`` name them.
 
-    Attributes:
-        words: what the group is about, such as ``("red", "blue")``; the kind's ``columns`` name them.
-        count: how many tuples.
-        weight: for what is missed, the sum over tuples of the reference captions that agree on each.
-        of: how many objects of that name the side has in all (objects only, else ``None``).
-        items: positions of the items, in order, without repeats.
+    ``count`` is the number of tuples, ``weight``, for what is missed, the sum over these of the reference captions that
+    agree on each, ``of`` how many objects of that name the side has in all (objects only, else ``None``), ``items`` the
+    positions of the items, in order, without repeats.
     """
 
     words: tuple[str, ...]

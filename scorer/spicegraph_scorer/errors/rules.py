@@ -85,11 +85,9 @@ _stem = lru_cache(maxsize=_REMEMBERED)(stem)
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """How the candidate's word is near that of the references.
+    """How the candidate's word is near that of the references: ``same stem``, or it is ``broader`` or ``narrower``.
 
-    Attributes:
-        how: ``"same stem"``, or that the candidate's word is ``"broader"`` or ``"narrower"``.
-        distance: the steps between their synsets in WordNet; ``None`` for a stem.
+    ``distance`` is the number of steps between their synsets in WordNet; ``None`` for a stem.
     """
 
     how: str

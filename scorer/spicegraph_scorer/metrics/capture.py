@@ -47,14 +47,10 @@ Elements = Mapping[str, Sequence[tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class CaptureMatch:
-    """An element and what it found on the other side.
+    """The words of an element (``Object``, ``Attribute`` or ``Relation``) and of its partner on the other side.
 
-    Attributes:
-        kind: ``Object``, ``Attribute`` or ``Relation``.
-        words: its words.
-        stage: ``exact``, ``synonym`` or ``soft``; ``None`` where the other side has nothing left of this kind.
-        partner: the words of what it found.
-        similarity: what it counts, in [0, 1].
+    ``stage`` is ``exact``, ``synonym`` or ``soft``; ``None`` where the other side has nothing left of this kind.
+    ``similarity`` is what the element counts, in [0, 1].
     """
 
     kind: str

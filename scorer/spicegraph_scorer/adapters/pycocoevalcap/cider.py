@@ -61,9 +61,6 @@ def read_pickled_frequencies(path: Path) -> DocumentFrequencies:
     The file holds ``{"document_frequency": {("a", "dog"): 12.0, ...}, "ref_len": 113287}``, or the inner mapping
     alone, which is then COCO's validation set's. Only mappings, tuples, texts and numbers are unpickled: a file that
     would run code is refused.
-
-    Raises:
-        DataError: the file is missing or holds something else.
     """
     try:
         with path.open("rb") as file:

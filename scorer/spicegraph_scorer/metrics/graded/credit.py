@@ -64,13 +64,7 @@ class Shares(NamedTuple):
 
 
 def shares_of(cells: Cells, sides: Sides, *, plain: bool = False) -> Iterator[Shares]:
-    """Yield the shares of each comparison.
-
-    Args:
-        cells: of the comparisons.
-        sides: what they compare.
-        plain: where neither places nor contradictions and denials count.
-    """
+    """Yield the shares of each comparison; ``plain``: where neither places nor contradictions and denials count."""
     precision, recall = cells.plain_supports() if plain else cells.supports(partners=False)
     offered = cells.plain if plain else cells.backward
     weights, reference = precision_weights(sides, precision), sides.weights[recall.tuples]
@@ -120,17 +114,10 @@ def graded_credit(
     order: WordOrder | None,
     meaning: Meaning | None = None,
 ) -> Credit:
-    """Return the credit of an item.
+    """Return the credit of an item, from what the candidate's tuples and content words have in precision and recall.
 
-    Args:
-        item: its captions.
-        match: of both sides.
-        tuples: what the candidate's tuples have in precision and recall.
-        words_said: its content words, and the same of these.
-        plain: both where neither places nor contradictions count, if the meaning of the whole counts.
-        score: F1.
-        order: of words, if it was looked at.
-        meaning: the table of meanings, if it was looked at.
+    ``plain`` has the same of both where neither places nor contradictions count, if the meaning of the whole counts;
+    ``order`` and ``meaning`` are the tables that were looked at.
     """
     words, (names, of_words) = Words(item.candidate), words_said
     is_read = match.texts.aligned is not None

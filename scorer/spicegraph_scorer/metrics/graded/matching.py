@@ -385,8 +385,7 @@ def _judge_values(
 ) -> Floats:
     """Make words with the same value alike, and those that exclude each other unlike; in ``plain`` all these are alike.
 
-    Returns:
-        How much more the references deny each candidate's tuple than they say it, the comparisons one behind the other.
+    Return how much more the references deny each candidate's tuple than they say it, one comparison behind the other.
     """
     valued: defaultdict[int, list[tuple[int, Values]]] = defaultdict(list)
     is_valued = np.zeros(len(rows.vectors), np.bool_)

@@ -177,11 +177,7 @@ class Meaning:
 
 
 def meaning_of(given: WordVectors | None) -> Meaning:
-    """Return the table that a user gives, or the bundled one.
-
-    Raises:
-        InputError: what is given is something else.
-    """
+    """Return the table that a user gives, or the bundled one."""
     if given is None or isinstance(given, Meaning):
         return given or load_meaning()
     raise InputError(f"meaning: expected a Meaning, as Meaning.read returns it; got {type(given).__name__}")

@@ -381,11 +381,7 @@ def _sum(vectors: Sequence[Floats]) -> Floats:
 
 
 def vectors_of(given: WordVectors | None) -> Vectors:
-    """Return the vectors that a user gives, or the bundled ones.
-
-    Raises:
-        InputError: what is given is something else.
-    """
+    """Return the vectors that a user gives, or the bundled ones."""
     if given is None or isinstance(given, Vectors):
         return given or load_vectors()
     raise InputError(f"vectors: expected Vectors, as Vectors.read returns them; got {type(given).__name__}")

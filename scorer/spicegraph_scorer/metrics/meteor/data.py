@@ -110,11 +110,7 @@ class Sources:
 
 
 def find_sources() -> Sources:
-    """Return METEOR's data files in the installed ``pycocoevalcap`` package.
-
-    Raises:
-        DataError: the package or one of the two files is not there; the message says what to install.
-    """
+    """Return METEOR's data files in the installed ``pycocoevalcap`` package."""
     # The installed distribution's folder, then what stands first on the path: a folder of that name beside a script
     # often holds a part of the package, without METEOR's data.
     packages: list[Path] = []

@@ -241,12 +241,7 @@ def scored_texts(
     data: MeteorData,
     options: TextOptions = COCO_TEXT,
 ) -> Iterator[MeteorStatistic]:
-    """Yield what :func:`score_texts` returns; few items are held at a time.
-
-    Raises:
-        ValueError: an item has no reference.
-        LimitError: an item's words match too often.
-    """
+    """Yield what :func:`score_texts` returns; few items are held at a time."""
     scorer = _MeteorScorer(data, options)
     stream = iter(items)
     while batch := list(islice(stream, _BATCH)):

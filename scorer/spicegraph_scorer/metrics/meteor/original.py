@@ -80,11 +80,7 @@ class BundledWordNet:
 
 
 def bundled_wordnet() -> BundledWordNet:
-    """Return WordNet 3.0 as the lexicon and METEOR's files hold it.
-
-    Raises:
-        DataError: METEOR's data is not installed.
-    """
+    """Return WordNet 3.0 as the lexicon and METEOR's files hold it."""
     return _wordnet_of(find_sources())
 
 

@@ -184,9 +184,6 @@ def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
     """Return the index of METEOR's paraphrase file (some ten seconds, 300 MB of memory).
 
     ``progress`` is called with the share of the file that has been read.
-
-    Raises:
-        DataError: the file is damaged.
     """
     try:
         entries, hashes = _read_table(path, progress or (lambda _: None))

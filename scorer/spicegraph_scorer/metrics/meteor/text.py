@@ -158,11 +158,7 @@ def split_line(line: str) -> list[str]:
 
 
 def english_stemmer() -> Callable[[str], str]:
-    """Return the Snowball stemmer for English in the version that METEOR has ("Porter2", about 2010).
-
-    Raises:
-        DataError: snowballstemmer is not installed, or in a version whose stems differ.
-    """
+    """Return the Snowball stemmer for English in the version that METEOR has ("Porter2", about 2010)."""
     try:
         # Not snowballstemmer.stemmer("english"): that may pick a compiled stemmer of another version.
         from snowballstemmer.english_stemmer import (  # type: ignore[import-untyped] # noqa: PLC0415 (an extra)

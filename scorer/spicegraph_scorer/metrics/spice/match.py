@@ -261,11 +261,6 @@ def tuple_credits(matched: int, candidate: int, reference: int) -> tuple[float, 
     the mean over k from 0 to n - 1 of 2 k m / (n - 1) (1 / (k + 1 + reference) - 1 / (k + reference)); the matched
     ones share the rest.
 
-    Args:
-        matched: how many tuples match.
-        candidate: how many there are.
-        reference: how many the references have.
-
     Example:
         >>> right, wrong = tuple_credits(2, 3, 4)
         >>> round(2 * right + wrong, 12) == round(2 * 2 / (3 + 4), 12), wrong < 0 < right

@@ -47,10 +47,9 @@ def categories_of(given: Resources) -> Mapping[str, Category]:
 
 
 class ReferenceCache(Generic[T]):
-    """Keeps what a metric made of the references of the images that were scored last, about 20 kB each.
+    """Keeps what a metric made of the references of so many images that were scored last, about 20 kB each.
 
-    Args:
-        images: how many images; an image is known by its references.
+    An image is known by its references.
     """
 
     def __init__(self, images: int) -> None:
