@@ -76,7 +76,7 @@ def test_attributes_are_compared_without_their_objects():
 
 
 def test_nouns_of_no_thing_are_no_objects():
-    assert [e.words for e in _elements([["image"], ["sense"], ["atmosphere"], ["dogs"]])["Object"]] == [("dog",)]
+    assert _elements([["image"], ["sense"], ["atmosphere"], ["dogs"]])["Object"] == [("dog",)]
 
 
 def test_several_references_count_by_their_mean():
