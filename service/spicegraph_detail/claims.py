@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Span
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.matching import GradedMatch
-    from spicegraph_scorer.metrics.graded.meaning import Meaning
+    from spicegraph_scorer.metrics.graded.texts import Meaning
     from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 MISSING: Final = "missing"

@@ -18,7 +18,7 @@ from spicegraph_rewards.fluency.detector import load_detector, sentences_of
 from spicegraph_rewards.fluency.metric import fluency_of
 from spicegraph_scorer.core.credit import FUNCTION_WORDS
 from spicegraph_scorer.metrics.chair import CLASSES
-from spicegraph_scorer.metrics.graded.order import words_of_text
+from spicegraph_scorer.metrics.graded.texts import words_of_text
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ TEXT_TERMS: Final[Mapping[str, Callable[[Words], Sequence[float]]]] = {
 
 ``length`` is the number of words, ``repetition`` the number of words with which a run of three words is said again.
 ``word-order`` is by how much the mean information of neighbours in SPICE-G's order table
-(:meth:`~spicegraph_scorer.metrics.graded.order.WordOrder.junctions`) is below 1 nat, from 0. The median of
+(:meth:`~spicegraph_scorer.metrics.graded.texts.WordOrder.junctions`) is below 1 nat, from 0. The median of
 people's captions is 1.2, and a quarter are below .9.
 """
 

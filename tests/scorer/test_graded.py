@@ -17,8 +17,8 @@ from spicegraph_scorer.core.categories import ALL, category_means
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.facts import FAMILIES, deny, values_of
-from spicegraph_scorer.metrics.graded.meaning import load_meaning
 from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.graded.texts import load_meaning
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
 

@@ -19,7 +19,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.matching import TextMatch
 from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.order import WordOrder, learn_order, words_of_text
+from spicegraph_scorer.metrics.graded.texts import WordOrder, learn_order, words_of_text
 from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
 
 if TYPE_CHECKING:

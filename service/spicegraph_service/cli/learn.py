@@ -12,7 +12,7 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, extended_table, word_sets
-from spicegraph_scorer.metrics.graded.order import learn_order
+from spicegraph_scorer.metrics.graded.texts import learn_order
 from spicegraph_scorer.metrics.graded.vectors import VectorTable, load_table
 from spicegraph_scorer.readers import read_references
 from spicegraph_service.cli.options import ParsingOptions

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.rules import Fact
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.metrics.graded.order import WordOrder
+    from spicegraph_scorer.metrics.graded.texts import WordOrder
 
 FEWEST: Final = 5
 """In how many captions a word must stand."""
@@ -72,7 +72,7 @@ def build_table(
         name: what the table's signature begins with.
         dimensions: length of a vector; fewer where there are too few words.
         fewest: in how many captions a word must stand.
-        order: of the captions' words, for the table (:func:`spicegraph_scorer.metrics.graded.order.learn_order`).
+        order: of the captions' words, for the table (:func:`spicegraph_scorer.metrics.graded.texts.learn_order`).
 
     Raises:
         InputError: fewer than three words are frequent enough, images have one caption each, or the name is empty or

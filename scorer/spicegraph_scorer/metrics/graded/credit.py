@@ -35,8 +35,14 @@ from spicegraph_scorer.metrics.graded.matching import (
     Sides,
     precision_weights,
 )
-from spicegraph_scorer.metrics.graded.meaning import Meaning, likeness
-from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, WordOrder, weighted_stem, words_of_text
+from spicegraph_scorer.metrics.graded.texts import (
+    PRECISION_SHARE,
+    Meaning,
+    WordOrder,
+    likeness,
+    weighted_stem,
+    words_of_text,
+)
 from spicegraph_scorer.metrics.spice.match import KINDS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.rules import Fact
 from spicegraph_scorer.metrics.graded.facts import deny, values_of
 from spicegraph_scorer.metrics.graded.matching import NO_PARTNER, GradedMatch, Side, Support
-from spicegraph_scorer.metrics.graded.meaning import Likeness, Meaning, likeness
+from spicegraph_scorer.metrics.graded.texts import Likeness, Meaning, likeness
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 
 if TYPE_CHECKING:

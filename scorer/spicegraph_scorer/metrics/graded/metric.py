@@ -46,8 +46,15 @@ from spicegraph_scorer.metrics.graded.matching import (
     sides_of,
     word_sides,
 )
-from spicegraph_scorer.metrics.graded.meaning import Meaning, cosines, load_meaning, meaning_of
-from spicegraph_scorer.metrics.graded.order import PRECISION_SHARE, weighted_stem, words_of_text
+from spicegraph_scorer.metrics.graded.texts import (
+    PRECISION_SHARE,
+    Meaning,
+    cosines,
+    load_meaning,
+    meaning_of,
+    weighted_stem,
+    words_of_text,
+)
 from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors, load_vectors, vectors_of
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_digest
@@ -117,7 +124,7 @@ class SpiceG(Metric[GradedStatistic]):
     Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.facts.comparable_facts` says.
     Scores are in [0, 1]; they agree better with people's ratings than SPICE's, and are not comparable to them.
     A candidate whose words follow one another as they do not in captions loses its score in part or whole
-    (:meth:`spicegraph_scorer.metrics.graded.order.WordOrder.share`).
+    (:meth:`spicegraph_scorer.metrics.graded.texts.WordOrder.share`).
     The corpus value of a category is the mean of the items' F1 over the items whose references have such tuples.
 
     Without ``texts``, facts alone are compared: neither order nor alignment is looked at.

@@ -23,7 +23,7 @@ from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.loose import PLURAL
 from spicegraph_parser.wordnet import Synset, load_wordnet
 from spicegraph_scorer.metrics.graded.facts import NO, Values, values_of
-from spicegraph_scorer.metrics.graded.order import WordOrder
+from spicegraph_scorer.metrics.graded.texts import WordOrder
 from spicegraph_scorer.metrics.porter import stem
 
 if TYPE_CHECKING:
