@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_parser import plugins
+from spicegraph_parser import runtime
 from spicegraph_parser.errors import DataError
 from spicegraph_service import kit, registry
 from spicegraph_service.cli import main
@@ -37,7 +37,7 @@ def install(folder: Path, entries: str, code: str = "", module: str = "stranger"
 
 @pytest.mark.parametrize("group", ["spicegraph.commands", "spicegraph.services", "spicegraph.metrics"])
 def test_entry_points_are_those_that_python_finds(group: str) -> None:
-    assert set(plugins.entry_points(group)) == {(point.name, point.value) for point in entry_points(group=group)}
+    assert set(runtime.entry_points(group)) == {(point.name, point.value) for point in entry_points(group=group)}
 
 
 def test_a_command_of_another_package(
