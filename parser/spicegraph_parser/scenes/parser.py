@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spicegraph_parser.caption_pipeline.encoder import FloatProduct
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.extraction import Entity, ParsedCaption
-from spicegraph_parser.loose import OWNER_RULE, SCENE_RULE
+from spicegraph_parser.loose import OWNER_RULE, SCENE_RULE, VALUE_RULE
 from spicegraph_parser.parse import Caption, Parse
 from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
@@ -190,7 +190,8 @@ def _statements(
         is_placed = is_long and is_place(tags)
         is_state = tags[0] == "VBG" or (tags[0] == "VBN" and tokens[0] > nodes[index].head)
         is_faint = is_left_out or (is_long and (is_state or name in IMPRESSIONS))
-        marks = (node_standings[index], *[why[token] for token in tokens]) if is_marked else ()
+        own = () if rule == VALUE_RULE else tokens  # "a screen that reads Not found" denies nothing
+        marks = (node_standings[index], *[why[token] for token in own]) if is_marked else ()
         faintly = ApartReason.PLACE if is_placed else ApartReason.FAINT if is_faint else None
         standing = _worst(marks) or otherwise or faintly
         node = nodes[index]

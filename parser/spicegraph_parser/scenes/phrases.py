@@ -32,7 +32,8 @@ _PICTURES: Final = word_set(
     """picture pictures photo photos photograph photographs image images painting drawing sketch map maps chart charts
     graph graphs plot plots diagram diagrams view scan scans x-ray mri ultrasound micrograph portrait logo statue
     cartoon screenshot blueprint plan close-up shot collage table histogram illustration icon symbol tattoo timeline
-    ultrasound infographic parody list schematic outline"""
+    ultrasound infographic parody list schematic outline meme gif video selfie poster mural caricature doodle sticker
+    thumbnail rendering replica"""
 )
 """Nouns that are "of" what they show, where a part is what its whole has."""
 _QUANTITIES: Final = word_set(
@@ -157,11 +158,32 @@ def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: S
     return labels._replace(parts=parts, attributes=attributes)
 
 
+def of_pictures(labels: Labels, words: Sequence[str]) -> Labels:
+    """Return labels of a caption whose pictures are "of" what they show, and not had by it.
+
+    Args:
+        labels: what is said of a sentence that is all of its caption.
+        words: of the sentence, in lower case.
+    """
+    return labels._replace(
+        relations=[
+            (target, subject, "of")
+            if target < subject and name in _OF_PICTURES and words[target] in _PICTURES and words[target + 1] == "of"
+            else (subject, target, name)
+            for subject, target, name in labels.relations
+        ]
+    )
+
+
+_OF_PICTURES: Final = frozenset([_HAVE, "in"])
+
+
 @lru_cache(maxsize=_MOST_NOUNS)
 def _is_noun(word: str) -> bool:
     """Say whether WordNet has a noun, which typing errors are not."""
     wordnet = load_wordnet()
-    return bool(wordnet.senses(word, "n") or wordnet.senses(plural_lemma(word), "n"))
+    last = word.rpartition("-")[2]
+    return word in _PICTURES or bool(wordnet.senses(last, "n") or wordnet.senses(plural_lemma(last), "n"))
 
 
 def _may_be_verb(word: str, known: Collection[str]) -> bool:
@@ -230,6 +252,11 @@ def between_phrases(
     """
     objects = set(labels.objects)
     related = {max(subject, target) for subject, target, _ in labels.relations}
+    of = {
+        behind.head: before.head
+        for before, behind in pairwise(every)
+        if words[before.head + 1 : behind.start] == ["of"] and words[before.head] not in _QUANTITIES
+    }
     for before, phrase in pairwise(every):
         if phrase.head in related or not {before.head, phrase.head} <= objects:
             continue
@@ -238,8 +265,13 @@ def between_phrases(
         if words[before.head] in known and words[phrase.head] in known:
             continue
         relation = stated_between(words, labels.tags, before.head, phrase, left_out)
-        if relation is not None:
-            yield relation
+        if relation is None:
+            continue
+        whole = of.get(before.head)  # in "a wing of a fly under ...", the wing is under it
+        if whole in objects and "of" not in words[before.head + 1 : phrase.start]:
+            subject, target, name = relation
+            relation = (whole, target, name) if subject == before.head else (subject, whole, name)
+        yield relation
 
 
 def without_inner(labels: Labels, words: Sequence[str], within: Collection[int], every: Sequence[Phrase]) -> Labels:

@@ -10,6 +10,7 @@ from spicegraph_parser.parse import is_word
 from spicegraph_parser.scenes.phrases import (
     between_phrases,
     in_own_prepositions,
+    of_pictures,
     phrases,
     said_of,
     with_silent,
@@ -241,6 +242,7 @@ def _completed(
         labels = with_silent(labels, words, names, every)
         others = between_phrases(labels, words, names.known, every, left_out)
         labels = labels._replace(relations=[*labels.relations, *others])
+        labels = of_pictures(labels, words)
     return in_own_prepositions(labels, words, every, left_out)
 
 

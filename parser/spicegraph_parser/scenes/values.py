@@ -20,6 +20,10 @@ _SAYS: Final = word_set("says say saying said reads read reading")
 _WRITTEN: Final = word_set("written printed spelled")
 _RELATIVES: Final = word_set("that which")
 _BE: Final = word_set("is are was were")
+_TEXTS: Final = word_set("caption captions title titles heading slogan words word letters")
+"""Nouns of texts: capitals behind them are the text ("the caption Monday")."""
+_NUMBERED: Final = word_set("number page platform gate route score total figure bus")
+"""Nouns of what has a number: "number 214", "a total of 23.50"."""
 _OPENING: Final = frozenset({"``", "“"})
 _CLOSING: Final = frozenset({"''", "”", '"'})
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
@@ -38,6 +42,9 @@ _NO_UNITS: Final = frozenset({"in"})  # "3 in a row"
 _BY_OR_OF: Final = word_set("by of")
 
 
+_ENDS: Final = word_set("on in at above below with next near beside behind and , .")
+
+
 class Value(NamedTuple):
     """A value: its name, its words, all words that the network does not read, and where to look for what has it.
 
@@ -51,7 +58,7 @@ class Value(NamedTuple):
     of_subject: bool = False
 
 
-_CUES: Final = _OPENING | _LABELS | _SAYS | {"size"}
+_CUES: Final = _OPENING | _LABELS | _SAYS | _TEXTS | {"size"}
 
 
 def may_have_values(forms: Sequence[str]) -> bool:
@@ -86,17 +93,20 @@ def values(forms: Sequence[str]) -> tuple[Value, ...]:
 
 def _text(forms: Sequence[str], at: int) -> Value | None:
     """Return the text that starts at a word: in quotes, or capitals behind a word like "labeled"."""
+    lower = forms[at].lower()
     if forms[at] in _OPENING:
         start, end = at, next((p for p in range(at + 1, len(forms)) if forms[p] in _CLOSING), len(forms))
         inner, stop = range(at + 1, end), min(end + 1, len(forms))
     else:
-        lower = forms[at].lower()
-        if lower not in _LABELS and lower not in _SAYS:
+        if not {lower} & (_LABELS | _SAYS | _TEXTS):
             return None
         run = list(takewhile(lambda position: forms[position][:1].isupper(), range(at + 1, len(forms))))
         if not run:
             return None
-        start, inner, stop = at + 1, range(at + 1, run[-1] + 1), run[-1] + 1
+        stop = run[-1] + 1
+        if lower in _SAYS and at and forms[at - 1].lower() in _RELATIVES and _ENDS.isdisjoint(forms[stop:]):
+            stop = len(forms)  # "a sign that says Keep off the grass"
+        start, inner = at + 1, range(at + 1, stop)
     words = [forms[position] for position in inner]
     if not any(map(str.isalnum, words)):
         return None
@@ -110,7 +120,7 @@ def _text(forms: Sequence[str], at: int) -> Value | None:
     if stop < len(forms) and forms[stop].lower() in _WRITTEN:
         stop += 1
     noun = forms[stop].isalpha() if stop < len(forms) else False
-    is_before = start == at and noun and before not in {"words", "word", "text", "caption", "title", "letters"}
+    is_before = start == at and noun and before not in _TEXTS and before != "text"
     return Value(f'"{" ".join(words).lower()}"', tuple(inner), range(start, stop), is_before, of_subject)
 
 
@@ -118,7 +128,10 @@ def _measure(forms: Sequence[str], at: int) -> Value | None:
     """Return the measure that starts at a word: a number with its unit, or a size."""
     form = forms[at]
     behind = forms[at + 1] if at + 1 < len(forms) else ""
-    if (form.lower() == "size" and _SIZE.fullmatch(behind)) or (
+    before = [word.lower() for word in forms[max(0, at - 2) : at]]
+    if _NUMBER.fullmatch(form) and before and before[-2 if before[-1] == "of" else -1 :][0] in _NUMBERED:
+        words = range(at, at + 1)
+    elif (form.lower() == "size" and _SIZE.fullmatch(behind)) or (
         _NUMBER.fullmatch(form) and _is_unit(behind, forms[at + 2 : at + 3])
     ):
         words = range(at, at + 2)

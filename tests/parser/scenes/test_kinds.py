@@ -11,6 +11,9 @@ import pytest
 
 from spicegraph_parser import CaptionPipeline, load_pipeline
 from spicegraph_parser.graph_text import read_graph_text
+from spicegraph_parser.scenes.network import Labels
+from spicegraph_parser.scenes.phrases import between_phrases, of_pictures, phrases
+from spicegraph_parser.scenes.values import values
 
 _GOLDEN: Final = Path(__file__).parents[2] / "golden" / "scenes"
 _KINDS: Final = 12
@@ -45,3 +48,45 @@ def test_what_captions_of_other_kinds_are_about_is_drawn() -> None:
     right = sum(len(ours & gold) for ours, gold in zip(found, wanted, strict=True))
     assert right >= _LEAST_OBJECTS * sum(map(len, wanted))
     assert all(found)
+
+
+def test_pictures_are_of_what_they_show() -> None:
+    """A map of a city is no part of it, as its mayor is."""
+    labels = Labels(["DT", "NN", "IN", "DT", "NN"], [1, 4], [], [], [(4, 1, "have")])
+    assert of_pictures(labels, ["a", "map", "of", "a", "city"]).relations == [(1, 4, "of")]
+    assert of_pictures(labels, ["a", "mayor", "of", "a", "city"]) == labels
+
+
+def test_what_stands_behind_a_part_is_said_of_the_part() -> None:
+    """ "A wing of a fly under a lens": the wing is under it. Of a group of flies, the flies are."""
+    tags = ["DT", "NN", "IN", "DT", "NN", "IN", "DT", "NN"]
+    labels = Labels(tags, [1, 4, 7], [], [], [])
+    for word, subject in (("wing", 1), ("group", 4)):
+        words = f"a {word} of a fly under a lens".split()
+        rows = set(between_phrases(labels, words, frozenset(), phrases(tags), ()))
+        assert (subject, 7, "under") in rows
+        assert (5 - subject, 7, "under") not in rows
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a sign that says Keep off the grass", '"keep off the grass"'),
+        ("a sign that says Stop on a pole", '"stop"'),
+        ("a meme with the caption Monday", '"monday"'),
+        ("a runner wearing number 214", "214"),
+        ("a receipt with a total of 23.50", "23.50"),
+        ("2 of 3 dogs", ""),
+        ("words on a sign", ""),
+        ("a caption", ""),
+    ],
+)
+def test_texts_and_numbers_are_values(text: str, wanted: str) -> None:
+    assert [value.name for value in values(text.split())] == ([wanted] if wanted else [])
+
+
+@pytest.mark.model
+def test_a_text_denies_nothing() -> None:
+    """ "Not" is part of what stands on the screen."""
+    caption = next(iter(load_pipeline("scene").captions(["an error message that reads File not found"])))
+    assert ("error message", '"file not found"') in caption.tuples
