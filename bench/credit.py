@@ -29,7 +29,7 @@ from spicegraph_scorer.scoring import resources
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer import Metric
 
 LEAST = -1e-9

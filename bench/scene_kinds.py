@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 from spicegraph_parser import load_pipeline
-from spicegraph_parser.graph_text import read_graph_text
+from spicegraph_parser.export.graph_text import read_graph_text
 from spicegraph_scorer import score_tuples
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "scenes"

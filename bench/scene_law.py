@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from spicegraph_parser import ParsedCaption, load_pipeline
-from spicegraph_parser.loose import NEGATIONS
+from spicegraph_parser.spice.loose import NEGATIONS
 from spicegraph_scorer import score_tuples
 
 CONTENT = frozenset({"NN", "VB", "JJ", "CD"})

@@ -35,7 +35,7 @@ from spicegraph_service.rpc.codec import to_json
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
 
 BATCH = 64
 OVERLOAD_BATCH = 16

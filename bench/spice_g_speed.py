@@ -25,7 +25,7 @@ from val2014 import distinct, items_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
 
 EXPLAINED = 100
 

@@ -18,15 +18,15 @@ from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.cleanup import clean_up
-from spicegraph_parser.collapse import collapse
-from spicegraph_parser.extraction import extract
-from spicegraph_parser.graph import merge, merge_concepts
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.parse import Caption, Edge, Parse, Word
+from spicegraph_parser.fronts.spacy import load_spacy
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.rules import Fact, apply_rules
-from spicegraph_parser.spacy_front import load_spacy
+from spicegraph_parser.spice.cleanup import clean_up
+from spicegraph_parser.spice.collapse import collapse
+from spicegraph_parser.spice.extraction import extract
+from spicegraph_parser.spice.graph import merge, merge_concepts
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.parse import Caption, Edge, Parse, Word
+from spicegraph_parser.spice.rules import Fact, apply_rules
 from spicegraph_scorer.metrics.spice.match import count_concepts, count_match, match_tuples
 from spicegraph_scorer.metrics.spice.metric import score_tuples
 

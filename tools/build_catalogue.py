@@ -10,7 +10,7 @@ import inspect
 import sys
 from pathlib import Path
 
-from spicegraph_parser.rules import RULES
+from spicegraph_parser.spice.rules import RULES
 
 PACKAGE = Path(__file__).parent.parent / "parser" / "spicegraph_parser"
 README = PACKAGE.parent / "README.md"

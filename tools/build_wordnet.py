@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.wordnet import FORMAT, PARTS
+from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.wordnet import FORMAT, PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

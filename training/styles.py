@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from spicegraph_parser.parse import word_set
+from spicegraph_parser.spice.parse import word_set
 
 ARTICLE = re.compile(r"^(?:an?|the) ")
 END_PUNCTUATION = re.compile(r"[\s.!?,;:]+$")

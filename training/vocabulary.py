@@ -17,8 +17,8 @@ from wordfreq import top_n_list
 
 import silver
 from heldout import Hashes, add_hashes, is_held_out, kind_of
-from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.wordnet import WordNet, load_wordnet
+from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.wordnet import WordNet, load_wordnet
 
 LONGEST = 11  # words of a caption to fill: short ones are parsed fast
 FAMILIAR = 5  # a word seen so often with a tag is left out for it

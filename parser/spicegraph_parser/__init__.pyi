@@ -7,20 +7,14 @@ from spicegraph_parser.errors import (
     LimitError as LimitError,
     SpicegraphError as SpicegraphError,
 )
-from spicegraph_parser.extraction import ParsedCaption as ParsedCaption, extract as extract
-from spicegraph_parser.graph import SceneGraph as SceneGraph, SceneTuple as SceneTuple, merge as merge
-from spicegraph_parser.lexicon import Concept as Concept, Lexicon as Lexicon, load_lexicon as load_lexicon
-from spicegraph_parser.parse import (
-    Caption as Caption,
-    Edge as Edge,
-    Parse as Parse,
-    Word as Word,
-    read_conllu as read_conllu,
-    write_conllu as write_conllu,
-)
+from spicegraph_parser.spice.extraction import ParsedCaption as ParsedCaption, extract as extract
+from spicegraph_parser.spice.graph import SceneGraph as SceneGraph, SceneTuple as SceneTuple, merge as merge
+from spicegraph_parser.spice.lexicon import Concept as Concept, Lexicon as Lexicon, load_lexicon as load_lexicon
+from spicegraph_parser.spice.parse import Caption as Caption, Edge as Edge, Parse as Parse, Word as Word
+from spicegraph_parser.fronts.conllu import read_conllu as read_conllu, write_conllu as write_conllu
 from spicegraph_parser.pipelines import (
     CaptionPipeline as CaptionPipeline,
     load_pipeline as load_pipeline,
     parse_captions as parse_captions,
 )
-from spicegraph_parser.rules import RULES as RULES, Fact as Fact
+from spicegraph_parser.spice.rules import RULES as RULES, Fact as Fact

@@ -14,13 +14,13 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol
 
 from spicegraph_parser.caption_pipeline import pipeline_path
-from spicegraph_parser.discourse import LONG, resolve_across
 from spicegraph_parser.errors import DataError, expect, expect_list, needs_extra
-from spicegraph_parser.extraction import ParsedCaption, extract
-from spicegraph_parser.parse import Caption, normalise
+from spicegraph_parser.fronts.spacy import load_spacy
 from spicegraph_parser.runtime import entry_points
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
-from spicegraph_parser.spacy_front import load_spacy
+from spicegraph_parser.spice.discourse import LONG, resolve_across
+from spicegraph_parser.spice.extraction import ParsedCaption, extract
+from spicegraph_parser.spice.parse import Caption, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
 
 DEFAULT_PIPELINE = "en_caption"
 """The pipeline that ships with the package."""
@@ -124,8 +124,8 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
 
     ``scene`` is the scene parser (:mod:`spicegraph_parser.scenes`), which draws graphs as people do. A name that ends
     with ``+long`` gives the same pipeline with pronouns resolved across the sentences of a caption (see
-    :mod:`spicegraph_parser.discourse`), ``en_caption+fast`` and ``scene+fast`` the bundled networks on the runtime of
-    that name (an entry point of ``spicegraph.runtimes``); signatures say so.
+    :mod:`spicegraph_parser.spice.discourse`), ``en_caption+fast`` and ``scene+fast`` the bundled networks on the
+    runtime of that name (an entry point of ``spicegraph.runtimes``); signatures say so.
 
     Raises:
         InputError: the name is not a string.

@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.loose import PLURAL
-from spicegraph_parser.parse import normalise, word_set
-from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_parser.scenes.visible import PICTURES
-from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_parser.spice.loose import PLURAL
+from spicegraph_parser.spice.parse import normalise, word_set
+from spicegraph_parser.spice.rules import Fact
+from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, values_of
 from spicegraph_scorer.metrics.graded.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
 

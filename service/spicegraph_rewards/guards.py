@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.lexicon import load_lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_rewards.fluency.detector import load_detector, sentences_of
 from spicegraph_rewards.fluency.metric import fluency_of
 from spicegraph_scorer.core.credit import FUNCTION_WORDS

@@ -22,7 +22,7 @@ from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
     from spicegraph_rewards.reward import Reward, RewardStatistic
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource

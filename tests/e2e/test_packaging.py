@@ -157,7 +157,7 @@ def test_the_source_distribution_holds_all_that_the_wheel_is_built_from(built: d
     with tarfile.open(built[".gz"]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "NOTICE", "CHANGELOG.md"} <= names
-    assert "parser/spicegraph_parser/rules.py" in names
+    assert "parser/spicegraph_parser/spice/rules.py" in names
 
 
 def test_extras_are_named_and_python_is_new_enough() -> None:

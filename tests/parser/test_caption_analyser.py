@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.fronts.spacy import SpacyFrontEnd
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.spacy_front import SpacyFrontEnd
 
 if TYPE_CHECKING:
-    from spicegraph_parser.parse import Caption
+    from spicegraph_parser.spice.parse import Caption
 
 pytestmark = pytest.mark.model
 

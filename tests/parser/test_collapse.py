@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_parser.cleanup import clean_up
-from spicegraph_parser.collapse import collapse
-from spicegraph_parser.parse import Edge, Parse, Word, read_conllu
+from spicegraph_parser.fronts.conllu import read_conllu
+from spicegraph_parser.spice.cleanup import clean_up
+from spicegraph_parser.spice.collapse import collapse
+from spicegraph_parser.spice.parse import Edge, Parse, Word
 
 _FILE = Path(__file__).parents[1] / "cases" / "collapse.conllu"
 _BLOCKS = _FILE.read_text(encoding="utf-8").strip().split("\n\n")

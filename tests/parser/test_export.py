@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spicegraph_parser import Caption, Edge, Fact, Parse, ParsedCaption, Word, extract, load_lexicon, merge
 from spicegraph_parser.export import caption_dict, json_ld, to_dot, to_graphml
-from spicegraph_parser.picture import lay_out, text_width, to_svg
+from spicegraph_parser.export.picture import lay_out, text_width, to_svg
 
 if TYPE_CHECKING:
     from spicegraph_parser import SceneGraph

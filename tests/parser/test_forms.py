@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser import CaptionPipeline, InputError, load_pipeline
-from spicegraph_parser.discourse import resolve_across
 from spicegraph_parser.export import sng_dict
-from spicegraph_parser.graph_text import graph_text, is_graph_text, read_graph_text
+from spicegraph_parser.export.graph_text import graph_text, is_graph_text, read_graph_text
+from spicegraph_parser.spice.discourse import resolve_across
 
 
 @pytest.fixture(scope="module")

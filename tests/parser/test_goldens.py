@@ -10,9 +10,9 @@ from typing import TypedDict
 
 import pytest
 
-from spicegraph_parser.collapse import collapse, original
-from spicegraph_parser.extraction import extract
-from spicegraph_parser.parse import Caption, Edge, Parse, Word
+from spicegraph_parser.spice.collapse import collapse, original
+from spicegraph_parser.spice.extraction import extract
+from spicegraph_parser.spice.parse import Caption, Edge, Parse, Word
 
 _FOLDER = Path(__file__).parents[1] / "golden" / "spice"
 _FILES = ("spice_parses.jsonl.gz", "spice_parses_lower.jsonl.gz")

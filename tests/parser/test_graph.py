@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_parser.graph import Attribute, Evidence, Relation, SceneGraph, merge, merge_concepts, merge_counted
-from spicegraph_parser.lexicon import Concept, load_lexicon
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.graph import (
+    Attribute,
+    Evidence,
+    Relation,
+    SceneGraph,
+    merge,
+    merge_concepts,
+    merge_counted,
+)
+from spicegraph_parser.spice.lexicon import Concept, load_lexicon
+from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
-    from spicegraph_parser.lexicon import Lexicon
+    from spicegraph_parser.spice.lexicon import Lexicon
 
 _WORDS = st.sampled_from(
     [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.lexicon import Concept, Lexicon, load_lexicon
+from spicegraph_parser.spice.lexicon import Concept, Lexicon, load_lexicon
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spicegraph_parser.extraction import ParsedCaption, extract
-from spicegraph_parser.loose import (
+from spicegraph_parser.spice.extraction import ParsedCaption, extract
+from spicegraph_parser.spice.loose import (
     DENIED,
     IMPLIED,
     LEMMA,
@@ -17,8 +17,8 @@ from spicegraph_parser.loose import (
     loose_facts,
     without_loose,
 )
-from spicegraph_parser.parse import Caption, Edge, Parse, Word
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.parse import Caption, Edge, Parse, Word
+from spicegraph_parser.spice.rules import Fact
 
 
 def caption(*rows: str) -> Caption:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.parse import Caption, Edge, Parse, Word, find_spans, read_conllu, write_conllu
+from spicegraph_parser.fronts.conllu import read_conllu, write_conllu
+from spicegraph_parser.spice.parse import Caption, Edge, Parse, Word, find_spans
 
 _FORMS = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C")), min_size=1, max_size=6)
 _LABELS = st.sampled_from(["nsubj", "nmod", "nmod:on", "acl:relcl", "conj:and", "root"])

@@ -17,10 +17,10 @@ from spacy.tokens import Doc
 from spicegraph_parser import pipelines
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, LimitError
-from spicegraph_parser.extraction import MAX_FACTS, extract
-from spicegraph_parser.parse import MAX_CAPTION_LENGTH, Caption, Edge, Parse, Word
+from spicegraph_parser.fronts.spacy import SpacyFrontEnd
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline, parse_captions
-from spicegraph_parser.spacy_front import SpacyFrontEnd
+from spicegraph_parser.spice.extraction import MAX_FACTS, extract
+from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH, Caption, Edge, Parse, Word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

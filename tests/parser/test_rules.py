@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from spicegraph_parser.cleanup import clean_up
-from spicegraph_parser.collapse import collapse
-from spicegraph_parser.parse import Parse, read_conllu
-from spicegraph_parser.rules import RULES, Rule, apply_rules
+from spicegraph_parser.fronts.conllu import read_conllu
+from spicegraph_parser.spice.cleanup import clean_up
+from spicegraph_parser.spice.collapse import collapse
+from spicegraph_parser.spice.rules import RULES, Rule, apply_rules
+
+if TYPE_CHECKING:
+    from spicegraph_parser.spice.parse import Parse
 
 _FOLDER = Path(__file__).parents[1] / "cases"
 _EXAMPLE = re.compile(r"^ +(\S.*?) {2,}-> (\(.*\))$", re.MULTILINE)

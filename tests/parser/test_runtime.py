@@ -13,7 +13,7 @@ import spicegraph_parser
 def test_every_name_is_that_of_its_module() -> None:
     for name in spicegraph_parser.__all__:  # type: ignore[attr-defined]  # the stub says it by its imports
         value = getattr(spicegraph_parser, name)
-        module = getattr(value, "__module__", "spicegraph_parser.rules")
+        module = getattr(value, "__module__", "spicegraph_parser.spice.rules")
         assert getattr(sys.modules[module], name) is value
     assert {"extract", "RULES", "ParsedCaption"} <= set(dir(spicegraph_parser))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_parser import InputError, extract, read_conllu
-from spicegraph_parser.ud2 import Scheme, is_ud2, ud1_label, ud1_lines, ud1_tag
+from spicegraph_parser.fronts.ud2 import Scheme, is_ud2, ud1_label, ud1_lines, ud1_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

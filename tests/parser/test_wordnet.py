@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.wordnet import PARTS, Synset, WordNet, load_wordnet
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.wordnet import PARTS, Synset, WordNet, load_wordnet
 
 WORDNET = load_wordnet()
 WORDS = load_lexicon().words()

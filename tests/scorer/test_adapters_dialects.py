@@ -18,7 +18,7 @@ from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
 from pycocotools.coco import COCO as TheirCOCO
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import compat
 from spicegraph_scorer.adapters import pycocoevalcap as ours
 from spicegraph_scorer.compat.pycocoevalcap import (

@@ -15,7 +15,7 @@ from pycocoevalcap.cider.cider import Cider as TheirCider
 from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.compat.pycocoevalcap import (
     COCO,
     Bleu,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.scoring import compare_systems, score

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, score_tuples
 from spicegraph_scorer.metrics.spice.difference import difference, differences
 from spicegraph_scorer.metrics.spice.metric import Spice

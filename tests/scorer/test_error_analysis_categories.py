@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import score, score_tuples
 from spicegraph_scorer.core.categories import Counts
 from spicegraph_scorer.core.data import MetricData

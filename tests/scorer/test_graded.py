@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.categories import ALL, category_means
 from spicegraph_scorer.core.significance import Resampling

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from spicegraph_parser.loose import DENIED, IMPLIED, LEMMA, LOOSE, NO_OBJECT, PLURAL, QUANTITY, SCENE_RULE, STANDS_FOR
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.loose import (
+    DENIED,
+    IMPLIED,
+    LEMMA,
+    LOOSE,
+    NO_OBJECT,
+    PLURAL,
+    QUANTITY,
+    SCENE_RULE,
+    STANDS_FOR,
+)
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus

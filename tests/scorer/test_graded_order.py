@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus

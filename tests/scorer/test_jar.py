@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.metrics.spice.metric import jar_output
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from spicegraph_parser import Fact, merge
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.export import json_ld, to_graphml
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.loose import LOOSE, SAID_RULE, SCENE_RULE
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.loose import LOOSE, SAID_RULE, SCENE_RULE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.readers.parses import Notation, check_graphs, graph_texts, read_graphs
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.loose import without_loose
+from spicegraph_parser.spice.loose import without_loose
 from spicegraph_service.engines import local
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.store import StoreError

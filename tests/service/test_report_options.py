@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli import main

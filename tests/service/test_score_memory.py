@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
 from spicegraph_service.output.results import RESULT_FORMATS, ResultFormat

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.metric import jar_output

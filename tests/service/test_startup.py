@@ -33,7 +33,9 @@ STUDIES = {
     "spicegraph_service.pool",
 }
 UNUSED = {
-    "--help": SERVER | PARSING | {"msgspec", "numpy", "rich", "spicegraph_parser.extraction", "spicegraph_scorer"},
+    "--help": SERVER
+    | PARSING
+    | {"msgspec", "numpy", "rich", "spicegraph_parser.spice.extraction", "spicegraph_scorer"},
     "score {}": SERVER | METRIC_MODULES | STUDIES | {"scipy", "spacy", "spicegraph_parser.scenes.parser"},
     "score {} --metrics bleu,rouge,cider": SERVER
     | METRIC_MODULES

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
 
 REFERENCES = {"1": ["A brown dog runs.", "The two dogs run."], "2": ["A cat on a red sofa."]}
 SYSTEMS = {

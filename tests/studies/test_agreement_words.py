@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.parse import Caption, Parse, Word
+from spicegraph_parser.spice.parse import Caption, Parse, Word
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_studies.agreement.tagging import Tagged, tagged_words
 from spicegraph_studies.agreement.words import (

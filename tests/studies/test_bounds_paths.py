@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,8 +15,8 @@ from spicegraph_parser.caption_pipeline.encoder import FloatProduct
 from spicegraph_parser.caption_pipeline.lemmas import Lemmas
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, cut_sentences, network_from
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.parse import Caption, Parse, find_spans, without_surrogates
 from spicegraph_parser.ptb import plain_words, split_sentences, tokenize
+from spicegraph_parser.spice.parse import Caption, Parse, find_spans, without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
     from spicegraph_parser.caption_pipeline.network import Network
-    from spicegraph_parser.parse import Span
+    from spicegraph_parser.spice.parse import Span
 
 _MOST_LEMMAS: Final = 200_000  # pairs of form and tag whose lemma is kept
 
@@ -111,7 +111,7 @@ class ReadTokens(NamedTuple):
 
 
 def read_tokens(text: str, normal: str) -> ReadTokens:
-    """Return the tokens of a caption; ``normal`` is what is parsed of it (``spicegraph_parser.parse.normalise``)."""
+    """Return the tokens of a caption; ``normal`` is what is parsed of it (:func:`.normalise`)."""
     words = plain_words(normal)
     if words is not None:
         ends = [number for number, word in enumerate(words, 1) if word == "."] if "." in words[:-1] else []

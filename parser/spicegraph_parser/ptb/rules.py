@@ -20,7 +20,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, Literal
 
-from spicegraph_parser.parse import word_set
+from spicegraph_parser.spice.parse import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -13,10 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.encoder import FloatProduct
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
-from spicegraph_parser.extraction import Entity, ParsedCaption
-from spicegraph_parser.loose import OWNER_RULE, SCENE_RULE, VALUE_RULE
-from spicegraph_parser.parse import Caption, Parse
-from spicegraph_parser.rules import Fact
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
 from spicegraph_parser.scenes.parts import belonging, described, is_comparing
 from spicegraph_parser.scenes.passages import read_text
@@ -24,6 +20,10 @@ from spicegraph_parser.scenes.sentences import sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import may_have_values, placed, unread, values
 from spicegraph_parser.scenes.visible import IMPRESSIONS, ApartReason, is_place, is_summary, name_noun
+from spicegraph_parser.spice.extraction import Entity, ParsedCaption
+from spicegraph_parser.spice.loose import OWNER_RULE, SCENE_RULE, VALUE_RULE
+from spicegraph_parser.spice.parse import Caption, Parse
+from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

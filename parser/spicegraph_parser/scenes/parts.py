@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.discourse import PERSONS
-from spicegraph_parser.parse import word_set
 from spicegraph_parser.scenes.visible import name_noun
+from spicegraph_parser.spice.discourse import PERSONS
+from spicegraph_parser.spice.parse import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from spicegraph_parser.caption_pipeline.analyser import ReadTokens, read_tokens
-from spicegraph_parser.parse import find_spans, normalise
+from spicegraph_parser.spice.parse import find_spans, normalise
 
 _MARKED: Final = re.compile(r"[\n*`#]|__|[.!?][A-Z]")
 """What only a text has that is not read as it stands."""

@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.parse import is_word, word_set
 from spicegraph_parser.scenes.prepositions import GENERAL, is_preposition_word, means_same, preposition
 from spicegraph_parser.scenes.relations import own_name, stems, verb_base
 from spicegraph_parser.scenes.visible import PICTURES
-from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_parser.spice.parse import is_word, word_set
+from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.parse import word_set
+from spicegraph_parser.spice.parse import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

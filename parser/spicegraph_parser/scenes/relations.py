@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
-from spicegraph_parser.parse import word_set
+from spicegraph_parser.spice.parse import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

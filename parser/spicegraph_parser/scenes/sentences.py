@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_RULE, SOUND_RULE, VALUE_RULE, WORDING_RULE
-from spicegraph_parser.parse import is_word
 from spicegraph_parser.scenes.phrases import (
     between_phrases,
     in_own_prepositions,
@@ -21,6 +19,15 @@ from spicegraph_parser.scenes.relations import relation_tokens
 from spicegraph_parser.scenes.values import owner, unread
 from spicegraph_parser.scenes.visible import ApartReason, standings
 from spicegraph_parser.scenes.wording import put_plainly
+from spicegraph_parser.spice.loose import (
+    PHRASE_RULE,
+    PREPOSITION_RULE,
+    SCENE_RULE,
+    SOUND_RULE,
+    VALUE_RULE,
+    WORDING_RULE,
+)
+from spicegraph_parser.spice.parse import is_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.parse import is_word, word_set
 from spicegraph_parser.scenes.network import Labels
+from spicegraph_parser.spice.parse import is_word, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

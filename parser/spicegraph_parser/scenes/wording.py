@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.parse import word_set
 from spicegraph_parser.scenes.prepositions import preposition
 from spicegraph_parser.scenes.relations import verb_base
+from spicegraph_parser.spice.parse import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from spicegraph_parser.wordnet import Synset, load_wordnet
+from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spicegraph_parser.graph import SceneTuple
-    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.spice.graph import SceneTuple
+    from spicegraph_parser.spice.lexicon import Concept
 
 
 ALL: Final = "All"

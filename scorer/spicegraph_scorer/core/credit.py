@@ -18,8 +18,8 @@ from itertools import islice
 from operator import mul
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.parse import word_set
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.parse import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
-from spicegraph_parser.rules import Fact, FactPool
+from spicegraph_parser.spice.rules import Fact, FactPool
 from spicegraph_scorer.core.tokens import toolkit_text
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_parser.graph import SceneTuple
-from spicegraph_parser.parse import word_set
-from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_parser.spice.graph import SceneTuple
+from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.metrics.porter import stem
 from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
 
 if TYPE_CHECKING:
-    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.spice.lexicon import Concept
     from spicegraph_scorer.metrics.spice.match import Match
 
 
@@ -104,7 +104,7 @@ def near_concepts(candidate: Concept, reference: Concept, parts: str = "n") -> N
     ``parts`` are the parts of speech under which WordNet is asked.
 
     Example:
-        >>> from spicegraph_parser.lexicon import load_lexicon
+        >>> from spicegraph_parser.spice.lexicon import load_lexicon
         >>> concept = load_lexicon().concept
         >>> near_concepts(concept("puppy"), concept("dog"))
         Near(how='narrower', distance=1)

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import numpy as np
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.loose import without_loose
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE, SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import load_network
 from spicegraph_parser.scenes.visible import name_noun
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.loose import without_loose
 from spicegraph_scorer.core.categories import ALL, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score
 from spicegraph_scorer.metrics.graded.vectors import Vectors, vectors_of
 
 if TYPE_CHECKING:
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.parse import word_pairs
+from spicegraph_parser.spice.parse import word_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -17,8 +17,8 @@ from os import PathLike
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from spicegraph_parser.errors import InputError, counted, kind_of
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.parse import MAX_CAPTION_LENGTH
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, to_item
 
 GivenItem: TypeAlias = Item | Mapping[str, Any] | tuple[Any, ...]

@@ -13,12 +13,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from spicegraph_parser.errors import InputError, needs_extra
-from spicegraph_parser.extraction import ParsedCaption, extract
-from spicegraph_parser.graph_text import graph_fault, is_graph_text, read_graph_text
-from spicegraph_parser.loose import SAID_RULE, WORD_RULE
-from spicegraph_parser.parse import read_conllu
-from spicegraph_parser.rules import Fact
-from spicegraph_parser.ud2 import Scheme, ud1_lines
+from spicegraph_parser.export.graph_text import graph_fault, is_graph_text, read_graph_text
+from spicegraph_parser.fronts.conllu import read_conllu
+from spicegraph_parser.fronts.ud2 import Scheme, ud1_lines
+from spicegraph_parser.spice.extraction import ParsedCaption, extract
+from spicegraph_parser.spice.loose import SAID_RULE, WORD_RULE
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.facts import FactSource, FunctionSource
 from spicegraph_scorer.readers.checks import Fault, input_error, label, shown
 from spicegraph_scorer.readers.records import decode, read_all, read_lines

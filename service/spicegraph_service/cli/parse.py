@@ -21,13 +21,13 @@ from spicegraph_parser.export import (
     to_graphml,
     visual_genome_dict,
 )
-from spicegraph_parser.extraction import ParsedCaption, extract
-from spicegraph_parser.graph_text import graph_text, with_digits
-from spicegraph_parser.parse import read_conllu
-from spicegraph_parser.picture import to_svg
+from spicegraph_parser.export.graph_text import graph_text, with_digits
+from spicegraph_parser.export.picture import to_svg
+from spicegraph_parser.fronts.conllu import read_conllu
+from spicegraph_parser.fronts.ud2 import Scheme, ud1_lines
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline, model_card, parse_captions
-from spicegraph_parser.ud2 import Scheme, ud1_lines
-from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_parser.spice.extraction import ParsedCaption, extract
+from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 from spicegraph_scorer.readers.parses import Notation, read_graphs
 from spicegraph_scorer.readers.records import looks_like_one_text, read_captions, read_lines
@@ -38,7 +38,7 @@ from spicegraph_service.output.terminal import say, write_stdout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.graph import SceneGraph
+    from spicegraph_parser.spice.graph import SceneGraph
 
 
 class ParseFormat(StrEnum):

@@ -24,8 +24,8 @@ import msgspec
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, CaptionPipeline, load_pipeline
-from spicegraph_parser.rules import Fact
 from spicegraph_parser.runtime import RARE
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_service.store import (
     Store,
     StoreError,

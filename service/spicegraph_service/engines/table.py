@@ -22,7 +22,7 @@ from spicegraph_service.engines.local import local_facts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.extraction import ParsedCaption
+    from spicegraph_parser.spice.extraction import ParsedCaption
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.results import Json, Result

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.measure import Measurement
 
-    from spicegraph_parser.extraction import ParsedCaption
+    from spicegraph_parser.spice.extraction import ParsedCaption
     from spicegraph_scorer.core.results import CorpusScore, Json, Result
     from spicegraph_scorer.metrics.spice.difference import SystemDifference
     from spicegraph_scorer.scoring import SystemComparison

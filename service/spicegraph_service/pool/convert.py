@@ -17,9 +17,9 @@ from spicegraph_scorer.metrics.spice.match import Match
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.graph import Evidence, SceneGraph, SceneTuple
-    from spicegraph_parser.lexicon import Concept
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.graph import Evidence, SceneGraph, SceneTuple
+    from spicegraph_parser.spice.lexicon import Concept
+    from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.categories import CategoryScore
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.results import Run

@@ -13,10 +13,10 @@ import msgspec
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, InputError, LimitError, SpicegraphError
-from spicegraph_parser.graph import merge
-from spicegraph_parser.lexicon import load_lexicon
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.spice.graph import merge
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_scorer.core.data import MetricData, Resources
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
@@ -48,8 +48,8 @@ from spicegraph_service.store import StoredParse, decode_parse, encode_parse, st
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.extraction import ParsedCaption
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.extraction import ParsedCaption
+    from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.metric import Metric
 

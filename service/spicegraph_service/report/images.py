@@ -15,11 +15,11 @@ from urllib.parse import quote
 
 from spicegraph_parser.caption_pipeline.analyser import read_tokens
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.graph import Attribute, Relation, SceneGraph, SceneObject
-from spicegraph_parser.parse import find_spans, normalise
-from spicegraph_parser.picture import lay_out
+from spicegraph_parser.export.picture import lay_out
 from spicegraph_parser.pipelines import CaptionPipeline
-from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_parser.spice.graph import Attribute, Relation, SceneGraph, SceneObject
+from spicegraph_parser.spice.parse import find_spans, normalise
+from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.errors import KINDS, ErrorSide
 from spicegraph_service.engines.local import ParseSource
@@ -41,10 +41,10 @@ from spicegraph_service.store import StoredParse, stored_parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.graph import SceneTuple
-    from spicegraph_parser.lexicon import Concept
-    from spicegraph_parser.rules import Fact
-    from spicegraph_parser.wordnet import Synset
+    from spicegraph_parser.spice.graph import SceneTuple
+    from spicegraph_parser.spice.lexicon import Concept
+    from spicegraph_parser.spice.rules import Fact
+    from spicegraph_parser.spice.wordnet import Synset
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.errors import Finding

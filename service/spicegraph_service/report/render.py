@@ -18,8 +18,8 @@ import msgspec
 from markupsafe import Markup
 
 from spicegraph_parser.errors import counted
-from spicegraph_parser.rules import RULES
-from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_parser.spice.rules import RULES
+from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.errors import CHANCES, KINDS
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
@@ -31,7 +31,7 @@ from spicegraph_service.report.verdict import verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from spicegraph_parser.wordnet import Synset
+    from spicegraph_parser.spice.wordnet import Synset
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.errors import ErrorKind
     from spicegraph_service.report.data import (

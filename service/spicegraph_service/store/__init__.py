@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from spicegraph_parser.errors import SpicegraphError
-from spicegraph_parser.loose import drawn
-from spicegraph_parser.rules import Fact  # noqa: TC001 (msgspec reads the annotation)
+from spicegraph_parser.spice.loose import drawn
+from spicegraph_parser.spice.rules import Fact  # noqa: TC001 (msgspec reads the annotation)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_parser.extraction import ParsedCaption
+    from spicegraph_parser.spice.extraction import ParsedCaption
 
 MEMORY = "memory"
 """The place of a store that nothing outlives."""

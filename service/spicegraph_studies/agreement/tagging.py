@@ -12,8 +12,8 @@ from spicegraph_service.kit import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.parse import Caption
     from spicegraph_parser.pipelines import CaptionPipeline
+    from spicegraph_parser.spice.parse import Caption
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_service.kit import ParseSource
 

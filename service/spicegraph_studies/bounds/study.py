@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 import numpy as np
 
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.items import Item, ItemId
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from spicegraph_parser import CaptionPipeline, load_pipeline
-from spicegraph_parser.graph_text import read_graph_text
+from spicegraph_parser.export.graph_text import read_graph_text
 from spicegraph_parser.scenes.network import Labels
 from spicegraph_parser.scenes.phrases import between_phrases, of_pictures, phrases
 from spicegraph_parser.scenes.values import values

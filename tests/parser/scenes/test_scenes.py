@@ -11,14 +11,14 @@ import pytest
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, visual_genome_dict
-from spicegraph_parser.extraction import ParsedCaption
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, WORD_RULE, drawn
 from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import Labels, Names, load_network
 from spicegraph_parser.scenes.parser import facts_of
 from spicegraph_parser.scenes.relations import Stated, in_two_clauses, own_name
 from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph, sentence_graph
+from spicegraph_parser.spice.extraction import ParsedCaption
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, WORD_RULE, drawn
 from spicegraph_scorer.metrics.graded.facts import read_caption
 
 if TYPE_CHECKING:

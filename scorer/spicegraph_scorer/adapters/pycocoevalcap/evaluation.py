@@ -33,7 +33,7 @@ from spicegraph_scorer.readers.references import coco_annotations
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 
 if TYPE_CHECKING:
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.ngrams import DocumentFrequencies
 

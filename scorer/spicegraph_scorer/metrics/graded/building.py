@@ -12,13 +12,13 @@ from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no stubs
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.loose import DENIED, NEGATIONS, NOTES, PLURAL
+from spicegraph_parser.spice.loose import DENIED, NEGATIONS, NOTES, PLURAL
 from spicegraph_scorer.metrics.graded.vectors import VectorTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.metrics.graded.texts import WordOrder
 

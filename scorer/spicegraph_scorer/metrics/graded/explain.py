@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.metrics.graded.facts import deny, values_of
 from spicegraph_scorer.metrics.graded.matching import NO_PARTNER, GradedMatch, Side, Support
 from spicegraph_scorer.metrics.graded.texts import Likeness, Meaning, likeness
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 
 if TYPE_CHECKING:
-    from spicegraph_parser.graph import SceneTuple
-    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.spice.graph import SceneTuple
+    from spicegraph_parser.spice.lexicon import Concept
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
 

@@ -8,7 +8,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.loose import (
+from spicegraph_parser.spice.loose import (
     DENIED,
     IMPLIED,
     LEMMA,
@@ -20,8 +20,8 @@ from spicegraph_parser.loose import (
     STANDS_FOR,
     WORD_RULE,
 )
-from spicegraph_parser.parse import word_set
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence

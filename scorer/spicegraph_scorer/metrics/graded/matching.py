@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from spicegraph_parser.caption_pipeline.layout import ranges
-from spicegraph_parser.graph import CountedGraph, SceneGraph, SceneTuple
+from spicegraph_parser.spice.graph import CountedGraph, SceneGraph, SceneTuple
 from spicegraph_scorer.metrics.graded.facts import Values, deny, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.spice.lexicon import Concept
     from spicegraph_scorer.metrics.graded.vectors import Rows, Strings
 
 Integers = npt.NDArray[np.intp]

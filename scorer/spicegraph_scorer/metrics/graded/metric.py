@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 import numpy as np
 
 from spicegraph_parser.caption_pipeline.layout import ranges
-from spicegraph_parser.graph import SceneGraph, merge, merge_counted
-from spicegraph_parser.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.graph import SceneGraph, merge, merge_counted
+from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
@@ -63,7 +63,7 @@ from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.items import Item

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.loose import PLURAL
-from spicegraph_parser.wordnet import Synset, load_wordnet
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.loose import PLURAL
+from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.metrics.graded.facts import NO, Values, values_of
 from spicegraph_scorer.metrics.graded.texts import WordOrder
 from spicegraph_scorer.metrics.porter import stem

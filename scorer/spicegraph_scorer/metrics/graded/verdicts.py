@@ -19,17 +19,17 @@ import numpy.typing as npt
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.loose import SCENE_RULES
-from spicegraph_parser.parse import word_set
-from spicegraph_parser.wordnet import Synset, load_wordnet
+from spicegraph_parser.spice.loose import SCENE_RULES
+from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, deny, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.graph import SceneGraph
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.graph import SceneGraph
+    from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.matching import GradedMatch
     from spicegraph_scorer.metrics.graded.vectors import Vectors

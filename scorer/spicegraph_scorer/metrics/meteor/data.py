@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.metrics.meteor.paraphrases import Paraphrases, Progress, build_index
 
 if TYPE_CHECKING:

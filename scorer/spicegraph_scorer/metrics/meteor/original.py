@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.metric import Metric, Score
 from spicegraph_scorer.metrics.meteor.data import INSTALL, Sources, find_sources
 

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spicegraph_parser.errors import InputError, expect, expect_list
-from spicegraph_parser.lexicon import load_lexicon
-from spicegraph_parser.parse import word_set
-from spicegraph_parser.wordnet import load_wordnet
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import ALL, Category
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from spicegraph_scorer.metrics.spice.match import Match, match_tuples
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spicegraph_parser.graph import SceneTuple
+    from spicegraph_parser.spice.graph import SceneTuple
     from spicegraph_scorer.metrics.spice.metric import Spice
 
 

@@ -13,8 +13,8 @@ from spicegraph_scorer.core.credit import Credit, CreditPart, Words
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 
 if TYPE_CHECKING:
-    from spicegraph_parser.graph import ConceptGraph, SceneTuple
-    from spicegraph_parser.lexicon import Concept
+    from spicegraph_parser.spice.graph import ConceptGraph, SceneTuple
+    from spicegraph_parser.spice.lexicon import Concept
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ def count_concepts(
 
     Example:
         >>> from spicegraph_parser import Fact, load_lexicon
-        >>> from spicegraph_parser.graph import merge_concepts
+        >>> from spicegraph_parser.spice.graph import merge_concepts
         >>> mine, theirs = (
         ...     merge_concepts([[Fact((noun, "brown"), "amod", ())]], load_lexicon()) for noun in ("sofa", "couch")
         ... )

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 from spicegraph_parser.errors import InputError, expect_list
-from spicegraph_parser.graph import ConceptGraph, SceneGraph, SceneTuple, merge, merge_concepts
-from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.graph import ConceptGraph, SceneGraph, SceneTuple, merge, merge_concepts
+from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore, Counts
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource, FunctionSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score

@@ -6,14 +6,23 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from spicegraph_parser.cleanup import clean_up
-from spicegraph_parser.collapse import collapse
 from spicegraph_parser.errors import LimitError
-from spicegraph_parser.graph import SceneGraph, merge
-from spicegraph_parser.lexicon import Lexicon, load_lexicon
-from spicegraph_parser.loose import DENIED, LOOSE, NEGATIONS, SAID_RULE, WORD_RULE, loose_facts, loose_words, without
-from spicegraph_parser.parse import Caption, Parse
-from spicegraph_parser.rules import Fact, apply_rules
+from spicegraph_parser.spice.cleanup import clean_up
+from spicegraph_parser.spice.collapse import collapse
+from spicegraph_parser.spice.graph import SceneGraph, merge
+from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.loose import (
+    DENIED,
+    LOOSE,
+    NEGATIONS,
+    SAID_RULE,
+    WORD_RULE,
+    loose_facts,
+    loose_words,
+    without,
+)
+from spicegraph_parser.spice.parse import Caption, Parse
+from spicegraph_parser.spice.rules import Fact, apply_rules
 
 MAX_FACTS = 100_000
 """Most facts that a caption may have; a COCO caption has up to 26."""

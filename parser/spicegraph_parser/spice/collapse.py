@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spicegraph_parser.parse import Arc, Parse
+    from spicegraph_parser.spice.parse import Arc, Parse
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
 # Relations that are named after the preposition or marker of their dependent.

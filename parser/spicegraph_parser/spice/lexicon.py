@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.parse import word_pairs
+from spicegraph_parser.spice.parse import word_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

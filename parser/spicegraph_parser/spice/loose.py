@@ -16,8 +16,8 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.parse import Caption, Parse, is_word
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.parse import Caption, Parse, is_word
+from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

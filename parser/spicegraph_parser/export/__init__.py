@@ -1,6 +1,6 @@
 """Captions and scene graphs in the forms of other tools and data sets: JSON values, Graphviz, GraphML.
 
-The picture of a graph is drawn in :mod:`spicegraph_parser.picture`.
+The picture of a graph is drawn in :mod:`spicegraph_parser.export.picture`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import needs_extra
-from spicegraph_parser.graph_text import graph_text
-from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason
+from spicegraph_parser.export.graph_text import graph_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from spicegraph_parser.extraction import ParsedCaption
-    from spicegraph_parser.graph import SceneGraph
-    from spicegraph_parser.parse import Parse, Word
+    from spicegraph_parser.spice.extraction import ParsedCaption
+    from spicegraph_parser.spice.graph import SceneGraph
+    from spicegraph_parser.spice.parse import Parse, Word
 
 JsonDict = dict[str, Any]
 """A JSON object; the function that makes it says which fields it has."""
@@ -58,6 +57,8 @@ def caption_dict(caption: ParsedCaption) -> JsonDict:
             for entity in caption.entities
         ]
     if caption.apart:
+        from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason  # noqa: PLC0415 (scene graphs alone)
+
         result["apart"] = [
             {"tuple": list(fact.words), "reason": fact.rule, "certainty": CERTAINTY[ApartReason(fact.rule)]}
             for fact in caption.apart

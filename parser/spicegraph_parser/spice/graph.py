@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.errors import needs_extra
-from spicegraph_parser.loose import without_loose
+from spicegraph_parser.spice.loose import without_loose
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     import networkx as nx
 
-    from spicegraph_parser.lexicon import Concept, Lexicon
-    from spicegraph_parser.rules import Fact
+    from spicegraph_parser.spice.lexicon import Concept, Lexicon
+    from spicegraph_parser.spice.rules import Fact
 
 _COPULA = "be "
 

@@ -1,7 +1,7 @@
-"""Parsed captions: a small frozen view of dependency graphs, and its CoNLL-U form.
+"""Parsed captions: a small frozen view of dependency graphs.
 
 Nothing here knows which parser made a graph. Labels are basic Universal Dependencies v1, as CoreNLP 3.6
-prints them, or their collapsed form (``nmod:on``, ``conj:and``); :func:`spicegraph_parser.collapse.collapse`
+prints them, or their collapsed form (``nmod:on``, ``conj:and``); :func:`spicegraph_parser.spice.collapse.collapse`
 turns the first into the second.
 """
 
@@ -11,12 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from spicegraph_parser.errors import InputError, LimitError, expect
+from spicegraph_parser.errors import LimitError, expect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_COLUMNS = 10
 _DETACHED = -1
 
 
@@ -127,96 +126,6 @@ class Caption:
     sentences: tuple[Parse, ...]
 
 
-def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Caption]:
-    """Read captions from CoNLL-U lines.
-
-    A block is a sentence. ``# newdoc`` starts a caption; a file without any has one caption per block.
-    ``# text`` gives the caption's text (of several in one caption, the longest counts: a file may repeat the
-    whole caption or give each sentence its own). Word spans are found in that text. Columns used: ID FORM
-    LEMMA XPOS HEAD DEPREL, and DEPS when it is filled, which then replaces HEAD and DEPREL (an enhanced
-    graph). Multi-word token ranges and empty nodes are refused.
-
-    Raises:
-        InputError: a line is not CoNLL-U; the message names the source, the line and the reason.
-    """
-    block: list[tuple[int, str]] = []
-    texts: list[str] = []
-    sentences: list[_Rows] = []
-    is_open = has_documents = False
-
-    def caption() -> Caption:
-        text = max(texts, key=len) if texts else " ".join(word.form for rows in sentences for word, _ in rows)
-        return Caption(text, tuple(_aligned(sentences, text)))
-
-    def close_block() -> None:
-        nonlocal is_open
-        if block:
-            sentences.append(_rows(block, source))
-            block.clear()
-            is_open = True
-
-    for number, raw in enumerate(lines, start=1):
-        line = raw.rstrip("\r\n")
-        if line.startswith("#"):
-            key, _, value = line[1:].partition("=")
-            if key.split()[:1] == ["newdoc"]:
-                close_block()
-                if is_open:
-                    yield caption()
-                    sentences, texts = [], []
-                is_open = has_documents = True
-            elif key.strip() == "text":
-                texts.append(value.strip())
-        elif line.strip():
-            block.append((number, line))
-        else:
-            close_block()
-            if sentences and not has_documents:
-                yield caption()
-                sentences, texts, is_open = [], [], False
-    close_block()
-    if is_open:
-        yield caption()
-
-
-_Rows = list[tuple[Word, list[Edge]]]
-"""The words of a sentence, without their spans, each with the edges that lead to it."""
-
-
-def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
-    rows: _Rows = []
-    for expected, (number, line) in enumerate(block, start=1):
-        where = f"{source}, line {number}"
-        cells = line.split("\t")
-        if len(cells) != _COLUMNS:
-            raise InputError(f"{where}: a CoNLL-U line has 10 tab-separated columns, this one has {len(cells)}")
-        if cells[0] != str(expected):
-            raise InputError(f"{where}: column ID is {cells[0]!r}, expected {expected} (plain words only)")
-        form, lemma = cells[1], cells[2] if cells[2] != "_" else cells[1]
-        pairs = (
-            [(cells[6], cells[7])] if cells[8] == "_" else [part.partition(":")[::2] for part in cells[8].split("|")]
-        )
-        edges = []
-        for head, label in pairs if cells[6:9] != ["_", "_", "_"] else ():  # else a word that the graph left out
-            if not (head.isascii() and head.isdigit()) or int(head) > len(block):
-                raise InputError(f"{where}: column HEAD is {head!r}, expected a word number from 0 to {len(block)}")
-            if not label or label == "_":
-                raise InputError(f"{where}: column DEPREL is empty")
-            edges.append(Edge(label, int(head), expected))
-        rows.append((Word(form, cells[4], lemma.lower()), edges))
-    return rows
-
-
-def _aligned(sentences: list[_Rows], text: str) -> Iterator[Parse]:
-    """Yield the parses of sentences whose words are looked for in the text, each sentence behind the one before."""
-    cursor = 0
-    for rows in sentences:
-        spans = list(find_spans([word.form for word, _ in rows], text, cursor))
-        words = [word._replace(start=start, end=end) for (word, _), (start, end) in zip(rows, spans, strict=True)]
-        yield Parse(words, [edge for _, edges in rows for edge in edges])
-        cursor = max([cursor, *(end for _, end in spans)])
-
-
 def find_spans(forms: Iterable[str], text: str, cursor: int = 0) -> Iterator[Span]:
     """Find words in a text, from left to right; one that is not there (``-LRB-``) has the span (-1, -1)."""
     for form in forms:
@@ -226,34 +135,6 @@ def find_spans(forms: Iterable[str], text: str, cursor: int = 0) -> Iterator[Spa
         else:
             cursor = start + len(form)
             yield start, cursor
-
-
-def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:
-    """Write captions as CoNLL-U lines (without line ends) that :func:`read_conllu` reads back.
-
-    A word with one incoming edge has it in HEAD and DEPREL; a word with several or none, as in a collapsed
-    graph, has all of them in DEPS.
-    """
-    for caption in captions:
-        yield "# newdoc"
-        yield f"# text = {' '.join(caption.text.split())}"
-        if not caption.sentences:
-            yield ""
-        for parse in caption.sentences:
-            above: dict[int, list[Edge]] = {}
-            for edge in parse.edges:
-                above.setdefault(edge.dependent, []).append(edge)
-            for index, word in enumerate(parse.words, start=1):
-                incoming = above.get(index, [])
-                head, label, deps = "_", "_", "_"
-                if len(incoming) == 1:
-                    head, label = str(incoming[0].head), incoming[0].label
-                elif incoming:
-                    deps = "|".join(f"{edge.head}:{edge.label}" for edge in incoming)
-                yield "\t".join(
-                    (str(index), word.form, word.lemma, "_", word.tag, "_", head, label, deps, "_"),
-                )
-            yield ""
 
 
 def is_word(text: str) -> bool:

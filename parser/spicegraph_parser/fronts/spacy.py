@@ -15,8 +15,8 @@ from operator import add
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError, needs_extra
-from spicegraph_parser.extraction import ParsedCaption, extract
-from spicegraph_parser.parse import Arc, Caption, Parse, find_spans, normalise, without_surrogates, word_pairs
+from spicegraph_parser.spice.extraction import ParsedCaption, extract
+from spicegraph_parser.spice.parse import Arc, Caption, Parse, find_spans, normalise, without_surrogates, word_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_parser.collapse import TABLE_SIZE, original, table_place
-from spicegraph_parser.parse import Arc, Parse, word_set
+from spicegraph_parser.spice.collapse import TABLE_SIZE, original, table_place
+from spicegraph_parser.spice.parse import Arc, Parse, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -52,10 +52,10 @@ class RuleGraph(NamedTuple):
     """A cleaned dependency graph of one sentence, indexed for the rules. Positions count its words from 1.
 
     ``forms`` and ``tags`` are those of the words (of position 1: ``forms[0]``). ``children`` maps a position to
-    its outgoing arcs (label, head, dependent), in the order of :func:`spicegraph_parser.collapse.table_place`.
+    its outgoing arcs (label, head, dependent), in the order of :func:`spicegraph_parser.spice.collapse.table_place`.
     ``families`` maps a relation without its subtype (``nmod`` for ``nmod:on``) to its arcs, ordered by head, then
     dependent. ``slots`` holds every word's slot, ``nouns`` those of the nouns (NN, NNS, NNP, NNPS) by position.
-    Where words have copies (see :func:`spicegraph_parser.collapse.collapse`), all of these cover them too.
+    Where words have copies (see :func:`spicegraph_parser.spice.collapse.collapse`), all of these cover them too.
     """
 
     forms: Sequence[str]

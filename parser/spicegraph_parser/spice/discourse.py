@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.parse import Caption, Parse, word_set
+from spicegraph_parser.spice.parse import Caption, Parse, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

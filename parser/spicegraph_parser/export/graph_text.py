@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.rules import Fact
+from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.lexicon import Lexicon, data_file, load_lexicon
+from spicegraph_parser.spice.lexicon import Lexicon, data_file, load_lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

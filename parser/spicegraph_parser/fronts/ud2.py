@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.parse import word_pairs, word_set
+from spicegraph_parser.spice.parse import word_pairs, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -97,7 +97,7 @@ def is_ud2(rows: Iterable[list[str]]) -> bool:
 
 
 def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO) -> Iterator[str]:
-    r"""Yield CoNLL-U lines in v1, for :func:`spicegraph_parser.parse.read_conllu`; numbers of lines stay.
+    r"""Yield CoNLL-U lines in v1, for :func:`spicegraph_parser.fronts.conllu.read_conllu`; numbers of lines stay.
 
     Of v2 sentences, multi-word tokens and empty nodes become comments, and the basic tree counts where it is
     filled. Sentences in v1, and lines that are not CoNLL-U, come back as they are.

@@ -1,6 +1,6 @@
 """The rules: from a cleaned dependency graph to facts, one function per construction, in order.
 
-Each rule is a generator over a :class:`~spicegraph_parser.cleanup.RuleGraph`. ``RULES`` holds them in the
+Each rule is a generator over a :class:`~spicegraph_parser.spice.cleanup.RuleGraph`. ``RULES`` holds them in the
 order in which SPICE 1.0 applies them; the order decides how facts merge later. Rules do not refer to each other.
 Behaviour: SPICE (Anderson et al., ECCV 2016, section 3.1) and the scene-graph parser it builds on (Schuster
 et al., 2015).
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_parser.cleanup import RuleGraph, Slot
+from spicegraph_parser.spice.cleanup import RuleGraph, Slot
 
 if TYPE_CHECKING:
-    from spicegraph_parser.parse import Arc
+    from spicegraph_parser.spice.parse import Arc
 
 
 class Fact(NamedTuple):

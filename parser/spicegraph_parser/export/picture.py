@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.graph import SceneGraph
+    from spicegraph_parser.spice.graph import SceneGraph
 
 
 LINE = 20.0
