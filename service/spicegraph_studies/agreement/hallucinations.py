@@ -27,7 +27,6 @@ from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.core.results import Json
     from spicegraph_studies.agreement.coefficients import Matrix, Vector
 
@@ -284,7 +283,8 @@ def agree_on_hallucinations(
     draws = _Draws(faulty, groups, resampling)
     detections, undefined, thresholds = [], {}, {}
     for name, run in zip(made, result.runs, strict=True):
-        suspects = _suspects(made[name], name, statistics[name])
+        localiser = LOCALISERS.get(name)
+        suspects = None if localiser is None else [localiser(made[name], each) for each in statistics[name]]
         located = None if suspects is None else draws.share(_located(captions, suspects, protocol))
         for score in run.headline:
             undefined[score.name] = sum(value is None for value in score.each)
@@ -295,7 +295,8 @@ def agree_on_hallucinations(
             each = [np.array([caption.probability for caption in of_caption]) for of_caption in suspects]
             worst = np.array([of_caption.max(initial=0) for of_caption in each])
             mean = np.array([of_caption.mean() if len(of_caption) else 0.0 for of_caption in each])
-            right = _unmarked(captions, suspects)
+            pairs = zip(captions, suspects, strict=True)
+            right = [word.probability for caption, words in pairs for word in words if not _is_marked(word, caption)]
             thresholds = {rate: conformal_threshold(right, rate) for rate in FALSE_ALARMS}
             detections.append(draws.detection("SPICE-G verdicts, worst word", worst, located))
             detections.append(draws.detection("SPICE-G verdicts, mean of words", mean, located))
@@ -309,11 +310,6 @@ def agree_on_hallucinations(
         thresholds,
         {**result.signature, "resampling": resampling.signature()},
     )
-
-
-def _suspects(metric: Metric[Any], name: str, statistics: Sequence[Any]) -> list[list[Suspect]] | None:
-    localiser = LOCALISERS.get(name)
-    return None if localiser is None else [localiser(metric, statistic) for statistic in statistics]
 
 
 def _located(
@@ -332,12 +328,6 @@ def _located(
 
 def _is_marked(word: Suspect, caption: Marked) -> bool:
     return any(s < end and start < e for s, e in word.spans for start, end in caption.wrong)
-
-
-def _unmarked(captions: Sequence[Marked], suspects: Sequence[Sequence[Suspect]]) -> list[float]:
-    """Return the probabilities of the words that nobody marked."""
-    pairs = zip(captions, suspects, strict=True)
-    return [word.probability for caption, words in pairs for word in words if not _is_marked(word, caption)]
 
 
 def average_precision(scores: Vector, labels: Vector, weights: Matrix) -> Vector:

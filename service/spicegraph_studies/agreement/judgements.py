@@ -137,34 +137,56 @@ def caption_scores(judgements: Sequence[Judgement], scoring: JudgementScoring) -
     Corpus-wide quantities, such as CIDEr's document frequencies, count every judged caption with its
     references as one item.
     """
-    places = [judgement.place for judgement in judgements]
-    ours = MetricScores({}, {})
-    if scoring.metrics:
-        _check_references(places, [judgement.references for judgement in judgements])
-        ours = _computed([(judgement.candidate, judgement.references) for judgement in judgements], scoring)
-    given = _given(places, [judgement.given for judgement in judgements], ours.each)
-    return _some(MetricScores({**ours.each, **given}, ours.signature))
+    rows = [(each.place, each.candidate, each.references, each.given) for each in judgements]
+    return _scored(rows, scoring)
 
 
 def pair_scores(pairs: Sequence[CaptionPair], scoring: JudgementScoring) -> tuple[MetricScores, MetricScores]:
     """Score both captions of every pair: all first captions as one corpus, all second ones as another."""
-    places = [pair.place for pair in pairs]
-    sides: list[MetricScores] = []
-    for side in (0, 1):
-        ours = MetricScores({}, {})
-        if scoring.metrics:
-            captions = [(pair.captions[side], pair.references_of(side)) for pair in pairs]
-            _check_references(places, [references for _, references in captions])
-            ours = _computed(captions, scoring)
-        scores = [{name: values[side] for name, values in pair.given.items()} for pair in pairs]
-        sides.append(_some(MetricScores({**ours.each, **_given(places, scores, ours.each)}, ours.signature)))
-    return sides[0], sides[1]
+    first, second = (
+        _scored(
+            [
+                (p.place, p.captions[side], p.references_of(side), {name: of[side] for name, of in p.given.items()})
+                for p in pairs
+            ],
+            scoring,
+        )
+        for side in (0, 1)
+    )
+    return first, second
 
 
-def _some(scores: MetricScores) -> MetricScores:
-    if not scores.each:
+def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scoring: JudgementScoring) -> MetricScores:
+    """Score captions (place, caption, references, given scores), and add the given scores by name.
+
+    Whoever has a given score must have it everywhere.
+    """
+    ours = MetricScores({}, {})
+    if scoring.metrics:
+        missing = [
+            Fault(place, "references", "are missing, but a metric is to be computed")
+            for place, _, references, _ in rows
+            if not references
+        ]
+        if missing:
+            raise input_error("judgements", missing)
+        ours = _computed([(caption, references) for _, caption, references, _ in rows], scoring)
+    names = list(dict.fromkeys(name for *_, given in rows for name in given))
+    faults = [
+        Fault(place, f"metrics.{name}", "is missing, but other rows have it")
+        for place, *_, given in rows
+        for name in names
+        if name not in given
+    ]
+    faults += [
+        Fault("", f"metrics.{name}", "is computed, too: give it another name") for name in names if name in ours.each
+    ]
+    if faults:
+        raise input_error("judgements", faults)
+    each = {**ours.each, **{name: [given[name] for *_, given in rows] for name in names}}
+    if not each:
         raise InputError('there is no metric: none is asked for, and the input has no "metrics"')
-    return scores
+    return MetricScores(each, ours.signature)
 
 
 def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: JudgementScoring) -> MetricScores:
@@ -185,32 +207,3 @@ def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: Judgemen
         else:
             each[headline_score.name] = headline_score.each
     return MetricScores(each, result.signature)
-
-
-def _check_references(places: Sequence[str], references: Sequence[tuple[str, ...]]) -> None:
-    faults = [
-        Fault(place, "references", "are missing, but a metric is to be computed")
-        for place, texts in zip(places, references, strict=True)
-        if not texts
-    ]
-    if faults:
-        raise input_error("judgements", faults)
-
-
-def _given(
-    places: Sequence[str], scores: Sequence[GivenScores], computed: Mapping[str, object]
-) -> dict[str, list[float | None]]:
-    """Return the given scores by name; whoever has one must have it everywhere."""
-    names = list(dict.fromkeys(name for given in scores for name in given))
-    faults = [
-        Fault(place, f"metrics.{name}", "is missing, but other rows have it")
-        for place, given in zip(places, scores, strict=True)
-        for name in names
-        if name not in given
-    ]
-    faults += [
-        Fault("", f"metrics.{name}", "is computed, too: give it another name") for name in names if name in computed
-    ]
-    if faults:
-        raise input_error("judgements", faults)
-    return {name: [given[name] for given in scores] for name in names}

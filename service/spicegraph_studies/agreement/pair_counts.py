@@ -26,7 +26,7 @@ from spicegraph_studies.agreement.coefficients import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from spicegraph_scorer.core.significance import Resampling
     from spicegraph_studies.agreement.coefficients import Indices, Matrix, Vector
@@ -195,31 +195,21 @@ def permutation(
     observed = [correlation(name, values, ratings).value for values in (first, second)]
     if observed[0] is None or observed[1] is None:
         return None
-    scaled = _standard if name == "pearson" else stats.rankdata
+    sides = first, second
+    scaled = [stats.zscore(side) if name == "pearson" else stats.rankdata(side) for side in sides]
+    generator, differences = resampling.generator(), []
     if pairs is not None and name in KENDALL:
-        exchanges = Exchanges.of(pairs, (scaled(first), scaled(second)), ratings, groups)
-        differences = list(_exchanged(name, exchanges, resampling))
+        exchanges = Exchanges.of(pairs, (scaled[0], scaled[1]), ratings, groups)
+        images = len(exchanges.between)
+        for size in blocks(resampling.draws, images):
+            exchanged = exchanges.balances(generator.integers(0, 2, size=(size, images)).astype(np.float64))
+            differences.append(of_balance(exchanged[1])[name] - of_balance(exchanged[0])[name])
         return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
     # Both metrics' values stand in one list; who holds which of them is a weighting of the list by 0 and 1.
-    both = pair_order(np.concatenate([scaled(first), scaled(second)]), np.concatenate([ratings, ratings]))
+    both = pair_order(np.concatenate(scaled), np.concatenate([ratings, ratings]))
     resampled = COEFFICIENTS[name].resampled
-    generator = resampling.generator()
-    differences = []
     for size in blocks(resampling.draws, 2 * len(first)):
         moved = generator.integers(0, 2, size=(size, int(groups.max()) + 1)).astype(np.float64)[:, groups]
         weights: Matrix = np.hstack([1 - moved, moved])
         differences.append(resampled(both, 1 - weights) - resampled(both, weights))
     return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
-
-
-def _exchanged(name: str, exchanges: Exchanges, resampling: Resampling) -> Iterator[Vector]:
-    generator = resampling.generator()
-    images = len(exchanges.between)
-    for size in blocks(resampling.draws, images):
-        first, second = exchanges.balances(generator.integers(0, 2, size=(size, images)).astype(np.float64))
-        yield of_balance(second)[name] - of_balance(first)[name]
-
-
-def _standard(values: Vector) -> Vector:
-    standard: Vector = (values - values.mean()) / values.std()
-    return standard

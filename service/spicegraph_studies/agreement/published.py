@@ -101,7 +101,9 @@ def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]
             faults.append(Fault(place, "", "is not: image, caption id and three numbers, separated by tabs"))
             continue
         rows.append((place, image, caption, (first, second, third)))
-    shares = bool(rows) and all(_is_share(*numbers) for _, _, _, numbers in rows)
+    shares = bool(rows) and all(
+        yes + no > 0 and abs(share - yes / (yes + no)) < 1e-4 for _, _, _, (share, yes, no) in rows
+    )
     judgements = [
         Judgement(
             place,
@@ -113,10 +115,6 @@ def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]
         for place, image, caption, numbers in rows
     ]
     return judgements, 0
-
-
-def _is_share(share: float, yes: float, no: float) -> bool:
-    return yes + no > 0 and abs(share - yes / (yes + no)) < 1e-4
 
 
 def is_composite(content: Content) -> bool:

@@ -353,17 +353,13 @@ def _csv_rows(content: Content) -> Iterator[tuple[str, object, Mapping[str, obje
     for number, cells in enumerate(reader, start=2):
         if None in cells or None in cells.values():
             raise InputError(f"{content.name}: line {number} does not have as many cells as the first line")
-        yield f"line {number}", cells[_SYSTEM], {name: _cell(text) for name, text in cells.items() if name != _SYSTEM}
-
-
-def _cell(text: str) -> object:
-    stripped = text.strip()
-    if stripped in {"", "-", "–"}:
-        return None
-    try:
-        return float(stripped)
-    except ValueError:
-        return stripped
+        values: dict[str, object] = {}
+        for name, cell in cells.items():
+            try:
+                values[name] = None if cell.strip() in {"", "-", "–"} else float(cell)
+            except ValueError:
+                values[name] = cell.strip()
+        yield f"line {number}", cells[_SYSTEM], values
 
 
 _IDS = ("image_id", "id")

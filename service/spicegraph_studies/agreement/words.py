@@ -106,15 +106,11 @@ def fit(counts: Sequence[float]) -> Fit | None:
     if mean >= people:
         return Fit(1.0, seen / images)
     if mean > 1:
-        p = optimize.brentq(_excess, 1e-12, 1.0, args=(people, mean), xtol=1e-14)
+        p = optimize.brentq(lambda p: people * p / _seen_share(p, people) - mean, 1e-12, 1.0, xtol=1e-14)
         q = seen / images / _seen_share(p, people)
         if q <= 1:
             return Fit(float(p), float(q))
     return Fit(uses / (people * images), 1.0)
-
-
-def _excess(p: float, people: int, mean: float) -> float:
-    return people * p / _seen_share(p, people) - mean
 
 
 def _seen_share(p: float, people: int) -> float:

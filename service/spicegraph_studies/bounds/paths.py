@@ -132,12 +132,11 @@ class ByRound:
         return tables
 
 
-def _call(metric: Metric[Any], study: BoundsStudy, candidates: Candidates) -> Iterator[Sequence[Any]]:
-    for number in range(study.rounds):
-        yield metric.collect(study.corpus(candidates, number))
-
-
-CALL_THE_METRIC: Final = ByRound(_call)
+CALL_THE_METRIC: Final = ByRound(
+    lambda metric, study, candidates: (
+        metric.collect(study.corpus(candidates, number)) for number in range(study.rounds)
+    )
+)
 """The path for every metric without one of its own; the definition of what the others give."""
 
 

@@ -316,7 +316,10 @@ class BoundsResult:
                     "name": trial.name,
                     "kind": trial.kind,
                     "title": trial.title,
-                    "scores": {bound.name: _bound_dict(bound) for bound in trial.scores},
+                    "scores": {
+                        bound.name: {name: value for name, value in asdict(bound).items() if name != "name"}
+                        for bound in trial.scores
+                    },
                 }
                 for trial in self.trials
             ],
@@ -326,12 +329,6 @@ class BoundsResult:
                 "images": _pairs_dict(self.ranking.images),
             },
         }
-
-
-def _bound_dict(bound: Bound) -> dict[str, Json]:
-    fields = asdict(bound)
-    del fields["name"]
-    return fields
 
 
 def _pairs_dict(pairs: Pairs) -> dict[str, Json]:
@@ -397,7 +394,7 @@ def find_bounds(
     bounds_by_trial: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}
     for name, metric in chosen.items():
-        advance = partial(progress, f"scoring {name}") if progress else _no_progress
+        advance = partial(progress, f"scoring {name}") if progress else lambda _done, _total: None
         tables = path_of(metric).tables(
             metric, study, [trial.candidates for trial in everyone], spread=spread, advance=advance
         )
@@ -429,10 +426,6 @@ def _facts_of(
         return FactCache(source, progress, places=places).learn(texts)
 
     return facts
-
-
-def _no_progress(_done: int, _total: int) -> None:
-    """Tell nobody."""
 
 
 def _headline(table: Table[Cube]) -> dict[str, Matrix]:

@@ -41,9 +41,7 @@ from spicegraph_studies.agreement.pairwise import ALL, agree_on_pairs
 from spicegraph_studies.agreement.protocols import (
     CAPTION_PROTOCOLS,
     PAIR_PROTOCOLS,
-    CaptionProtocol,
     Own,
-    PairProtocol,
     Ratings,
     ReferenceChoice,
     Ties,
@@ -77,10 +75,9 @@ from spicegraph_studies.pages.systems import SYSTEM_TABLES, system_study
 from spicegraph_studies.pages.words import WORD_TABLES, word_study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from spicegraph_scorer.readers.checks import Empty
-    from spicegraph_studies.agreement.pairwise import PairAgreement
 
 NO_METRIC = "none"
 
@@ -203,34 +200,19 @@ def captions(
 
     Every number comes with its protocol, ties, interval over images, and paired tests between the metrics.
     """
-    chosen = _changed(
-        caption_protocol(protocol),
-        {
-            "coefficient": coefficient.value if coefficient else None,
-            "ratings": ratings,
-            "own": own,
-        },
-    )
+    chosen = caption_protocol(protocol)
+    wanted = {"coefficient": coefficient and coefficient.value, "ratings": ratings, "own": own}
+    given = {name: value for name, value in wanted.items() if value is not None and getattr(chosen, name) != value}
+    if given:
+        about = f"As {protocol}, changed by options: {', '.join(f'{name} {value}' for name, value in given.items())}."
+        changes = {**given, "name": f"{protocol}, changed", "about": about}
+        chosen = replace(chosen, **changes)  # type: ignore[arg-type]  # the options have the fields' types
     write = options.writer(CAPTION_TABLES)
     judged = read_judgements(*sources, references=references or (), rating=rating, empty=empty)
     _warn_of_empty(judged.source, (each.candidate for each in judged.items))
     with computing(scoring, parsing, empty=empty) as computed:
         agreement = agree_on_captions(judged.items, chosen, scoring=computed, resampling=options.resampling)
     write(caption_study(agreement, judged))
-
-
-def _changed(protocol: CaptionProtocol, options: Mapping[str, str | None]) -> CaptionProtocol:
-    """Return the protocol with the options that are given; its name then says that it was changed."""
-    given = {name: value for name, value in options.items() if value is not None and getattr(protocol, name) != value}
-    if not given:
-        return protocol
-    about = (
-        f"As {protocol.name}, changed by options: "
-        + ", ".join(f"{name} {value}" for name, value in given.items())
-        + "."
-    )
-    changes: dict[str, str] = {**given, "name": f"{protocol.name}, changed", "about": about}
-    return replace(protocol, **changes)  # type: ignore[arg-type]  # the options have the fields' types
 
 
 _ALL = "all"
@@ -293,59 +275,33 @@ def pairs(
     For PASCAL-50S (HC, HI, HM, MM) and hard negatives such as FOIL, SugarCrepe and VALSE.
     """
     given = pair_protocol(protocol)
-    chosen = _named(
+    numbers = () if count is None or count.strip() == _ALL else whole_numbers(count, "--references")
+    if len(numbers) > 1:
+        raise InputError(f"--references: expected one number or {_ALL!r}, got {count!a:.60}; see --curve")
+    chosen = replace(
         given,
-        replace(
-            given,
-            ties=ties or given.ties,
-            own=own or given.own,
-            references=given.references if count is None else _count(count),
-            choice=choice or given.choice,
-            draws=reference_draws or given.draws,
-        ),
+        ties=ties or given.ties,
+        own=own or given.own,
+        references=given.references if count is None else next(iter(numbers), None),
+        choice=choice or given.choice,
+        draws=reference_draws or given.draws,
     )
+    if chosen != given:
+        chosen = replace(chosen, name=f"{given.name}, changed", about=f"As {given.name}, changed by options.")
     counts = whole_numbers(curve, "--curve") if curve is not None else ()
     write = options.writer(PAIR_TABLES)
     judged = read_pairs(*sources, annotations=annotations or (), empty=empty)
     _warn_of_empty(judged.source, (text for each in judged.items for text in each.captions))
     with computing(scoring, parsing, empty=empty) as computed:
         agreement = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=options.resampling, curve=counts)
-    _warn_of_ties(agreement)
-    write(pair_study(agreement, judged))
-
-
-def _warn_of_ties(agreement: PairAgreement) -> None:
-    """Warn where equal scores, which count as right, make up much of an accuracy."""
-    protocol = agreement.protocol
-    if protocol.ties is not Ties.RIGHT:
-        return
-    shares = {
-        accuracy.metric: accuracy.tied / accuracy.pairs
-        for accuracy in agreement.accuracies
-        if accuracy.pairs and accuracy.category == ALL
-    }
-    for metric, share in shares.items():
-        if share > _MANY_TIES:
+    for accuracy in agreement.accuracies:  # equal scores, where they count as right, can make up much of an accuracy
+        share = accuracy.tied / accuracy.pairs if accuracy.pairs and accuracy.category == ALL else 0.0
+        if chosen.ties is Ties.RIGHT and share > _MANY_TIES:
             say_warning(
-                f"{share:.1%} of the pairs have equal {metric}, and {protocol.name} counts these as right; "
+                f"{share:.1%} of the pairs have equal {accuracy.metric}, and {chosen.name} counts these as right; "
                 "--protocol pascal50s-clipscore lets a coin decide them"
             )
-
-
-def _count(text: str) -> int | None:
-    if text.strip() == _ALL:
-        return None
-    numbers = whole_numbers(text, "--references")
-    if len(numbers) != 1:
-        raise InputError(f"--references: expected one number or {_ALL!r}, got {text!a:.60}; see --curve")
-    return numbers[0]
-
-
-def _named(given: PairProtocol, chosen: PairProtocol) -> PairProtocol:
-    """Return the protocol with a name that says whether options changed it."""
-    if chosen == given:
-        return given
-    return replace(chosen, name=f"{given.name}, changed", about=f"As {given.name}, changed by options.")
+    write(pair_study(agreement, judged))
 
 
 def hallucinations(
@@ -416,19 +372,15 @@ def systems(
                 raise InputError(f"{path}: {system!a} already has a score {twice[0]!a}")
             known.update(values)
     if metrics is not None:
-        by_system = _only(by_system, metrics)
+        names = [name.strip() for name in metrics.split(",") if name.strip()]
+        given = list(dict.fromkeys(name for values in by_system.values() for name in values))
+        unknown = [name for name in names if name not in given]
+        if unknown or not names:
+            raise InputError(f"--metrics: there is no score {', '.join(unknown)!a}; there are {', '.join(given)}")
+        by_system = {system: {name: values.get(name) for name in names} for system, values in by_system.items()}
     with warned_progress():
         agreed = agree_on_systems(judged, by_system, resampling=options.resampling)
     write(system_study(agreed, human))
-
-
-def _only(scores: dict[str, dict[str, float | None]], metrics: str) -> dict[str, dict[str, float | None]]:
-    names = [name.strip() for name in metrics.split(",") if name.strip()]
-    known = list(dict.fromkeys(name for values in scores.values() for name in values))
-    unknown = [name for name in names if name not in known]
-    if unknown or not names:
-        raise InputError(f"--metrics: there is no score {', '.join(unknown)!a}; there are {', '.join(known)}")
-    return {system: {name: values.get(name) for name in names} for system, values in scores.items()}
 
 
 def protocols() -> None:

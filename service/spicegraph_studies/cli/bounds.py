@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
-from spicegraph_service.kit import InputOptions, ParsingOptions, ScoringOptions, System, spread_over, warned_progress
+from spicegraph_service.kit import InputOptions, ParsingOptions, ScoringOptions, spread_over, warned_progress
 from spicegraph_studies.bounds import SUBSTITUTES, BoundsStudy, Lower, find_bounds, lower_trials, system
 from spicegraph_studies.cli.options import StudyOptions
 from spicegraph_studies.pages.bounds import BOUNDS_TABLES, bounds_study
@@ -93,7 +94,10 @@ def bounds(
     data = scoring.data()
     wanted = Lower(
         _kinds(lower, given={"--other": bool(others), "--sentences": sentences is not None}),
-        tuple(_captions([path]) for path in others or ()),
+        tuple(
+            tuple(chain.from_iterable(read_reference_files([path], limits=DEFAULT_LIMITS).captions.values()))
+            for path in others or ()
+        ),
         tuple(line for line in read_lines(sentences) if line.strip()) if sentences is not None else (),
         tuple(lengths) if lengths else (10, None),
         per_image,
@@ -130,22 +134,19 @@ def _kinds(lower: str, *, given: Mapping[str, bool]) -> tuple[str, ...]:
     return kinds
 
 
-def _captions(paths: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
-        text for texts in read_reference_files(paths, limits=DEFAULT_LIMITS).captions.values() for text in texts
-    )
-
-
 def _read(
     sources: Sequence[str], given: InputOptions, *, first: int | None, empty: Empty
 ) -> tuple[BoundsStudy, list[Trial]]:
     """Return the images with their captions, and the systems."""
     inputs = [given.system(source, empty=empty) for source in sources]
+    known: dict[ItemId, Sequence[str]]
     if given.references:
-        files = read_reference_files(given.references, limits=DEFAULT_LIMITS, columns=given.table)
-        known: Mapping[ItemId, Sequence[str]] = files.captions
+        known = dict(read_reference_files(given.references, limits=DEFAULT_LIMITS, columns=given.table).captions)
     elif inputs:
-        known = _shared(inputs)
+        known = {}
+        for name, item in [(each.name, item) for each in inputs for item in each.items]:
+            if known.setdefault(item.id, item.references) != item.references:
+                raise InputError(f"{name}: item {item.id!a} has different references in an earlier input")
     else:
         raise InputError("there are no captions: give --references, or inputs that contain references")
     texts = [{item.id: item.candidate for item in each.items} for each in inputs]
@@ -153,13 +154,3 @@ def _read(
         known = {name: captions for name, captions in known.items() if all(name in by_name for by_name in texts)}
     study = BoundsStudy.of(known, first=first, partial=given.partial)
     return study, [system(each.name, by_name, study) for each, by_name in zip(inputs, texts, strict=True)]
-
-
-def _shared(inputs: Sequence[System]) -> dict[ItemId, tuple[str, ...]]:
-    """Return the references that stand in the inputs themselves, which must be the same in all."""
-    known: dict[ItemId, tuple[str, ...]] = {}
-    for given in inputs:
-        for item in given.items:
-            if known.setdefault(item.id, item.references) != item.references:
-                raise InputError(f"{given.name}: item {item.id!a} has different references in an earlier input")
-    return known
