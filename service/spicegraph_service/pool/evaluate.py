@@ -210,9 +210,10 @@ class Evaluator:
         metrics = self._made(work.given, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
         later = set() if work.finish else self._corpus_dependent
         names = _computed(work)
+        # A metric without credits, such as another package's, need not know this argument.
+        credits_too = {"evidence": True} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
         statistics: dict[str, Sequence[Any]] = {
-            # What is kept until all items are there comes with the evidence of credits, if these are wanted.
-            name: metrics[name].defer(corpus, evidence=work.detail >= scores_pb2.DETAIL_CREDIT)
+            name: metrics[name].defer(corpus, **credits_too)
             if name in later
             else _collected(metrics[name], corpus, work)
             for name in names
