@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spicegraph_parser.caption_pipeline.encoder import FloatProduct
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
-from spicegraph_parser.scenes.parts import belonging, described, is_comparing
+from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
 from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.sentences import sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
@@ -176,11 +176,16 @@ def _statements(
             name, is_turned = described(nodes[link.subject].name, nodes[link.object].name, name)
         ends_at = (link.object, link.subject) if is_turned else (link.subject, link.object)
         subject, target = nodes[ends_at[0]], nodes[ends_at[1]]
-        if subject.name == target.name and PRONOUNS & {sentence.words[subject.head], sentence.words[target.head]}:
+        if subject.name == target.name and (
+            (is_long and subject.entity == target.entity)
+            or PRONOUNS & {sentence.words[subject.head], sentence.words[target.head]}
+        ):
             continue
         tokens = link.tokens
         marks = (*[node_standings[at] for at in ends_at], *[why[token] for token in tokens]) if is_marked else ()
-        is_faint = link.is_faint or (is_long and is_comparing(name))
+        is_faint = link.is_faint or (
+            is_long and (is_comparing(name) or is_of_garments(subject.name, target.name, name))
+        )
         standing = _worst(marks) or otherwise or (ApartReason.FAINT if is_faint else None)
         words, ends = (subject.name, target.name, name), (subject.entity, target.entity)
         mentioned = (mentions[ends_at[0]], mentions[ends_at[1]], _moved(tokens, offset))

@@ -20,7 +20,8 @@ HAVE: Final = "have"
 WEAR: Final = "wear"
 WOMEN: Final = word_set("woman girl lady wife mother mom sister daughter bride girlfriend waitress female")
 MEN: Final = word_set("man boy guy gentleman husband father dad brother son groom boyfriend waiter male")
-_WEARERS: Final = PERSONS | WOMEN | MEN | word_set("people individual companion figure dog cat")
+_ANIMALS: Final = word_set("dog cat")
+_WEARERS: Final = _ANIMALS | PERSONS | WOMEN | MEN | word_set("people individual companion figure")
 GARMENTS: Final = word_set(
     """shirt t-shirt jacket coat hat cap dress skirt pant trouser jean short suit uniform sweater hoodie vest glove
     shoe sho boot sock scarf tie helmet sunglass goggle gown robe outfit blouse jersey swimsuit wetsuit bikini
@@ -51,7 +52,8 @@ def is_worn(owner: str, name: str) -> bool:
     >>> is_worn("old men", "red hats"), is_worn("table", "cap")
     (True, False)
     """
-    return singular(name) in GARMENTS and singular(owner) in _WEARERS
+    garment, wearer = singular(name), singular(owner)
+    return garment in GARMENTS and wearer in _WEARERS and not (garment == "coat" and wearer in _ANIMALS)
 
 
 def described(subject: str, target: str, name: str) -> tuple[str, bool]:
@@ -70,6 +72,15 @@ def described(subject: str, target: str, name: str) -> tuple[str, bool]:
 def is_comparing(name: str) -> bool:
     """Say whether a relation only compares what it relates ("contrast with", "stand out against")."""
     return name.partition(" ")[0] in _COMPARING or name.startswith("stand out")
+
+
+def is_of_garments(subject: str, target: str, name: str) -> bool:
+    """Say whether a relation gives a garment to what can't have it: another garment, or hair.
+
+    >>> is_of_garments("shirt", "tie", "have"), is_of_garments("shirt", "sleeves", "have")
+    (True, False)
+    """
+    return name in _BELONGING and singular(target) in GARMENTS and singular(subject) in GARMENTS | BODY_PARTS
 
 
 def belonging(

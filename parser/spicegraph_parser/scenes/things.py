@@ -284,6 +284,7 @@ _KINDLESS: Final = word_set(
     details element elements feature features"""
 )
 """Nouns of too many things to stand for one that was named before."""
+_MISLEADING: Final = ("toilet",)  # WordNet has the room first
 _COMPANIONS: Final = word_set("pet companion")
 _KINDS: Final = 2  # senses of a noun, of one of which a thing may be a kind
 
@@ -299,7 +300,7 @@ def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], 
     wordnet = load_wordnet()
     kinds = set(wordnet.senses("animal" if name in _COMPANIONS else head, "n")[:_KINDS])
     for thing in reversed(things):
-        if thing.is_plural == is_plural and thing.head != head:
+        if thing.is_plural == is_plural and thing.head not in {head, *_MISLEADING}:
             sense = next(iter(wordnet.senses(thing.head, "n")), None)
             if sense is not None and not kinds.isdisjoint(wordnet.ancestors(sense)):
                 return thing

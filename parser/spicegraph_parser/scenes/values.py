@@ -24,6 +24,7 @@ _TEXTS: Final = word_set("caption captions title titles heading slogan words wor
 """Nouns of texts: capitals behind them are the text ("the caption Monday")."""
 _NUMBERED: Final = word_set("number page platform gate route score total figure bus")
 """Nouns of what has a number: "number 214", "a total of 23.50"."""
+_ARTICLES: Final = word_set("the a an")
 _OPENING: Final = frozenset({"``", "“"})
 _CLOSING: Final = frozenset({"''", "”", '"'})
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
@@ -48,7 +49,8 @@ _ENDS: Final = word_set("on in at above below with next near beside behind and ,
 class Value(NamedTuple):
     """A value: its name, its words, all words that the network does not read, and where to look for what has it.
 
-    ``of_subject``: what the sentence is about has it ("the wall reads ..."); ``is_before``: it stands before its noun.
+    ``of_subject``: what the sentence is about has it ("the wall reads ..."); ``is_before``: it stands before its noun;
+    ``is_thing``: it is one itself (the "U").
     """
 
     name: str
@@ -56,6 +58,7 @@ class Value(NamedTuple):
     cut: range
     is_before: bool = False
     of_subject: bool = False
+    is_thing: bool = False
 
 
 _CUES: Final = _OPENING | _LABELS | _SAYS | _TEXTS | {"size"}
@@ -107,6 +110,8 @@ def _text(forms: Sequence[str], at: int) -> Value | None:
         if lower in _SAYS and at and forms[at - 1].lower() in _RELATIVES and _ENDS.isdisjoint(forms[stop:]):
             stop = len(forms)  # "a sign that says Keep off the grass"
         start, inner = at + 1, range(at + 1, stop)
+    while inner and not any(map(str.isalnum, forms[inner[-1]])):
+        inner = inner[:-1]  # "the U," has a comma within its quotes
     words = [forms[position] for position in inner]
     if not any(map(str.isalnum, words)):
         return None
@@ -119,9 +124,10 @@ def _text(forms: Sequence[str], at: int) -> Value | None:
         start -= two in _RELATIVES
     if stop < len(forms) and forms[stop].lower() in _WRITTEN:
         stop += 1
-    noun = forms[stop].isalpha() if stop < len(forms) else False
+    noun = stop < len(forms) and forms[stop].isalpha() and forms[stop].lower() not in _NO_NOUNS | _BE
     is_before = start == at and noun and before not in _TEXTS and before != "text"
-    return Value(f'"{" ".join(words).lower()}"', tuple(inner), range(start, stop), is_before, of_subject)
+    is_thing = start == at and before in _ARTICLES and not is_before
+    return Value(f'"{" ".join(words).lower()}"', tuple(inner), range(start, stop), is_before, of_subject, is_thing)
 
 
 def _measure(forms: Sequence[str], at: int) -> Value | None:
@@ -192,6 +198,8 @@ _UNREAD: Final = "VBN"
 
 def owner(value: Value, heads: Sequence[int]) -> int | None:
     """Return which of the objects of a sentence has a value; ``heads`` are their positions, in order."""
+    if value.is_thing:
+        return None
     before = [head for head in heads if head < value.cut.start]
     behind = [head for head in heads if head >= value.cut.stop]
     if value.of_subject and before:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_parser.scenes.parts import GARMENTS, singular
 from spicegraph_parser.scenes.prepositions import preposition
 from spicegraph_parser.scenes.relations import verb_base
 from spicegraph_parser.spice.parse import word_set
@@ -22,6 +23,7 @@ Pair = tuple[int, int]
 Relation = tuple[int, int, str]
 
 
+_PORTIONS: Final = word_set("part portion rest half majority")
 _POSITIONS: Final = word_set("left right front back rear hind upper lower")
 _SHINES: Final = word_set("bright vibrant")
 
@@ -36,7 +38,8 @@ def put_plainly(labels: Labels, words: Sequence[str]) -> Labels:
         labels: what is said of the sentence.
         words: its words in lower case.
     """
-    tags, parts, attributes = labels.tags, [], list(labels.attributes)
+    tags, parts = labels.tags, []
+    attributes = _of_their_nouns(labels, words)
     for head, part in labels.parts:
         if words[part] in _POSITIONS:
             attributes.append((head, part))
@@ -55,6 +58,27 @@ def put_plainly(labels: Labels, words: Sequence[str]) -> Labels:
     attributes += attributes_apart(words, tags, objects, attributes)
     relations += stated(words, tags, objects, relations)
     return labels._replace(objects=objects, parts=parts, attributes=attributes, relations=relations)
+
+
+def _of_their_nouns(labels: Labels, words: Sequence[str]) -> list[Pair]:
+    """Return the attributes of a sentence without those of another item of its list.
+
+    In "blue legs, green eyes" each has a colour; "two levels of windows" and "part of its neck" say nothing of windows
+    and the neck.
+    """
+    tags, given = labels.tags, set(labels.attributes)
+    kept = []
+    for noun, at in labels.attributes:
+        if at < noun and "of" in words[at:noun] and (tags[at] == "CD" or words[at] in _PORTIONS):
+            continue
+        other = at + 1
+        while tags[other : other + 1] and tags[other].startswith(("JJ", "NN", "CC")) and other not in labels.objects:
+            other += 1
+        between = words[min(noun, at) : max(noun, at)]
+        is_listed = other != noun and (other, at) in given and "," in between
+        if not is_listed or (at < noun and not tags[noun - 1].startswith("JJ")):
+            kept.append((noun, at))
+    return kept
 
 
 _COLOURS: Final = word_set(
@@ -177,6 +201,8 @@ def attributes_apart(
     with_attributes = {noun for noun, _ in attributes}
     for noun in sorted(set(objects) - with_attributes):
         if noun > 1 and words[noun - 1] == "and" and noun - 2 in objects:
+            if tags[noun] != tags[noun - 2] and singular(words[noun]) in GARMENTS:  # "dark hair and sunglasses"
+                continue
             shared = [at for head, at in (*attributes, *out) if head == noun - 2 and at < head]
             out += [(noun, at) for at in shared if tags[at].startswith(("JJ", "NN"))]
     for noun in sorted(objects):
@@ -265,12 +291,13 @@ def stated(
                 yield noun, _subject(words, tags, ordered, verb), _ADORNED[words[verb]]
             elif tags[verb] in _PAST or words[verb] in _TEEMING:
                 yield _subject(words, tags, ordered, verb), noun, "have"
-        elif words[verb] == "and":
+        elif words[verb] == "and" and not (words[verb - 1] == "," and tags[noun + 1 : noun + 2] in _FINITE):
             yield from _shared(noun, next((at for at in range(verb - 1, -1, -1) if words[at] != ","), 0), relations)
         elif words[verb] in _HAVE_OR_WEAR and tags[verb].startswith("VB"):
             yield _subject(words, tags, ordered, verb), noun, _HAVE_OR_WEAR[words[verb]]
 
 
+_FINITE: Final = (["VBZ"], ["VBP"], ["VBD"], ["CC"])
 _RELATIVES: Final = word_set("which who that")
 _PREPOSITIONS: Final = frozenset({"IN", "TO"})
 _IN_PLACES: Final = ("DT", "JJ", "NN", "CD", "VBN", "VBG", "RB")

@@ -13,7 +13,7 @@ from spicegraph_parser import CaptionPipeline, load_pipeline
 from spicegraph_parser.export.graph_text import read_graph_text
 from spicegraph_parser.scenes.network import Labels
 from spicegraph_parser.scenes.phrases import between_phrases, of_pictures, phrases
-from spicegraph_parser.scenes.values import values
+from spicegraph_parser.scenes.values import owner, values
 
 _GOLDEN: Final = Path(__file__).parents[2] / "golden" / "scenes"
 _KINDS: Final = 12
@@ -83,6 +83,17 @@ def test_what_stands_behind_a_part_is_said_of_the_part() -> None:
 )
 def test_texts_and_numbers_are_values(text: str, wanted: str) -> None:
     assert [value.name for value in values(text.split())] == ([wanted] if wanted else [])
+
+
+def test_a_quoted_letter_is_a_thing_of_its_own() -> None:
+    """Behind an article, and before no noun; what stands behind a noun is its text, without a comma in the quotes."""
+    letter, sign = (
+        next(iter(values(text.split())))
+        for text in ("on the `` U '' is paint", "a sign `` Go , '' and a `` Stop '' sign")
+    )
+    assert (letter.name, owner(letter, [6])) == ('"u"', None)
+    assert (sign.name, owner(sign, [1, 9])) == ('"go"', 1)
+    assert owner(values(["a", "sign", "and", "a", "``", "Stop", "''", "sign"])[0], [1, 7]) == 7
 
 
 @pytest.mark.model

@@ -355,6 +355,20 @@ def test_in_descriptions_relations_have_the_names_that_people_give_them() -> Non
     assert ("vase", "roses", "fill with") in _words([vase])
 
 
+def test_garments_have_no_garments_and_nothing_is_related_to_itself() -> None:
+    """A shirt with a tie: whoever wears the shirt wears the tie. "On the couch" after "a couch" is this couch."""
+    man = _sentence("A man stands there", "DT NN VBZ RB", _labels([1]))
+    shirt = _sentence("A shirt with a tie", "DT NN IN DT NN", _labels([1, 4], [], [], [(1, 4, "with")]))
+    facts = facts_of([man, shirt], _names())
+    assert {fact.words for fact in facts.seen if len(fact.words) == 3} == {
+        ("man", "shirt", "wear"),
+        ("man", "tie", "wear"),
+    }
+    assert (("shirt", "tie", "have"), "faint") in {(fact.words, fact.rule) for fact in facts.apart}
+    couch = _sentence("A couch , on the couch", "DT NN , IN DT NN", _labels([1, 5], [], [], [(1, 5, "on")]))
+    assert [fact.words for fact in facts_of([man, couch], _names()).seen] == [("man",), ("couch",)]
+
+
 def test_in_descriptions_states_and_impressions_are_faint() -> None:
     """What a thing does or what was done to it stands behind it; a participle before its noun is an attribute."""
     cars = _sentence("Two parked cars are striking", "CD VBN NNS VBP JJ", _labels([2], [], [(2, 1), (2, 4)]))

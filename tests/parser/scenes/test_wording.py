@@ -109,6 +109,7 @@ def test_what_a_list_shares(
     ("text", "tags", "objects", "given", "wanted"),
     [
         ("a white toilet and sink", "DT JJ NN CC NN", "toilet sink", "toilet=white", "sink=white"),
+        ("dark hair and sunglasses", "JJ NN CC NNS", "hair sunglasses", "hair=dark", ""),
         ("a white toilet and a sink", "DT JJ NN CC DT NN", "toilet sink", "toilet=white", ""),
         ("green trees and red shrubs", "JJ NNS CC JJ NNS", "trees shrubs", "trees=green shrubs=red", ""),
         ("a calm body of water", "DT JJ NN IN NN", "water", "", "water=calm"),
@@ -145,3 +146,41 @@ def test_what_is_bright_blue_is_bright() -> None:
     labels = Labels(tags.split(), [3, 8], [(2, 1), (7, 6)], [(3, 2), (8, 7)], [])
     plain = put_plainly(labels, text.split())
     assert (plain.parts, plain.attributes) == ([(7, 6)], [(3, 2), (8, 7), (3, 1)])
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "objects", "given", "wanted"),
+    [
+        (
+            "blue legs , green eyes",
+            "JJ NNS , JJ NNS",
+            "legs eyes",
+            "legs=blue legs=green eyes=green",
+            "legs=blue eyes=green",
+        ),
+        (
+            "a red cap , tall boots",
+            "DT JJ NN , JJ NNS",
+            "cap boots",
+            "cap=red boots=red boots=tall",
+            "cap=red boots=tall",
+        ),
+        (
+            "green trees , shrubs",
+            "JJ NNS , NNS",
+            "trees shrubs",
+            "trees=green shrubs=green",
+            "trees=green shrubs=green",
+        ),
+        ("two levels of windows", "CD NNS IN NNS", "windows", "windows=two", ""),
+        ("part of its neck", "NN IN PRP$ NN", "neck", "neck=part", ""),
+        ("pieces of cake", "NNS IN NN", "cake", "cake=pieces", "cake=pieces"),
+    ],
+)
+def test_attributes_stay_with_their_nouns(text: str, tags: str, objects: str, given: str, wanted: str) -> None:
+    """In a description's lists; numbers and portions before "of" are not said of what stands behind it."""
+    words = text.split()
+    pairs = [(words.index(noun), words.index(word)) for noun, _, word in (own.partition("=") for own in given.split())]
+    labels = Labels(tags.split(), [words.index(noun) for noun in objects.split()], [], pairs, [])
+    kept = put_plainly(labels, words).attributes
+    assert [f"{words[noun]}={words[at]}" for noun, at in kept] == wanted.split()
