@@ -6,8 +6,9 @@ import ast
 import csv
 import io
 import re
+from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 from scipy.io import loadmat
@@ -26,7 +27,7 @@ from spicegraph_studies.agreement.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.readers.source import ReadLimits
     from spicegraph_studies.agreement.records import CaptionBank
@@ -421,3 +422,38 @@ def category_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) ->
         for number, row in enumerate(rows, start=1)
     ]
     return pairs_of_records(records, faults)
+
+
+AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgementFormat(Generic[AnyJudged]):
+    """A published format: its name, how to tell it and how to read it.
+
+    ``read`` returns what is judged, and how many rows have no judgement. ``needs`` is what messages call the files,
+    where their references stand elsewhere.
+    """
+
+    name: str
+    recognises: Callable[[Content], bool]
+    read: Callable[[Content, CaptionBank, list[Fault]], tuple[list[AnyJudged], int]]
+    needs: str = ""
+
+
+JUDGEMENT_FORMATS: Sequence[JudgementFormat[Judgement]] = (
+    JudgementFormat("human_judgement by image (CLIPScore's flickr8k.json)", is_grouped, grouped_judgements),
+    JudgementFormat("Flickr8k annotations", is_flickr8k, flickr8k_judgements, "Flickr8k's annotations"),
+    JudgementFormat("Composite table", is_composite, composite_judgements, "Composite's tables"),
+    JudgementFormat("Polaris, Nebula", is_polaris, polaris_judgements),
+)
+"""Every published format of rated captions; the first that recognises a file reads it."""
+
+PAIR_FORMATS: Sequence[JudgementFormat[CaptionPair]] = (
+    JudgementFormat("SugarCrepe, VALSE", is_negatives, negative_pairs, "SugarCrepe and VALSE"),
+    JudgementFormat("FOIL", is_foil, foil_pairs, "FOIL's files"),
+    JudgementFormat("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, fense_pairs),
+    JudgementFormat("D-FOIL (DiscoSG)", is_discofoil, discofoil_pairs),
+    JudgementFormat("PASCAL-50S by category (FLEUR, EXPERT)", is_by_category, category_pairs),
+)
+"""Every published format of pairs but PASCAL-50S, whose path says it; the first that recognises a file reads it."""

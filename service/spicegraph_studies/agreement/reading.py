@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.readers import read_items
@@ -19,25 +19,10 @@ from spicegraph_scorer.readers.references import read_annotations
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, open_source
 from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
 from spicegraph_studies.agreement.published import (
-    category_pairs,
-    composite_judgements,
-    discofoil_pairs,
-    fense_pairs,
-    flickr8k_judgements,
-    foil_pairs,
-    grouped_judgements,
-    is_by_category,
-    is_composite,
-    is_discofoil,
-    is_fense,
-    is_flickr8k,
-    is_foil,
-    is_grouped,
-    is_negatives,
+    JUDGEMENT_FORMATS,
+    PAIR_FORMATS,
+    JudgementFormat,
     is_pascal50s,
-    is_polaris,
-    negative_pairs,
-    polaris_judgements,
     read_pascal50s,
 )
 from spicegraph_studies.agreement.records import (
@@ -63,46 +48,6 @@ if TYPE_CHECKING:
 
 AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
 
-
-class Asked(NamedTuple):
-    """What the caller said beside the file: where the references are, the option that says so, and empty captions."""
-
-    references: Sequence[str]
-    option: str
-    limits: ReadLimits
-    empty: Empty
-
-
-@dataclass(frozen=True, slots=True)
-class JudgementFormat(Generic[AnyJudged]):
-    """A published format: its name, how to tell it and how to read it.
-
-    ``read`` returns what is judged, and how many rows have no judgement. ``needs`` is what messages call the files,
-    where their references stand elsewhere.
-    """
-
-    name: str
-    recognises: Callable[[Content], bool]
-    read: Callable[[Content, CaptionBank, list[Fault]], tuple[list[AnyJudged], int]]
-    needs: str = ""
-
-
-JUDGEMENT_FORMATS: Sequence[JudgementFormat[Judgement]] = (
-    JudgementFormat("human_judgement by image (CLIPScore's flickr8k.json)", is_grouped, grouped_judgements),
-    JudgementFormat("Flickr8k annotations", is_flickr8k, flickr8k_judgements, "Flickr8k's annotations"),
-    JudgementFormat("Composite table", is_composite, composite_judgements, "Composite's tables"),
-    JudgementFormat("Polaris, Nebula", is_polaris, polaris_judgements),
-)
-"""Every published format of rated captions; the first that recognises a file reads it."""
-
-PAIR_FORMATS: Sequence[JudgementFormat[CaptionPair]] = (
-    JudgementFormat("SugarCrepe, VALSE", is_negatives, negative_pairs, "SugarCrepe and VALSE"),
-    JudgementFormat("FOIL", is_foil, foil_pairs, "FOIL's files"),
-    JudgementFormat("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, fense_pairs),
-    JudgementFormat("D-FOIL (DiscoSG)", is_discofoil, discofoil_pairs),
-    JudgementFormat("PASCAL-50S by category (FLEUR, EXPERT)", is_by_category, category_pairs),
-)
-"""Every published format of pairs but PASCAL-50S, whose path says it; the first that recognises a file reads it."""
 
 _JSON_LINES = "JSON Lines"
 _PASCAL50S = "PASCAL-50S"
@@ -134,9 +79,14 @@ def read_judgements(
         InputError: the message lists every fault with item, field and reason.
         LimitError: the file is too large.
     """
-    asked = Asked(references, "--references", limits, empty)
+    bank_of = partial(read_bank, references, limits=limits)
     records = partial(judgements_of_records, rating=rating)
-    return _joined([_read(path, asked, JUDGEMENT_FORMATS, records, "rated caption") for path in paths])
+    return _joined(
+        [
+            _read(read_content(path, limits), JUDGEMENT_FORMATS, records, "rated caption", bank_of=bank_of, empty=empty)
+            for path in paths
+        ]
+    )
 
 
 def read_pairs(
@@ -159,35 +109,42 @@ def read_pairs(
         InputError: the message lists every fault with item, field and reason.
         LimitError: the file is too large.
     """
-    asked = Asked(annotations, "--annotations", limits, empty)
+    bank_of = partial(read_bank, annotations, limits=limits, option="--annotations")
     return _joined(
         [
             Judged(read_pascal50s(path, limits=limits), path, _PASCAL50S)
             if is_pascal50s(path)
-            else _read(path, asked, PAIR_FORMATS, pairs_of_records, "pair")
+            else _read(read_content(path, limits), PAIR_FORMATS, pairs_of_records, "pair", bank_of=bank_of, empty=empty)
             for path in paths
         ]
     )
 
 
 def _read(
-    path: str,
-    asked: Asked,
+    content: Content,
     formats: Sequence[JudgementFormat[AnyJudged]],
     of_records: Callable[[Records, list[Fault]], tuple[list[AnyJudged], int]],
     what: str,
+    *,
+    bank_of: partial[CaptionBank],
+    empty: Empty,
 ) -> Judged[AnyJudged]:
-    """Read a file of one of the formats, or of records, which may have their references elsewhere."""
-    content, faults = read_content(path, asked.limits), Faults(asked.empty)
+    """Read a file of one of the formats, or of records; ``bank_of`` has the references that stand elsewhere."""
+    faults = Faults(empty)
     form = next((form for form in formats if form.recognises(content)), None)
     if form is not None:
-        bank = CaptionBank({}, {}, "")
-        if form.needs:
-            bank = read_bank(asked.references, needed_by=form.needs, limits=asked.limits, option=asked.option)
+        bank = bank_of(needed_by=form.needs) if form.needs else CaptionBank({}, {}, "")
         judged, unrated = form.read(content, bank, faults)
     elif content.data.lstrip()[:1] in {b"{", b"["}:
         judged, unrated = of_records(records_of(content, faults), faults)
-        judged = _with_references(judged, asked, faults)
+        if bank_of.args[0] and not all(each.references for each in judged):
+            bank = bank_of(needed_by="the records")
+            judged = [
+                each
+                if each.references
+                else replace(each, references=bank.references(each.image, JudgementRow(each.place, {}, faults)))
+                for each in judged
+            ]
     else:
         names = "; ".join([*[form.name for form in formats], _JSON_LINES])
         folder = f"; {_PASCAL50S}: its folder" if formats is PAIR_FORMATS else ""
@@ -239,19 +196,6 @@ def _other_command(content: Content, what: str) -> str:
     if not command or (what == "pair" and command == "pairs"):
         return ""
     return f"The file holds {kind}: spicegraph agree {command}."
-
-
-def _with_references(judged: list[AnyJudged], asked: Asked, faults: list[Fault]) -> list[AnyJudged]:
-    """Return records with the given references of their images where they have none of their own."""
-    if not asked.references or all(each.references for each in judged):
-        return judged
-    bank = read_bank(asked.references, needed_by="the records", limits=asked.limits)
-    return [
-        each
-        if each.references
-        else replace(each, references=bank.references(each.image, JudgementRow(each.place, {}, faults)))
-        for each in judged
-    ]
 
 
 def _joined(read: Sequence[Judged[AnyJudged]]) -> Judged[AnyJudged]:

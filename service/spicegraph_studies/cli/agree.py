@@ -58,7 +58,7 @@ from spicegraph_studies.agreement.reading import (
 )
 from spicegraph_studies.agreement.tagging import said_words, words_of_images
 from spicegraph_studies.agreement.words import count_words, study_words
-from spicegraph_studies.cli.options import StudyOptions
+from spicegraph_studies.cli import StudyOptions
 from spicegraph_studies.pages.judgements import (
     CAPTION_TABLES,
     CAPTIONS_OWN_SAY,

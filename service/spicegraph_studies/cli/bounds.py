@@ -14,7 +14,7 @@ from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_service.kit import InputOptions, ParsingOptions, ScoringOptions, spread_over, warned_progress
 from spicegraph_studies.bounds import SUBSTITUTES, BoundsStudy, Lower, find_bounds, lower_trials, system
-from spicegraph_studies.cli.options import StudyOptions
+from spicegraph_studies.cli import StudyOptions
 from spicegraph_studies.pages.bounds import BOUNDS_TABLES, bounds_study
 
 if TYPE_CHECKING:
