@@ -6,11 +6,13 @@ The claims of an item give back its scores: ``correctness`` is the mean ``value`
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
+import math
+from bisect import bisect_left, bisect_right
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_parser.scenes.visible import PICTURES
@@ -18,7 +20,9 @@ from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.parse import normalise, word_set
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_scorer.core.credit import Words
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, values_of
+from spicegraph_scorer.metrics.graded.texts import cosines
 from spicegraph_scorer.metrics.graded.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
 
 if TYPE_CHECKING:
@@ -35,15 +39,16 @@ MISSING: Final = "missing"
 UNCHECKED: Final = "unchecked"
 """The status of a claim that nobody can check against a picture, which weighs nothing."""
 
-SENTENCE_SHARE: Final = 0.8
-"""What the meaning of a long sentence counts in the value of its claims, by the rule of ``training/detail.md``."""
+MEANING_SHARE: Final = 0.8
+"""What the meaning of the text around a claim counts in its value at most, by the rule of ``training/detail.md``."""
 WHOLE_SHARE: Final = 0.7
 """What the meaning of the whole candidate counts in the value of a reference's claim, by the same rule."""
 SUPPORT_EXPONENT: Final = 0.3
 """How much the support of a claim as a whole counts beside its words, by the same rule."""
 
 _SAID: Final = 0.55  # support from which a claim of the references counts as said
-_HALF_AT: Final = 4  # content words of a sentence at which its meaning has half of its share
+_AROUND: Final = 10  # words on either side of a claim that are read for its meaning
+_HALF_AT: Final = 4  # content words among them at which their meaning has half of its share
 _LEAST: Final = 0.02  # probability of being wrong that a word has at least, and 1 minus it at most
 _RELATED_WRONGLY: Final = 0.1  # probability that a relation of two right things is wrong
 _LEAST_SUPPORT: Final = 0.05
@@ -139,8 +144,8 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
     """Return the claims of both sides of a comparison.
 
     A candidate's claim is right where all its words are and they stand together: 1 minus the product of the words'
-    chances by their verdicts, times a power of the claim's support; wrong where the references contradict it. The
-    longer its sentence, the more the cosine of that with the references counts instead. A claim of the references is
+    chances by their verdicts, times a power of the claim's support; wrong where the references contradict it. The more
+    is said around it, the more the cosine of that with the references counts instead. A claim of the references is
     said as far as one of the candidate's supports it; the rest is the mean cosine of the references' sentences with
     the whole candidate. Claims with words of nothing that can be seen ("achievement", "suggest") are unchecked.
     Sentences that are said again count once.
@@ -153,12 +158,7 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
     text, references = match.texts.candidate, sentences_of(match.texts.references)
     verdicts = judge(match, text, vectors)
     words = {verdict.word: verdict for verdict in verdicts.words}
-    bounds = sentence_spans(text)
-    ends = [end for _, end in bounds]
-    at = [bisect_right(ends, verdict.spans[0][0]) for verdict in verdicts.words if verdict.spans]
-    likeness, whole = _likeness(meaning, [text[start:end] for start, end in bounds], references)
-    counted = Counter(at)
-    shares = [SENTENCE_SHARE * counted[number] / (counted[number] + _HALF_AT) for number in range(len(bounds))]
+    likeness = _Likeness(meaning, text, references, [each.spans[0][0] for each in verdicts.words if each.spans])
     candidate_tuples, reference_tuples = (
         [scene_tuple.strings for scene_tuple in side.tuples] for side in (match.candidate, match.reference)
     )
@@ -185,7 +185,7 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
         for word in named:
             right *= 1 - min(max(word.probability, _LEAST), 1 - _LEAST)
         right = 0.0 if contradicted else right
-        sentence = min(bisect_right(ends, spans[-1][0]), len(ends) - 1) if spans else 0
+        share, alike = likeness.around(spans[-1][0] if spans else 0)
         checked = is_checkable([word.word for word in said], vectors)
         worst = max(named, key=lambda word: word.probability, default=None)
         candidate.append(
@@ -196,7 +196,7 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
                 verdict.verdict if checked else UNCHECKED,
                 1 - right,
                 weight if checked else 0.0,
-                0.0 if contradicted else order * (right + shares[sentence] * (likeness[sentence] - right)),
+                0.0 if contradicted else order * (right + share * (alike - right)),
                 number,
                 reference_tuples[partner] if partner >= 0 else None,
                 None if worst is None else worst.word,
@@ -223,7 +223,7 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
                 UNCHECKED if not checked else SUPPORTED if support >= _SAID else MISSING,
                 1 - support,
                 weight if checked else 0.0,
-                order * (support + WHOLE_SHARE * (whole - support)),
+                order * (support + WHOLE_SHARE * (likeness.whole - support)),
                 number,
                 candidate_tuples[partner] if partner >= 0 else None,
                 rules=reference_rules[number],
@@ -232,14 +232,42 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
     return Claims(tuple(candidate), tuple(told))
 
 
-def _likeness(meaning: Meaning, spoken: Sequence[str], references: Sequence[str]) -> tuple[list[float], float]:
-    """Return the cosine of each sentence with the references, and the mean of the whole with each of the references."""
-    units = meaning.of_texts([*references, *spoken, " ".join(sorted({normalise(said, 0) for said in spoken}))])
-    said = units[: len(references)]
-    middle = said.sum(axis=0)
-    size = float((middle @ middle) ** 0.5)
-    alike = units[len(references) : -1] @ (middle / size if size else middle)
-    return alike.clip(0, 1).tolist(), float((said @ units[-1]).clip(0, 1).mean()) if len(said) else 0.0
+class _Likeness:
+    """How alike a candidate and its references are, around each of its words and as a whole.
+
+    Around a word are the ten before it and the ten behind it, wherever sentences end: to join sentences or to split
+    them changes nothing. Sentences that are said again are passed over. ``at`` says where content words stand.
+    """
+
+    def __init__(self, meaning: Meaning, text: str, references: Sequence[str], at: Sequence[int]) -> None:
+        seen: set[str] = set()
+        spans: list[Span] = []
+        for start, end in sentence_spans(text):
+            said = normalise(text[start:end], 0)
+            if said not in seen:
+                seen.add(said)
+                spans += [(start + first, start + last) for first, last in Words(text[start:end]).spans]
+        self._starts = [start for start, _ in spans]
+        self._content = sorted(at)
+        vectors = meaning.vectors[[meaning.place(text[start:end].lower()) for start, end in spans]]
+        self._sums = np.concatenate([np.zeros((1, vectors.shape[1])), vectors.cumsum(axis=0, dtype=np.float64)])
+        said_vectors = meaning.of_texts(references)
+        self._middle = said_vectors.sum(axis=0)
+        whole = self._sums[-1]
+        self.whole = float(cosines(said_vectors, np.broadcast_to(whole, said_vectors.shape)).mean()) if seen else 0.0
+
+    def around(self, place: int) -> tuple[float, float]:
+        """Return what likeness counts in the value of a claim that stands at a place, and that likeness."""
+        if not self._starts:
+            return 0.0, 0.0
+        word = max(0, bisect_right(self._starts, place) - 1)
+        first, last = max(0, word - _AROUND), min(len(self._starts), word + _AROUND + 1)
+        end = self._starts[last] if last < len(self._starts) else math.inf
+        count = bisect_left(self._content, end) - bisect_left(self._content, self._starts[first])
+        near = self._sums[last] - self._sums[first]
+        size = float(np.linalg.norm(near) * np.linalg.norm(self._middle))
+        alike = float(near @ self._middle) / size if size > 0 else 0.0
+        return MEANING_SHARE * count / (count + _HALF_AT), min(max(alike, 0.0), 1.0)
 
 
 def is_checkable(words: Iterable[str], vectors: Vectors) -> bool:

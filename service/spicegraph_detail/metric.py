@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from spicegraph_detail.claims import SENTENCE_SHARE, SUPPORT_EXPONENT, WHOLE_SHARE, Claims, claims_of
+from spicegraph_detail.claims import MEANING_SHARE, SUPPORT_EXPONENT, WHOLE_SHARE, Claims, claims_of
 from spicegraph_detail.differences import Differences, differences_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.data import Resources
@@ -77,7 +77,7 @@ class Detail(Metric[DetailStatistic]):
         """Return formula, pipeline, lexicon, vectors and table of meanings."""
         graded = self.graded.signature()
         kept: dict[str, str] = {name: graded[name] for name in _PARTS if name in graded}
-        shares = f"{SENTENCE_SHARE:g} {WHOLE_SHARE:g}"
+        shares = f"{MEANING_SHARE:g} {WHOLE_SHARE:g}"
         support = f"{SUPPORT_EXPONENT:g}"
         return {"metric": self.name, "formula": "2", **kept, "meaning shares": shares, "support": support}
 

@@ -85,6 +85,16 @@ def test_saying_it_again_raises_nothing() -> None:
     assert twice.coverage <= once.coverage + 1e-6
 
 
+@pytest.mark.parametrize("mark", [". ", " and ", "; "])
+def test_where_sentences_end_matters_little(mark: str) -> None:
+    """To join the sentences of a description changes its scores by less than .04, and raises none by more than .01."""
+    parts = [part.strip(" .") for part in CANDIDATE.split(". ")]
+    plain, joined = _detail(CANDIDATE, *SENTENCES), _detail(mark.join(parts) + ".", *SENTENCES)
+    for before, after in ((plain.correctness, joined.correctness), (plain.coverage, joined.coverage)):
+        assert after == pytest.approx(before, abs=0.04)
+        assert after <= before + 0.01
+
+
 def test_a_list_of_unseen_objects_lowers_correctness() -> None:
     """Objects that no reference has cost correctness."""
     padded = f"{CANDIDATE} There is a pizza, a laptop, a giraffe, a toothbrush and a traffic light."

@@ -1,0 +1,96 @@
+"""Do padding, repeating, splitting, restating, hedging and lists of objects raise the scores of descriptions?
+
+Reads descriptions with their references in any form that ``score`` reads, and prints for each attack and score of
+``detail`` the mean gain, and the share of descriptions whose score rises by more than a thousandth.
+
+    python bench/description_attacks.py items.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import replace
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from spicegraph_detail.metric import Detail
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.scenes.passages import sentence_spans
+from spicegraph_scorer import Item, read_items
+from spicegraph_scorer.core.data import Resources
+from spicegraph_scorer.core.facts import FactCache
+from spicegraph_scorer.core.tokens import Corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+FREQUENT = "a man, a woman, a table, a dog, a car, a tree, a street and a building"
+CLASSES = "a person, a chair, a bottle, a cup, a bowl, a handbag, a backpack, a book, a clock and a vase"
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _behind(said: str) -> Callable[[Sequence[str]], Sequence[str]]:
+    return lambda sentences: [*sentences, said]
+
+
+ATTACKS: Mapping[str, Callable[[Sequence[str]], Sequence[str]]] = {
+    "repeat: all twice": lambda sentences: [*sentences, *sentences],
+    "repeat: the first sentence": lambda sentences: [*sentences, sentences[0]],
+    "repeat: each sentence at once": lambda sentences: [each for one in sentences for each in (one, one)],
+    "restate: in other words": lambda sentences: [*sentences, f"In other words, {_lower(sentences[0])}"],
+    "restate: as said before": lambda sentences: [*sentences, *(f"Again, {_lower(one)}" for one in sentences)],
+    "split: at commas": lambda sentences: [
+        f"{part.strip().rstrip('.')}." for one in sentences for part in one.split(",") if part.strip()
+    ],
+    "join: with and": lambda sentences: [" and ".join(re.sub(r"[.!?]+$", "", _lower(one)) for one in sentences) + "."],
+    "reverse: sentences": lambda sentences: sentences[::-1],
+    "hedge: it looks like": lambda sentences: [f"It looks like {_lower(one)}" for one in sentences],
+    "hedge: possibly a list": _behind(f"There is possibly {FREQUENT}."),
+    "hedge: or": _behind("It could be a dog or a cat or a man or a car."),
+    "list: frequent things": _behind(f"There is {FREQUENT}."),
+    "list: frequent things of rooms": _behind(f"There is {CLASSES}."),
+    "list: colours": _behind("Red, blue, green, yellow, black, white, brown and orange."),
+    "pad: background": _behind("In the background there is something on top of it."),
+    "pad: atmosphere": _behind("The overall atmosphere of the scene is calm and inviting, adding depth to the image."),
+    "pad: composition": _behind("The image is well composed, and the details are clearly visible."),
+    "pad: nothing else": _behind("There are no other objects or people visible in the image."),
+    "pad: a busy scene": _behind("Several people and trees can be seen in the background of the scene."),
+}
+"""How each attack makes a description of its sentences."""
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("items")
+    parser.add_argument("--most", type=int, default=200, help="descriptions")
+    options = parser.parse_args()
+    items = [item for item in read_items(options.items).items if len(_sentences(item.candidate)) > 1][: options.most]
+    facts = FactCache(load_pipeline())
+    metric = Detail.of(Resources(lambda: facts, evidence=False))
+
+    def scores(texts: Sequence[str]) -> dict[str, Sequence[float | None]]:
+        corpus: Sequence[Item] = [replace(item, candidate=text) for item, text in zip(items, texts, strict=True)]
+        return {score.name: score.each for score in metric.total(metric.collect(Corpus(tuple(corpus))))}
+
+    honest = scores([item.candidate for item in items])
+    print(f"attack, {len(items)} descriptions", *(f"{name}: mean gain\trises" for name in honest), sep="\t")
+    for name, attack in ATTACKS.items():
+        after = scores([" ".join(attack(_sentences(item.candidate))) for item in items])
+        cells = []
+        for score, before in honest.items():
+            gains = [(new or 0.0) - (old or 0.0) for new, old in zip(after[score], before, strict=True)]
+            cells.append(f"{fmean(gains):+.4f}\t{100 * fmean(gain > 0.001 for gain in gains):.1f} %")
+        print(name, *cells, sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main()
