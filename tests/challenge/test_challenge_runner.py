@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from sqlalchemy import select
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model import catalogue
@@ -21,7 +23,8 @@ from spicegraph_challenge.model.accounts import Account, add_user
 from spicegraph_challenge.model.catalogue import NewReferences
 from spicegraph_challenge.model.database import Database, Transactions
 from spicegraph_challenge.model.leaderboard import ScorerVersion
-from spicegraph_challenge.model.schema import JobKind, Role, State, Submission
+from spicegraph_challenge.model.schema import Challenge, JobKind, Role, State, Submission
+from spicegraph_challenge.model.settings import changed
 from spicegraph_challenge.queue import runner as challenge_runner
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.runner import Runner, _HeldJob
@@ -29,6 +32,7 @@ from spicegraph_challenge.queue.submissions import NewSubmission, accept, cancel
 from spicegraph_challenge.sandbox.files import FileStore
 from spicegraph_challenge.sandbox.processes import Allowance, OverAllowanceError, Sandbox, SandboxError
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared
+from spicegraph_challenge.service import loose_settings
 from spicegraph_service.rpc.status import CallError
 from spicegraph_service.store import StoreError, StoreFullError
 
@@ -55,6 +59,18 @@ def database(tmp_path: Path) -> Iterator[Database]:
             catalogue.place_references(session, "pets", "val", "c5", NewReferences("a" * 64, "b" * 64, 1, 1, {}))
             add_user(session, "ann", Role.PARTICIPANT, now)
         yield made
+
+
+def test_what_open_challenges_allow_is_said_at_start(database: Database) -> None:
+    with database.writing() as session:
+        now = database.now(session)
+        assert loose_settings(session, now) == []
+        (pets,) = session.scalars(select(Challenge))
+        pets.set(changed(pets.settings, pb.ChallengeSettings(digits=-1)))
+        ((name, warning),) = loose_settings(session, now)
+        assert (name, warning[:39]) == ("pets", "with all decimal places, ten accounts t")
+        pets.set(changed(pets.settings, pb.ChallengeSettings(close_time=Timestamp(seconds=1_000_000_000))))
+        assert loose_settings(session, now) == []
 
 
 def submit(database: Database, key: str) -> str:
