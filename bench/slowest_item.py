@@ -178,12 +178,15 @@ class Worker:
                 yield self._timed(CaptionsWork((text,), graphs=True, style=style), what, f"parse {style}", 0)
         parses: dict[StyledText, bytes] = {}
         for count in counts:
-            item = ItemWork("1", text, references_of(text, count), "a draft of a caption")
             for task in tasks:
+                draft = "a draft of a caption" if task.startswith("reward") else None
+                item = ItemWork("1", text, references_of(text, count), draft)
                 if (work := self._items(task, item)) is None:
                     continue
-                new = tuple(dict.fromkeys(one for one in work.texts(self._parsing) if one not in parses))
-                parses |= self._run(CaptionsWork(new, graphs=False), {}).parsed
+                new = dict.fromkeys(text for text in work.texts(self._parsing) if text not in parses)
+                for style in STYLES:
+                    texts = tuple(text.text for text in new if text.style == style)
+                    parses |= self._run(CaptionsWork(texts, graphs=False, style=style), {}).parsed
                 yield self._timed(work, what, task, count, parses)
 
     def _items(self, task: str, item: ItemWork) -> ItemsWork | None:
