@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -85,24 +84,6 @@ def _certificates(config: ServerConfig) -> Certificates | None:
     return Certificates(TlsFiles(config.tls_cert, config.tls_key, config.tls_client_ca))
 
 
-@dataclass(slots=True)
-class _WayToWorkers:
-    """A way to the workers: a queue with a bound, and parses under a signature. Open when the workers are ready."""
-
-    scheduler: Scheduler
-    suffix: str  # of the signature
-    reserve: WorkerPool | None = None
-    parses: ParseCache | None = None
-    dispatcher: Dispatcher | None = None
-
-    async def close(self) -> None:
-        """Cancel what waits, and write what was parsed."""
-        if self.dispatcher is not None:
-            await self.dispatcher.close()
-        if self.parses is not None:
-            await self.parses.flush()
-
-
 class Server:
     """A server. It listens from :meth:`start` on, and serves when its workers are ready.
 
@@ -151,7 +132,10 @@ class Server:
         self._deaths = 0
         processes = lambda: {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}  # noqa: E731
         self.telemetry.registry.register(ProcessCollector(processes))
-        self._ways: list[_WayToWorkers] = []
+        # Ways to the workers, each a queue with a bound and the suffix of the signature that its parses have; they are
+        # open, with a dispatcher and a cache, when the workers are ready.
+        self._ways: list[tuple[Scheduler, str, WorkerPool | None]] = []
+        self._open_ways: list[tuple[Dispatcher, ParseCache]] = []
         self.services = tuple(self._build_services(data, workers=count))
         self._health = HealthMonitor(self.services, observe=self.telemetry.service)
         self._tracing: Tracing | None = None
@@ -220,7 +204,7 @@ class Server:
         )
 
     def _open_way(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
-        self._ways.append(_WayToWorkers(scheduler, suffix, reserve))
+        self._ways.append((scheduler, suffix, reserve))
         return scheduler
 
     async def start(self) -> None:
@@ -254,8 +238,8 @@ class Server:
         info = await self.pool.start()
         for name, reason in info.missing.items():
             _log.warning("the metric %s is not served: %s", name, reason)
-        for way in self._ways:
-            self._connect(way, info)
+        for scheduler, suffix, reserve in self._ways:
+            self._connect(scheduler, suffix, reserve, info)
         for service in self.services:
             service.start(info)
         self._serving = True
@@ -279,27 +263,28 @@ class Server:
         except DataError as error:
             _log.error("there is no worker in reserve: %s", error)
 
-    def _connect(self, way: _WayToWorkers, info: WorkerInfo) -> None:
-        """Open the way to the workers."""
+    def _connect(self, scheduler: Scheduler, suffix: str, reserve: WorkerPool | None, info: WorkerInfo) -> None:
+        """Open a way to the workers."""
         lasting = self._place != MEMORY  # what is in memory alone is bounded by --memory alone
-        way.parses = ParseCache(
+        parses = ParseCache(
             self._store if lasting else None,
             self._writes if lasting else None,
-            parse_signature(info.pipeline) + way.suffix,
-            scenes=parse_signature(info.scene_pipeline) + way.suffix,
+            parse_signature(info.pipeline) + suffix,
+            scenes=parse_signature(info.scene_pipeline) + suffix,
             max_bytes=self.config.memory << 20,
             observe=self.telemetry.lookup,
         )
-        way.dispatcher = Dispatcher(
+        dispatcher = Dispatcher(
             self.pool,
-            way.parses,
+            parses,
             parsing=info.parsing,
             batch_captions=_BATCH_CAPTIONS,
             window_s=self.config.window_ms / 1000,
-            reserve=way.reserve,
+            reserve=reserve,
             observe=self.telemetry.batch,
         )
-        way.scheduler.loaded(info, way.dispatcher)
+        scheduler.loaded(info, dispatcher)
+        self._open_ways.append((dispatcher, parses))
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Refuse new calls, let those under way finish, and release everything."""
@@ -317,8 +302,9 @@ class Server:
             await service.stop()
         for task in self._background:
             task.cancel()
-        for way in self._ways:
-            await way.close()
+        for dispatcher, parses in self._open_ways:
+            await dispatcher.close()
+            await parses.flush()
         await asyncio.gather(self.pool.close(), self.reserve.close())
         if self._metrics_server is not None:
             await asyncio.to_thread(self._metrics_server.shutdown)

@@ -31,7 +31,7 @@ from spicegraph_service.rpc.limits import ByteBudget, FullError
 from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 
     from spicegraph_service.rpc.host import Dialect
     from spicegraph_service.rpc.limits import Limits
@@ -80,14 +80,13 @@ HTTP_STATUSES = {code: status for code, (_, status) in _STATUSES.items()}
 class Codec(NamedTuple):
     """How messages are written: JSON, or the bytes of Protocol Buffers."""
 
-    name: str
     read: Callable[[bytes, type[Message]], Message]
     write: Callable[[Message], bytes]
 
 
 _CODECS = {
-    "json": Codec("json", codec.from_json, codec.to_json),
-    "proto": Codec("proto", lambda data, kind: kind.FromString(data), lambda message: message.SerializeToString()),
+    "json": Codec(codec.from_json, codec.to_json),
+    "proto": Codec(lambda data, kind: kind.FromString(data), lambda message: message.SerializeToString()),
 }
 
 
@@ -191,10 +190,10 @@ class CallRoutes:
         for dialect in self._dialects:
             yield web.post(dialect.path, partial(self._translated, dialect=dialect))
 
-    async def _translated(self, request: web.Request, dialect: Dialect) -> web.Response:
+    async def _translated(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
         """Answer what a program asks in its own words."""
-        try:
-            origin = _origin(request)
+
+        async def answer(origin: Origin) -> web.StreamResponse:
             await self._gateway.admit(dialect.method, origin)
             with self._budget.account(_host(request)) as count:
                 data = await self._whole_body(request, count)
@@ -203,29 +202,21 @@ class CallRoutes:
                 message = dialect.read(data, request.query)
             except (ValueError, RecursionError, InputError) as error:
                 message = Malformed(str(error))
-            answer = await self._gateway.unary(dialect.method, message, origin)
-        except CallError as error:
-            return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
-        except FullError as error:
-            return error_response(FailedCallError.of(exhausted("BODIES_FULL", _FULL, error.retry_after_s)))
-        except FailedCallError as failure:
-            return error_response(failure)
-        return web.json_response(dialect.write(answer.message), headers=answer.headers)
+            response = await self._gateway.unary(dialect.method, message, origin)
+            return web.json_response(dialect.write(response.message), headers=response.headers)
+
+        return await _answered(request, answer)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method = self._gateway.methods[request.path]
         streams = method.descriptor.client_streaming or method.descriptor.server_streaming
-        try:
-            origin = _origin(request)
+
+        async def answer(origin: Origin) -> web.StreamResponse:
             async with _deadline(origin):
                 await self._gateway.admit(request.path, origin)
                 return await (self._stream if streams else self._unary)(request, method, origin)
-        except CallError as error:
-            return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
-        except FullError as error:
-            return error_response(FailedCallError.of(exhausted("BODIES_FULL", _FULL, error.retry_after_s)))
-        except FailedCallError as failure:
-            return error_response(failure)
+
+        return await _answered(request, answer)
 
     async def _unary(self, request: web.Request, method: Method, origin: Origin) -> web.Response:
         used = {_JSON: _CODECS["json"], _PROTO: _CODECS["proto"]}.get(request.content_type)
@@ -329,6 +320,20 @@ class CallRoutes:
             if most is not None and read > most:
                 raise too_long(most)
             yield chunk
+
+
+async def _answered(
+    request: web.Request, answer: Callable[[Origin], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Return the answer to a request, or the error that it fails with."""
+    try:
+        return await answer(_origin(request))
+    except CallError as error:
+        return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
+    except FullError as error:
+        return error_response(FailedCallError.of(exhausted("BODIES_FULL", _FULL, error.retry_after_s)))
+    except FailedCallError as failure:
+        return error_response(failure)
 
 
 def too_long(most: int) -> CallError:

@@ -221,12 +221,16 @@ class _CallRecord:
         self._tracing = tracing
         self._span: Span | None = None
         self._trailers: tuple[tuple[str, str], ...] = ()
+        names: Iterable[bytes] = context.peer_identities() or ()
+        # The client's own request id, if it is sensible.
+        request_id = _text(self._metadata.get(_REQUEST_ID)) or ""
+        is_sensible = 0 < len(request_id) <= _LONGEST_REQUEST_ID and request_id.isprintable()
         self.call = Call(
             method,
-            _request_id(self._metadata.get(_REQUEST_ID)),
+            request_id if is_sensible else f"{random.getrandbits(64):016x}",
             _refusals(self._metadata),
             peer=context.peer(),
-            certificate=_certificate(context),
+            certificate=", ".join(name.decode("utf-8", "replace") for name in names),  # "" without mutual TLS
         )
 
     def admit(self, caller: Caller) -> None:
@@ -284,12 +288,6 @@ class _CallRecord:
             )
 
 
-def _certificate(context: Context) -> str:
-    """Return the names in the client's certificate; empty without mutual TLS."""
-    names: Iterable[bytes] = context.peer_identities() or ()
-    return ", ".join(name.decode("utf-8", "replace") for name in names)
-
-
 def _decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
     """Return a decoder that marks what it cannot decode: gRPC itself would answer INTERNAL."""
 
@@ -304,7 +302,8 @@ def _decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
 
 def _checked(request: Any) -> Any:
     if isinstance(request, Malformed):
-        raise _malformed(request)
+        reason = request.reason.encode("ascii", "backslashreplace").decode()
+        raise invalid([Violation(request.field, f"is not a message of this method: {reason}")], reason="MALFORMED")
     return request
 
 
@@ -313,21 +312,8 @@ async def _all_checked(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
         yield _checked(request)
 
 
-def _malformed(request: Malformed) -> CallError:
-    reason = request.reason.encode("ascii", "backslashreplace").decode()
-    return invalid([Violation(request.field, f"is not a message of this method: {reason}")], reason="MALFORMED")
-
-
 def _text(value: str | bytes | None) -> str | None:
     return value.decode("latin-1") if isinstance(value, bytes) else value
-
-
-def _request_id(value: str | bytes | None) -> str:
-    """Return the client's own request id, if it is sensible, or a new one."""
-    text = _text(value)
-    if text and len(text) <= _LONGEST_REQUEST_ID and text.isprintable():
-        return text
-    return f"{random.getrandbits(64):016x}"
 
 
 def _refusals(metadata: Metadata) -> int:
