@@ -167,17 +167,14 @@ def parse(
             )
         captions = map(extract, read_conllu(ud1_lines(lines, scheme=scheme), source=source))
     else:
-        texts = [source] if _is_caption(source) else read_captions(source, is_one_text=text)
+        # An argument is itself a caption if it has several words, and there is no such file.
+        is_caption = len(source.split()) > 1 and not os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
+        texts = [source] if is_caption else read_captions(source, is_one_text=text)
         if looks_like_one_text(texts):
             say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")
         captions = parse_captions(texts, parser_of(graph_style, pipeline))
     for part in PARSE_FORMATS[form](captions):
         write_stdout(part)
-
-
-def _is_caption(source: str) -> bool:
-    """Return whether an argument is itself a caption: it has several words, and there is no such file."""
-    return len(source.split()) > 1 and not os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
 
 
 def pipelines(

@@ -127,7 +127,10 @@ class ParseCache:
         stored = await self._stored(self._reads, asked, tenant) if asked and self._reads is not None else {}
         for text, value in stored.items():
             self._memory.put((tenant, text), value)
-        self._count(len(known), len(stored), len(unknown) - len(stored))
+        misses = len(unknown) - len(stored)
+        for result, number in (("memory", len(known)), ("store", len(stored)), ("miss", misses)):
+            if number and self._observe is not None:
+                self._observe(result, number)
         return known | stored
 
     def put(
@@ -186,12 +189,6 @@ class ParseCache:
         _log.warning("the parse store fails; going on without it for %.0f s: %s", _PAUSE_S, error)
         if self._observe is not None:
             self._observe("error", 1)
-
-    def _count(self, memory: int, store: int, miss: int) -> None:
-        if self._observe is not None:
-            for result, number in (("memory", memory), ("store", store), ("miss", miss)):
-                if number:
-                    self._observe(result, number)
 
 
 class RefreshAheadCache(Generic[Key, T]):
@@ -258,20 +255,15 @@ class RefreshAheadCache(Generic[Key, T]):
         try:
             value = await self._find(key)
             if self._asking.get(key) is me:  # or else it was forgotten meanwhile
-                self._keep(key, asked, value)
+                self._known.pop(key, None)
+                if value is not None:
+                    self._known[key] = (asked, value)
+                while len(self._known) > self._most:
+                    self._known.popitem(last=False)
         finally:
             if self._asking.get(key) is me:
                 del self._asking[key]
         return value
-
-    def _keep(self, key: Key, asked: float, value: T | None) -> None:
-        if value is None:
-            self._known.pop(key, None)
-            return
-        self._known[key] = (asked, value)
-        self._known.move_to_end(key)
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
 
 
 def _retrieve_error(task: asyncio.Task[T]) -> None:

@@ -73,26 +73,13 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
         if verdicts:
             result.graded_matches[-1].verdicts.CopyFrom(_verdicts(explanation.verdicts))
     elif isinstance(explanation, ChairExplanation):
-        result.chair_matches.append(_chair_match(metric, explanation))
+        chair = result.chair_matches.add(metric=metric, missing=explanation.missing)
+        for mention in explanation.mentions:
+            span = scene_graph_pb2.TextSpan(start=mention.span[0], end=mention.span[1])
+            about = chair.mentions.add(object=mention.object, words=mention.words, span=span)
+            about.hallucinated = mention.hallucinated
     elif callable(to_dict := getattr(explanation, "to_dict", None)):
         result.explanations.add(metric=metric, json=msgspec.json.encode(to_dict()).decode())
-
-
-def _chair_match(metric: str, explanation: ChairExplanation) -> scores_pb2.ChairMatch:
-    """Return the objects that a candidate mentions, and those that it lacks."""
-    return scores_pb2.ChairMatch(
-        metric=metric,
-        mentions=[
-            scores_pb2.ChairMention(
-                object=mention.object,
-                words=mention.words,
-                span=scene_graph_pb2.TextSpan(start=mention.span[0], end=mention.span[1]),
-                hallucinated=mention.hallucinated,
-            )
-            for mention in explanation.mentions
-        ],
-        missing=explanation.missing,
-    )
 
 
 def _graded_match(metric: str, explanation: GradedExplanation) -> scores_pb2.GradedMatch:

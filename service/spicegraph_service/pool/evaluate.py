@@ -225,11 +225,11 @@ class Evaluator:
         if work.finish:
             return GroupReply(serialized, convert.corpus_message(len(work.items), runs).SerializeToString())
         compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
-        kept = ChunkStatistics(
-            {**statistics, **compact},
-            corpus.items if work.detail >= scores_pb2.DETAIL_CREDIT else (),
-            _errors(metrics, statistics) if work.errors else (),
-        )
+        errors: list[frozenset[tuple[str, tuple[str, ...]]]] = []
+        if work.errors and (matching := next((name for name in statistics if metrics[name].matches), None)):
+            errors = [error_words(metrics[matching].explain(statistic)) for statistic in statistics[matching]]
+        items = corpus.items if work.detail >= scores_pb2.DETAIL_CREDIT else ()
+        kept = ChunkStatistics({**statistics, **compact}, items, errors)
         return GroupReply(serialized, statistics=kept.pack())
 
     def _make(self, given: RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
@@ -290,14 +290,6 @@ def _collected(metric: Any, corpus: Corpus, work: ItemsWork) -> Sequence[Any]:
     drafts = [Item(item.id, item.draft, item.references) for item in work.items if item.draft is not None]
     statistics: Sequence[Any] = metric.compare(corpus, Corpus(tuple(drafts))) if drafts else metric.collect(corpus)
     return statistics
-
-
-def _errors(
-    metrics: Mapping[str, Metric[Any]], statistics: Mapping[str, Sequence[Any]]
-) -> list[frozenset[tuple[str, tuple[str, ...]]]]:
-    """Return the errors of each item, from the first metric that matches tuples; nothing where none does."""
-    name = next((name for name in statistics if metrics[name].matches), None)
-    return [] if name is None else [error_words(metrics[name].explain(statistic)) for statistic in statistics[name]]
 
 
 def _add_evidence(

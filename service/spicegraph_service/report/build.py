@@ -109,7 +109,7 @@ def build_report(
     runs_of: list[Sequence[Run]] = []
     columns: list[Iterator[CandidateView]] = []
     for name, corpus in corpora.items():
-        view, runs, errors = _score(name, corpus, metrics, draws)
+        view, runs, errors = _score(name, corpus, metrics, options.resampling)
         graded = _graded(name, runs, metrics, progress)
         views.append(replace(view, wrong=wrong_statements([why.explanation for why in graded if why is not None])))
         runs_of.append(runs)

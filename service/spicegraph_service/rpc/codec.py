@@ -170,7 +170,13 @@ def _value_reader(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     kind = field.message_type
     if kind is not None and _special(kind):
         return _refuse
-    read = _reader(kind) if kind is not None else _scalar_reader(field)
+    read: Callable[[Any], Any] | None = _refuse
+    if kind is not None:
+        read = _reader(kind)
+    elif field.enum_type is not None:
+        read = _string
+    elif field.cpp_type == FieldDescriptor.CPPTYPE_STRING and field.type != FieldDescriptor.TYPE_BYTES:
+        read = None  # the constructor takes strings alone
     if read is None or not field.is_repeated:
         return read
     return lambda value: [read(each) for each in value]
@@ -179,14 +185,6 @@ def _value_reader(field: FieldDescriptor) -> Callable[[Any], Any] | None:
 def _special(kind: Descriptor) -> bool:
     """Say whether JSON has a form of its own for messages of a kind: times, and the entries of maps."""
     return kind.full_name.startswith("google.protobuf.") or kind.GetOptions().map_entry
-
-
-def _scalar_reader(field: FieldDescriptor) -> Callable[[Any], Any] | None:
-    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING and field.type != FieldDescriptor.TYPE_BYTES:
-        return None  # the constructor takes strings alone
-    if field.enum_type is not None:
-        return _string
-    return _refuse
 
 
 def _string(value: Any) -> str:
