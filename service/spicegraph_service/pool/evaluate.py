@@ -212,12 +212,14 @@ class Evaluator:
         names = _computed(work)
         # A metric without credits, such as another package's, need not know this argument.
         credits_too = {"evidence": True} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
-        statistics: dict[str, Sequence[Any]] = {
-            name: metrics[name].defer(corpus, **credits_too)
-            if name in later
-            else _collected(metrics[name], corpus, work)
-            for name in names
-        }
+        statistics: dict[str, Sequence[Any]] = {}
+        drafts = Corpus(tuple(Item(i.id, i.draft, i.references) for i in work.items if i.draft is not None))
+        for name in names:
+            metric: Any = metrics[name]
+            if name in later:  # what is kept until all items are there
+                statistics[name] = metric.defer(corpus, **credits_too)
+            else:  # where there are drafts, the metric is one that compares candidates with them
+                statistics[name] = metric.compare(corpus, drafts) if drafts.items else metric.collect(corpus)
         now = [name for name in self._listed(names) if name not in later]
         runs = [run_of(name, metrics[name], statistics[name]) for name in now]
         results = [scores_pb2.ItemResult(id=item.id) for item in work.items]
@@ -283,13 +285,6 @@ def _filled(
 def _computed(work: ItemsWork | Totals) -> Sequence[str]:
     """Return the metrics that are computed: the one that is made for the request alone, if there is one."""
     return work.metrics if work.given.made is None else (work.given.made.name,)
-
-
-def _collected(metric: Any, corpus: Corpus, work: ItemsWork) -> Sequence[Any]:
-    """Return the statistics; where there are drafts, the metric is one that compares candidates with them."""
-    drafts = [Item(item.id, item.draft, item.references) for item in work.items if item.draft is not None]
-    statistics: Sequence[Any] = metric.compare(corpus, Corpus(tuple(drafts))) if drafts else metric.collect(corpus)
-    return statistics
 
 
 def _add_evidence(

@@ -82,17 +82,14 @@ def _located(plain: dict[str, Any], kind: Any, path: str) -> JsonError | None:
             if inner is not None and isinstance(element, dict) and not _special(inner):
                 fault = _located(element, inner, where + ".")
             else:
-                fault = _fault({key: [element] if listed else element}, kind, where)
+                try:
+                    json_format.ParseDict({key: [element] if listed else element}, GetMessageClass(kind)())
+                    continue
+                except _REFUSED as error:
+                    reason = str(error).rpartition("field: ")[2].rstrip(".")
+                    fault = JsonError(reason or type(error).__name__, where)
             if fault is not None:
                 return fault
-    return None
-
-
-def _fault(plain: dict[str, Any], kind: Descriptor, where: str) -> JsonError | None:
-    try:
-        json_format.ParseDict(plain, GetMessageClass(kind)())
-    except _REFUSED as error:
-        return JsonError(str(error).rpartition("field: ")[2].rstrip(".") or type(error).__name__, where)
     return None
 
 

@@ -69,25 +69,20 @@ class SqliteStore:
             self._connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
-            if self._schema() != _SCHEMA_VERSION:
-                self._create()
+            if self._schema() == _SCHEMA_VERSION:
+                return
+        with self._transaction(durable=True) as connection:  # several processes may make the tables at once
+            version = self._schema()
+            if version not in {0, _SCHEMA_VERSION}:
+                age = "a newer" if version > _SCHEMA_VERSION else "an older"
+                raise StoreError(f"{self._path}: written by {age} version of spicegraph (schema {version})")
+            for statement in _SCHEMA.split(";") if version == 0 else ():
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
     def _schema(self) -> int:
         version: int = self._connection.execute("PRAGMA user_version").fetchone()[0]
         return version
-
-    def _create(self) -> None:
-        """Make the tables, all of them or none; several processes may do that at once."""
-        with self._transaction(durable=True) as connection:
-            version = self._schema()
-            if version == _SCHEMA_VERSION:
-                return
-            if version:
-                age = "a newer" if version > _SCHEMA_VERSION else "an older"
-                raise StoreError(f"{self._path}: written by {age} version of spicegraph (schema {version})")
-            for statement in _SCHEMA.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
         by_key = {parse_key(signature, text): text for text in texts}
