@@ -31,16 +31,11 @@ def provenance(paths: Iterable[str | None]) -> Provenance:
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     moment = datetime.fromtimestamp(int(seconds), UTC) if seconds and seconds.isdigit() else datetime.now(UTC)
     files = [path for path in map(Path, filter(None, paths)) if path.is_file()]
-    inputs = (InputFile(path.name, _digest(path)) for path in dict.fromkeys(files))
+    inputs = (InputFile(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in dict.fromkeys(files))
     called = PurePath(sys.argv[0]).name in {"spicegraph", "__main__.py"}
     words = [word if not word.startswith("/") else f".../{PurePath(word).name}" for word in sys.argv[1:]]
     command = shlex.join(["spicegraph", *words]) if called else None
     return Provenance(moment.isoformat(timespec="seconds"), command, tuple(inputs))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 _BY_ENDING: Mapping[str, ReportFormat] = {

@@ -16,10 +16,10 @@ import re
 import socket
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
@@ -106,9 +106,8 @@ def score_on_ray(task: Task) -> Result:
     matches that they were counted from. The cluster is the one that this program is connected to, else the one that the
     environment names (``RAY_ADDRESS``), else one that is started on this machine and ended again.
     """
-    with _started(task, keep=Keep.STATISTICS) as run:
-        statistics = joined_statistics(run.scored())
-        return result_of(run.corpus.items, run.metrics, statistics, confidence=task.confidence)
+    with _started(task, keep=Keep.STATISTICS) as (parts, corpus, metrics):
+        return result_of(corpus.items, metrics, joined_statistics(parts), confidence=task.confidence)
 
 
 def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
@@ -119,18 +118,18 @@ def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
     given. A table of the ids' hashes, eight bytes per item, lies on this machine's disk.
     """
     if scores is None:
-        with _started(task) as run:
-            return run.summary()
+        with _started(task) as started:
+            return summarized(*started)
     if scores.endswith("/"):
         folder = new_folder(scores)
         folder.write(ABOUT, b"{}\n")  # shows before the work whether the folder can be written to
-        with _started(task, keep=Keep.ROWS, folder=folder) as run:
+        with _started(task, keep=Keep.ROWS, folder=folder) as started:
             parts: list[str] = []
-            summary = run.summary(lambda part: parts.append(str(part.part)))
+            summary = summarized(*started, lambda part: parts.append(str(part.part)))
         folder.write(ABOUT, msgspec.json.format(msgspec.json.encode({**summary.to_dict(), "parts": parts})) + b"\n")
         return summary
-    with _whole_file(scores) as file, _started(task, keep=Keep.ROWS) as run:
-        summary = run.summary(lambda part: file.add(part.rows))
+    with _whole_file(scores) as file, _started(task, keep=Keep.ROWS) as started:
+        summary = summarized(*started, lambda part: file.add(part.rows))
         file.about(summary)
     return summary
 
@@ -149,39 +148,28 @@ def _whole_file(location: str) -> Iterator[ScoreFile]:
             path.replace(location)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A checked corpus, and what the actors score it with."""
+def _scored(rows: Dataset, job: CorpusJob, corpus: CheckedCorpus, task: Task) -> Iterator[ScoredBlock]:
+    """Return what the actors make of the items, in their order; at the end it warns of what they warned of."""
+    import ray  # noqa: PLC0415 (an extra)
+    from ray.data import ActorPoolStrategy  # noqa: PLC0415
 
-    rows: Dataset
-    corpus: CheckedCorpus
-    metrics: Mapping[str, Metric[Any]]
-    job: CorpusJob
-    task: Task
+    blocks = rows.map_batches(
+        _Actor,
+        fn_constructor_args=(ray.put(job),),
+        batch_size=None,
+        batch_format="pyarrow",
+        num_cpus=_ACTOR_CORES,
+        compute=ActorPoolStrategy(size=task.workers),
+    )
+    return watched(unpacked_rows(blocks), corpus, task.progress)
 
-    def scored(self) -> Iterator[ScoredBlock]:
-        """Yield what the actors make of the items, in their order; then warn of what they warned of."""
-        import ray  # noqa: PLC0415 (an extra)
-        from ray.data import ActorPoolStrategy  # noqa: PLC0415
 
-        blocks = self.rows.map_batches(
-            _Actor,
-            fn_constructor_args=(ray.put(self.job),),
-            batch_size=None,
-            batch_format="pyarrow",
-            num_cpus=_ACTOR_CORES,
-            compute=ActorPoolStrategy(size=self.task.workers),
-        )
-        return watched(unpacked_rows(blocks), self.corpus, self.task.progress)
-
-    def summary(self, take: Callable[[ScoredBlock], object] | None = None) -> Summary:
-        """Return the corpus scores; every part is given to ``take``, and not kept."""
-        return summarized(self.scored(), self.corpus, self.metrics, take)
+_Started: TypeAlias = "tuple[Iterator[ScoredBlock], CheckedCorpus, Mapping[str, Metric[Any]]]"
 
 
 @contextmanager
-def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None) -> Iterator[_Run]:
-    """Check the items on the cluster, and give what scores them."""
+def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None) -> Iterator[_Started]:
+    """Check the items on the cluster, and give their scored blocks, the corpus that they are of, and the metrics."""
     chosen = metric_names(task.metrics)
     if task.cache is not None:
         if not task.cache.startswith(_REMOTE_CACHES):
@@ -217,7 +205,8 @@ def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None
             folder,
             corpus.text_ids,
         )
-        yield _Run(rows, replace(corpus, weights=()), metrics, job, task)
+        corpus = replace(corpus, weights=())
+        yield _scored(rows, job, corpus, task), corpus, metrics
 
 
 class _Actor:

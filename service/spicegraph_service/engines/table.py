@@ -44,27 +44,22 @@ def score_systems_here(tasks: Sequence[Task]) -> Iterator[Result]:
 
     No caption is parsed twice, so the references are parsed with the first.
     """
-    datasets = [_read(task) for task in tasks]
-    first = datasets[0]
-    for other in datasets[1:]:
-        _check_same_images(first, other)
+    first, *others = datasets = [_read(task) for task in tasks]
+    expected = _references(first)
+    for other, references in zip(others, map(_references, others), strict=True):
+        for image in {**expected, **references}:
+            if expected.get(image) != references.get(image):
+                is_shared = image in expected and image in references
+                what = "has other references" if is_shared else "is in only one of the two"
+                raise InputError(
+                    f"{other.source}: can't be scored beside {first.source}: image {shown(image)} {what}; score the "
+                    "systems one by one"
+                )
     task = tasks[0]
     with _facts_of(task, datasets) as facts:
         shared = FactCache(facts, task.progress)
         for system_task, dataset in zip(tasks, datasets, strict=True):
             yield _scored(system_task, dataset, shared)
-
-
-def _check_same_images(first: Dataset, other: Dataset) -> None:
-    """Refuse to put scores side by side that are not of the same images and references."""
-    expected, references = _references(first), _references(other)
-    for image in {**expected, **references}:
-        if expected.get(image) != references.get(image):
-            what = "has other references" if image in expected and image in references else "is in only one of the two"
-            raise InputError(
-                f"{other.source}: can't be scored beside {first.source}: image {shown(image)} {what}; score the "
-                "systems one by one"
-            )
 
 
 def _references(dataset: Dataset) -> dict[ItemId, tuple[str, ...]]:

@@ -9,7 +9,7 @@ import secrets
 import ssl
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import grpc
 
@@ -250,12 +250,6 @@ class TlsFiles:
     client_ca: Path | None = None
 
 
-class _Pem(NamedTuple):
-    certificate: bytes
-    key: bytes
-    client_ca: bytes | None
-
-
 class Certificates:
     """The contents of the files. New connections get the newest that were whole; those that are open keep theirs."""
 
@@ -305,20 +299,20 @@ class Certificates:
             _log.info("new certificates")
 
     def _configuration(self) -> grpc.ServerCertificateConfiguration:
-        return grpc.ssl_server_certificate_configuration(
-            [(self._pem.key, self._pem.certificate)], root_certificates=self._pem.client_ca
-        )
+        certificate, key, client_ca = self._pem
+        return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=client_ca)
 
 
-def _read(files: TlsFiles) -> _Pem:
+def _read(files: TlsFiles) -> tuple[bytes, bytes, bytes | None]:
+    """Return the bytes of the certificate, the key and the clients' authority."""
     try:
         client_ca = files.client_ca.read_bytes() if files.client_ca else None
-        return _Pem(files.certificate.read_bytes(), files.key.read_bytes(), client_ca)
+        return files.certificate.read_bytes(), files.key.read_bytes(), client_ca
     except OSError as error:
         raise InputError(f"cannot read the TLS file {error.filename}: {error.strerror}") from error
 
 
-def _checked(files: TlsFiles) -> _Pem:
+def _checked(files: TlsFiles) -> tuple[bytes, bytes, bytes | None]:
     """Read files that fit together: one may have been replaced, and the other not yet."""
     pem = _read(files)
     try:
