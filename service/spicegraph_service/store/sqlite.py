@@ -29,7 +29,7 @@ _SCHEMA = """
 CREATE TABLE parses (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL);
 CREATE TABLE reference_sets (
     id TEXT PRIMARY KEY, display_name TEXT NOT NULL, entry_count INTEGER NOT NULL,
-    caption_count INTEGER NOT NULL, create_time REAL NOT NULL, tenant TEXT NOT NULL
+    caption_count INTEGER NOT NULL, create_time REAL NOT NULL, tenant TEXT NOT NULL DEFAULT 'default'
 ) WITHOUT ROWID;
 CREATE TABLE reference_entries (
     set_id TEXT NOT NULL REFERENCES reference_sets (id) ON DELETE CASCADE,
@@ -42,7 +42,8 @@ CREATE TABLE reference_rights (
 CREATE INDEX reference_rights_by_set ON reference_rights (set_id);
 CREATE TABLE tokens (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
-    rate REAL NOT NULL, create_time REAL NOT NULL, tenant TEXT NOT NULL, expires REAL NOT NULL, last_used REAL NOT NULL
+    rate REAL NOT NULL, create_time REAL NOT NULL, tenant TEXT NOT NULL DEFAULT 'default',
+    expires REAL NOT NULL DEFAULT 0, last_used REAL NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 """
 _VARIABLES = 500  # in one statement; every SQLite allows 999
