@@ -130,7 +130,10 @@ class Server:
         self.pool = start_pool(count)
         self.reserve = start_pool(1, name="reserve")
         self._deaths = 0
-        processes = lambda: {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}  # noqa: E731
+
+        def processes() -> dict[str, list[int]]:
+            return {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}
+
         self.telemetry.registry.register(ProcessCollector(processes))
         # Ways to the workers, each a queue with a bound and the suffix of the signature that its parses have; they are
         # open, with a dispatcher and a cache, when the workers are ready.
