@@ -75,15 +75,14 @@ def _objects(graph: RuleGraph, position: int) -> list[tuple[Slot, Slot]]:
     if not links:
         return []
     verb = _verb(graph, position)
-    return [(graph.nouns[noun], _relation(graph, verb, label, noun)) for label, _, noun in links]
-
-
-def _relation(graph: RuleGraph, verb: Slot, label: str, noun: int) -> Slot:
-    """Return the slot of the relation between a subject and a noun: the verb and the noun's preposition."""
-    if not label.startswith("nmod:") or label in _NO_PREPOSITION:
-        return verb
-    preposition, cases = _preposition(graph, label, noun)
-    return f"{verb[0]} {preposition}", verb[1] + cases
+    acted_on = []
+    for label, _, noun in links:
+        relation = verb
+        if label.startswith("nmod:") and label not in _NO_PREPOSITION:  # the preposition belongs to the relation
+            preposition, cases = _preposition(graph, label, noun)
+            relation = f"{verb[0]} {preposition}", verb[1] + cases
+        acted_on.append((graph.nouns[noun], relation))
+    return acted_on
 
 
 def _subjects(graph: RuleGraph) -> list[tuple[int, int]]:

@@ -151,14 +151,8 @@ def means_of_sums(sums: SpiceSums, categories: Sequence[str]) -> dict[str, float
     for row, category in enumerate(categories):
         items = int(sums.items[row])
         prefix = "spice" if category == ALL else f"spice_{category.lower()}"
-        for name, limbs in zip(_SCORES, sums.scores[row].tolist(), strict=True):
+        for name, (high, middle, low) in zip(_SCORES, sums.scores[row].tolist(), strict=True):
             key = "spice" if (category, name) == (ALL, "f") else f"{prefix}_{name}"
-            flat[key] = _sum(limbs) / items if items else math.nan
+            total = (high << 2 * _LIMB_BITS) + (middle << _LIMB_BITS) + low  # the sum, rounded once to a float
+            flat[key] = float(Fraction(total, 2 ** (_LIMBS * _LIMB_BITS))) / items if items else math.nan
     return flat
-
-
-def _sum(limbs: Sequence[int]) -> float:
-    """Return the sum that limbs stand for, rounded to the nearest float."""
-    high, middle, low = limbs
-    total = (high << 2 * _LIMB_BITS) + (middle << _LIMB_BITS) + low
-    return float(Fraction(total, 2 ** (_LIMBS * _LIMB_BITS)))

@@ -82,7 +82,12 @@ def count_slices(
     So memory for n-grams does not grow with the corpus. With ``only_references`` candidates count as empty.
     """
     table = items if isinstance(items, TokenizedItems) else TokenizedItems.of(items)
-    vocabulary, table_numbers, number_starts = _split_vocabulary(table.vocabulary)
+    # Words are split at white space: the pieces of word k are table_numbers from number_starts[k] to [k + 1].
+    pieces_of = [split_at_spaces((word,)) for word in table.vocabulary]
+    vocabulary = tuple(sorted(set(chain.from_iterable(pieces_of))))
+    number = {word: index for index, word in enumerate(vocabulary)}
+    table_numbers = np.array([number[word] for split in pieces_of for word in split], np.int64)
+    number_starts = np.cumsum([0, *map(len, pieces_of)])
     words, starts = np.asarray(table.words), np.asarray(table.starts)
     captions, firsts = np.asarray(table.captions), np.asarray(table.firsts)
     for start in range(0, len(table), _SLICE):
@@ -97,18 +102,6 @@ def count_slices(
         lengths = np.bincount(caption, pieces, minlength=empty + len(rows)).astype(np.int64)
         owner = np.repeat(np.arange(len(candidates)), np.diff(first) - 1)
         yield CorpusCounts(vocabulary, _count(numbers, lengths, len(vocabulary), orders), lengths, owner)
-
-
-def _split_vocabulary(words: Sequence[str]) -> tuple[tuple[str, ...], Integers, Integers]:
-    """Split words at white space; return the sorted vocabulary, and the places in it of each word's pieces.
-
-    Those of word ``k`` are from ``starts[k]`` to ``starts[k + 1]``.
-    """
-    pieces = [split_at_spaces((word,)) for word in words]
-    vocabulary = sorted(set(chain.from_iterable(pieces)))
-    number = {word: index for index, word in enumerate(vocabulary)}
-    numbers = np.array([number[word] for split in pieces for word in split], np.int64)
-    return tuple(vocabulary), numbers, np.cumsum([0, *map(len, pieces)])
 
 
 def _taken(values: Integers, starts: Integers, chosen: Integers) -> tuple[Integers, Integers]:

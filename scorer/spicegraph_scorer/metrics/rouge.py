@@ -264,19 +264,20 @@ class Rouge155(Metric[Rouge155Statistic]):
 
     def statistic(self, overlaps: Sequence[Sequence[Overlap]]) -> Rouge155Statistic:
         """Return the measures of a candidate from its overlaps with each reference."""
-        by_kind = zip(self.kinds, zip(*overlaps, strict=True), strict=True)
-        return Rouge155Statistic(tuple(self._measures(KINDS[kind], shared) for kind, shared in by_kind))
-
-    def _measures(self, kind: RougeKind, overlaps: Sequence[Overlap]) -> Measures:
-        if self.combine == "best":
-            # The lengths that the program chooses by are not yet weighted twice.
-            overlap = max(overlaps, key=lambda o: _share(o.common, o.reference ** (1 / kind.exponent)))
-        else:
-            overlap = Overlap(*(math.fsum(counts) for counts in zip(*overlaps, strict=True)))
-        recall = _share(overlap.common, overlap.reference) ** (1 / kind.exponent)
-        precision = _share(overlap.common, overlap.candidate) ** (1 / kind.exponent)
-        weighted = (1 - self.alpha) * precision + self.alpha * recall
-        return Measures(recall, precision, _share(recall * precision, weighted))
+        measures = []
+        for kind, shared in zip(self.kinds, zip(*overlaps, strict=True), strict=True):
+            root = 1 / KINDS[kind].exponent
+            if self.combine == "best":
+                # The lengths that the program chooses by are not yet weighted twice.
+                recalls = [_share(each.common, each.reference**root) for each in shared]
+                overlap = shared[recalls.index(max(recalls))]
+            else:
+                overlap = Overlap(*(math.fsum(counts) for counts in zip(*shared, strict=True)))
+            recall = _share(overlap.common, overlap.reference) ** root
+            precision = _share(overlap.common, overlap.candidate) ** root
+            weighted = (1 - self.alpha) * precision + self.alpha * recall
+            measures.append(Measures(recall, precision, _share(recall * precision, weighted)))
+        return Rouge155Statistic(tuple(measures))
 
 
 class _Stems(dict[str, str]):

@@ -214,22 +214,18 @@ def _read_lines(source: Source, limits: ReadLimits) -> Records:
     for number, line in numbered:
         record, reason = _line_record(number, line)
         if record is not None:
-            return _from_first(source, record, _line_records(numbered, faults), faults)
+            others = _line_records(numbered, faults)
+            if is_mapping(record.fields):  # a file of one line is captions by id
+                second = next(others, None)
+                if second is None and not faults:
+                    return mapping_records(record.fields)
+                others = chain([] if second is None else [second], others)
+            _refuse_other_objects(source, record.fields)
+            return Records(JSON_LINES, chain([record], others), faults)
         if reason and not line.rstrip().endswith(b"}") and decode(line)[1]:
             return _read_spread_object(source, b"".join([line, *lines]))
         faults += [Fault(f"line {number}", "", reason)] if reason else []
     return Records(JSON_LINES, [], faults)
-
-
-def _from_first(source: Source, first: Record, others: Iterator[Record], faults: list[Fault]) -> Records:
-    """Return the records of a file of one object per line, or, if it has one line, of captions by id."""
-    if is_mapping(first.fields):
-        second = next(others, None)
-        if second is None and not faults:
-            return mapping_records(first.fields)
-        others = chain([] if second is None else [second], others)
-    _refuse_other_objects(source, first.fields)
-    return Records(JSON_LINES, chain([first], others), faults)
 
 
 def _line_records(lines: Iterable[tuple[int, bytes]], faults: list[Fault]) -> Iterator[Record]:

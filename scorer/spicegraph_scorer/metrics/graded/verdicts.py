@@ -26,7 +26,7 @@ from spicegraph_scorer.core.credit import Span, Words
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, deny, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.spice.graph import SceneGraph
     from spicegraph_parser.spice.rules import Fact
@@ -276,21 +276,15 @@ def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     )
     alike = np.clip(rows.vectors[at[0]].astype(np.float64) @ said.vectors.T, 0, 1)
     alike[np.array(at[0])[:, None] == np.array(at[1], np.intp)[None, :]] = 1
-    for index, others in enumerate(_of_one_base(candidate_words, reference_words)):
-        alike[index, others] = 1
-    candidate = candidate_words, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]]
-    style = "scene" if any(fact.rule in SCENE_RULES for facts in told for fact in facts) else "spice"
-    return [observed._replace(style=style) for observed in _observed(text, told, candidate, said, alike)]
-
-
-def _of_one_base(candidate_words: Sequence[str], reference_words: Sequence[str]) -> Iterator[list[int]]:
-    """Yield for each word the places of those of the other side that share a base form: "standing" and "stand"."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
+    places: defaultdict[str, list[int]] = defaultdict(list)  # of the references' words, by base form: "stand"
     for index, word in enumerate(reference_words):
         for base in _bases(word):
             places[base].append(index)
-    for word in candidate_words:
-        yield [index for base in _bases(word) for index in places.get(base, ())]
+    for index, word in enumerate(candidate_words):
+        alike[index, [place for base in _bases(word) for place in places.get(base, ())]] = 1
+    candidate = candidate_words, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]]
+    style = "scene" if any(fact.rule in SCENE_RULES for facts in told for fact in facts) else "spice"
+    return [observed._replace(style=style) for observed in _observed(text, told, candidate, said, alike)]
 
 
 @lru_cache(maxsize=50_000)

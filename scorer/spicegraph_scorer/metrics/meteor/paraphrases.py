@@ -265,7 +265,12 @@ class PhraseFinder:
 
     def find(self, texts: Sequence[tuple[int, ...]], words: Sequence[str]) -> PhraseBook:
         """Return the phrases of texts that are given as numbers of ``words``."""
-        self._learn(words[len(self._hashes) :])
+        new = words[len(self._hashes) :]
+        hashes, lengths = self._hasher.words([word if len(word) <= _MAX_BYTES else "" for word in new])
+        too_long = np.fromiter((len(word) > _MAX_BYTES for word in new), dtype=bool, count=len(new))
+        self._hashes = np.concatenate([self._hashes, hashes])
+        # A word that is too long for any phrase has a length that says so.
+        self._lengths = np.concatenate([self._lengths, np.where(too_long, _MAX_BYTES + 1, lengths)])
         sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         flat = np.fromiter((word for text in texts for word in text), dtype=np.int64, count=int(sizes.sum()))
         ends = np.cumsum(sizes)
@@ -280,14 +285,6 @@ class PhraseFinder:
         everything: list[Occurrence] = list(triples)
         cuts = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
         return PhraseBook([everything[a:b] for a, b in pairwise(cuts)], links)
-
-    def _learn(self, words: Sequence[str]) -> None:
-        """Take in the hashes of new words; one that is too long for any phrase gets a length that says so."""
-        short = [word if len(word) <= _MAX_BYTES else "" for word in words]
-        hashes, lengths = self._hasher.words(short)
-        too_long = np.fromiter((len(word) > _MAX_BYTES for word in words), dtype=bool, count=len(words))
-        self._hashes = np.concatenate([self._hashes, hashes])
-        self._lengths = np.concatenate([self._lengths, np.where(too_long, _MAX_BYTES + 1, lengths)])
 
     def _grams(self, flat: Integers, ends: Integers) -> tuple[Hashes, Integers, Integers]:
         """Return hash, first word and number of words of every n-gram that is short enough for the table."""
