@@ -47,9 +47,9 @@ class IntegerProduct:
         self._weights = weights
         size = np.abs(weights).max(axis=1)
         is_large = size > _FAR_LARGER * np.median(size)
-        self.parts = [Part.of(np.where(is_large[:, None], np.float32(0.0), weights), None)]
+        self.parts = [IntegerWeights.of(np.where(is_large[:, None], np.float32(0.0), weights), None)]
         if is_large.any():
-            self.parts.append(Part.of(weights[is_large], np.flatnonzero(is_large)))
+            self.parts.append(IntegerWeights.of(weights[is_large], np.flatnonzero(is_large)))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         model = _model(self.parts, *weights.shape)
@@ -58,16 +58,21 @@ class IntegerProduct:
 
     def __call__(self, rows: Floats, _out: Floats | None = None, /) -> Floats:
         """Return (rows, columns); values beyond -1 and 1 count as these."""
-        starts = range(0, len(rows), self._at_once)
-        results: list[Floats] = [self._run(None, {"rows": rows[start : start + self._at_once]})[0] for start in starts]
-        return results[0] if len(results) == 1 else np.concatenate(results)
+        size = self._at_once
+        if len(rows) <= size:
+            whole: Floats = self._run(None, {"rows": rows})[0]
+            return whole
+        results = np.empty((len(rows), self._weights.shape[1]), dtype=np.float32)
+        for start in range(0, len(rows), size):
+            results[start : start + size] = self._run(None, {"rows": rows[start : start + size]})[0]
+        return results
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return what another process makes it from."""
         return type(self), (self._weights,)
 
 
-class Part(NamedTuple):
+class IntegerWeights(NamedTuple):
     """Weights as whole numbers.
 
     Attributes:
@@ -99,7 +104,7 @@ _FLOAT, _UINT8, _INT8, _INT64, _INTEGER = 1, 2, 3, 7, 2  # TensorProto.DataType,
 _IR_VERSION, _OPERATORS = 8, 13  # of ONNX 1.10; later runtimes read them too
 
 
-def _model(parts: Sequence[Part], width: int, columns: int) -> bytes:
+def _model(parts: Sequence[IntegerWeights], width: int, columns: int) -> bytes:
     """Return the model that makes ``product`` (rows, columns) of ``rows`` (rows, width)."""
     step = np.float32(1 / _DIGITS)
     constants: dict[str, NDArray[Any]] = {

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeAl
 
 import numpy as np
 
+from spicegraph_parser.caption_pipeline.trees import best_choices
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -404,7 +406,7 @@ def _for_tanh(weights: Floats) -> Floats:
 
 def softmax(scores: Floats) -> Floats:
     """Return the probabilities (rows, choices) that scores stand for."""
-    odds: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
+    odds: Floats = np.exp(scores - best_choices(scores)[1][:, None])
     odds /= odds.sum(axis=1, keepdims=True)
     return odds
 

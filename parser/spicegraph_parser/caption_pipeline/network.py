@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  
 from spicegraph_parser.caption_pipeline.encoder import Encoder, FloatProduct, Vocabulary, relu, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, LayoutPart, ranges
 from spicegraph_parser.caption_pipeline.reranker import Analyses, Reranker
-from spicegraph_parser.caption_pipeline.trees import best_heads, is_projective_tree, log_probabilities
+from spicegraph_parser.caption_pipeline.trees import best_choices, best_heads, is_projective_tree, log_probabilities
 from spicegraph_parser.errors import DataError
 
 if TYPE_CHECKING:
@@ -341,7 +341,7 @@ def _columns(
     words, is_word = scored.layout.words_of(rows)
     tags, heads = analysed[0][words], analysed[1][is_word]
     log_labels = log_probabilities(analysed[2])
-    labels, of_labels = log_labels.argmax(axis=1), log_labels.max(axis=1)
+    labels, of_labels = best_choices(log_labels)
     of_tags = log[0][words, tags]
     of_heads = np.take_along_axis(log[1][rows], analysed[1][:, :, None], axis=2)[:, :, 0][is_word]
     lengths = is_word.sum(axis=1)

@@ -35,10 +35,20 @@ def best_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
 
 def log_probabilities(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     """Normalise scores (..., choices), of a word's heads say: words can then be weighed against each other."""
-    shifted = scores - scores.max(axis=-1, keepdims=True)
+    shifted = scores - best_choices(scores)[1][..., None]
     total: NDArray[np.float32] = np.exp(shifted).sum(axis=-1, keepdims=True)
     normal: NDArray[np.float32] = shifted - np.log(total)
     return normal
+
+
+def best_choices(scores: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Return where scores (..., choices) are greatest, and these scores (...,).
+
+    numpy finds the place of a maximum several times faster than the maximum, where choices are few.
+    """
+    best: NDArray[np.intp] = scores.argmax(axis=-1)
+    rows = np.arange(0, scores.size, scores.shape[-1]).reshape(best.shape)
+    return best, scores.take(rows + best)
 
 
 def is_projective_tree(heads: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -85,14 +95,14 @@ def projective_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
     starts = np.arange(length)
     for width in range(1, length):
         start = starts[: length - width]
-        middle, best = _best_sum(_windows(right, 0, 0, width), _windows(left_ends, width, 1, width))
+        middle, best = best_choices(_windows(right, 0, 0, width) + _windows(left_ends, width, 1, width))
         np.add(start, middle, out=_diagonal(split[0], 0, width))
         np.add(best, _diagonal(arc, 0, width), out=_diagonal(to_right, 0, width))
         np.add(best, _diagonal(arc, width, 0), out=_diagonal(to_left_ends, width, 0))
-        middle, best = _best_sum(_windows(to_right, 0, 1, width), _windows(right_ends, width, 1, width))
+        middle, best = best_choices(_windows(to_right, 0, 1, width) + _windows(right_ends, width, 1, width))
         np.add(start + 1, middle, out=_diagonal(split[1], 0, width))
         _diagonal(right, 0, width)[:] = _diagonal(right_ends, width, 0)[:] = best
-        middle, best = _best_sum(_windows(left, 0, 0, width), _windows(to_left_ends, width, 0, width))
+        middle, best = best_choices(_windows(left, 0, 0, width) + _windows(to_left_ends, width, 0, width))
         np.add(start, middle, out=_diagonal(split[2], 0, width))
         _diagonal(left, 0, width)[:] = _diagonal(left_ends, width, 0)[:] = best
     root = (left[:, 0, :] + right[:, :, length - 1] + scores[:, :, 0]).argmax(axis=1)
@@ -118,12 +128,6 @@ def _windows(table: NDArray[np.float32], row: int, column: int, width: int) -> N
     offset = row * by_row + column * by_column
     strides = by_sentence, by_row + by_column, by_column
     return np.ndarray((sentences, length - width, width), table.dtype, table.data, offset, strides)
-
-
-def _best_sum(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Return where the sum of two tables is greatest along their last axis, and this sum."""
-    joined = first + second
-    return joined.argmax(axis=2), joined.max(axis=2)
 
 
 def _follow(split: NDArray[np.int64], root: int) -> list[int]:
