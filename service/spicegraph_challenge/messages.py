@@ -47,11 +47,7 @@ _KEY = re.compile(r"[!-~]*")
 
 
 async def first(requests: AsyncIterator[Any], expected: str) -> tuple[Any, AsyncIterator[Any]]:
-    """Return the payload of an upload's first message, and the messages that follow.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: it holds something else.
-    """
+    """Return the payload of an upload's first message, and the messages that follow."""
     rest = patiently(requests)
     message = await anext(rest, None)
     if message is None or message.WhichOneof("payload") != expected:
@@ -62,12 +58,7 @@ async def first(requests: AsyncIterator[Any], expected: str) -> tuple[Any, Async
 async def receive(
     requests: AsyncIterator[Any], incoming: Incoming, transactions: Transactions, *, most_bytes: int
 ) -> str:
-    """Write the chunks of an upload to a file; return its key. Nothing beyond the limit is read.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: it is empty or too large, or a message is not a chunk.
-        StoreError: the disk fails.
-    """
+    """Write the chunks of an upload to a file; return its key. Nothing beyond the limit is read."""
     async for message in requests:
         if message.WhichOneof("payload") != "chunk":
             raise wrong("payload", "messages after the first hold chunks")
@@ -82,11 +73,7 @@ async def receive(
 
 
 def check_settings(settings: pb.SubmissionSettings) -> None:
-    """Check the settings of a submission.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, naming every wrong field.
-    """
+    """Check the settings of a submission."""
     violations = [
         *_text("settings.file_name", settings.file_name, _LONGEST_FILE_NAME, needed=True),
         *_text("settings.method", settings.method, _LONGEST_METHOD),
@@ -125,11 +112,7 @@ def method_name(settings: pb.SubmissionSettings, splits: Iterable[str]) -> str:
 
 
 def check_target(session: Session, target: pb.ReferencesTarget, account: Account) -> None:
-    """Check that the reference set of an upload exists, and that the caller may upload it.
-
-    Raises:
-        CallError: NOT_FOUND, PERMISSION_DENIED, or INVALID_ARGUMENT.
-    """
+    """Check that the reference set of an upload exists, and that the caller may upload it."""
     challenge = catalogue.find_challenge(session, target.challenge)
     account.check_may(MemberRole.ORGANISER, challenge)
     for field in ("split", "reference_set"):
@@ -139,11 +122,7 @@ def check_target(session: Session, target: pb.ReferencesTarget, account: Account
 
 
 def split_names(session: Session, settings: pb.SubmissionSettings) -> list[str]:
-    """Return the names of the splits of a submission's challenge.
-
-    Raises:
-        CallError: NOT_FOUND, or INVALID_ARGUMENT: the submission names another split.
-    """
+    """Return the names of the splits of a submission's challenge."""
     challenge = catalogue.find_challenge(session, settings.challenge)
     names = [split.name for split in challenge.splits]
     if settings.split and settings.split not in names:
@@ -158,11 +137,7 @@ Word = TypeVar("Word", bound=StrEnum)
 
 
 def word_of(field: str, kind: EnumDescriptor, value: int, words: type[Word]) -> Word | None:
-    """Return the word for an enum's value; ``None``: the unspecified one.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: the number is not one of the enumeration's values.
-    """
+    """Return the word for an enum's value; ``None``: the unspecified one."""
     if value not in kind.values_by_number:
         raise wrong(field, f"{value} is not one of its values")
     return next((word for word in words if value_of(kind, word) == value), None)
@@ -184,11 +159,7 @@ def value_of(kind: EnumDescriptor, word: StrEnum | None) -> int:
 
 
 def moment_of(field: str, value: Timestamp) -> datetime | None:
-    """Return a moment; 1970 stands for none.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: it is out of range.
-    """
+    """Return a moment; 1970 stands for none."""
     if not value.seconds and not value.nanos:
         return None
     try:
@@ -210,11 +181,7 @@ def timestamp(moment: datetime | None) -> Timestamp | None:
 
 
 def new_settings(message: pb.ChallengeSettings, info: WorkerInfo) -> pb.ChallengeSettings:
-    """Return the settings that a request describes, with groups of metrics spelled out; ``info``: what workers can do.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: a metric is unknown, or the server cannot give the text or the graphs.
-    """
+    """Return the settings that a request describes, with groups of metrics spelled out; ``info``: what workers do."""
     settings = pb.ChallengeSettings()
     settings.CopyFrom(message)
     try:

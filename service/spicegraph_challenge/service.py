@@ -47,12 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 def open_service(options: ChallengeOptions, host: Host) -> ChallengeService | None:
-    """Open the evaluation server, where the options name its database.
-
-    Raises:
-        InputError: an option is wrong.
-        StoreError: the database or the folder cannot be opened.
-    """
+    """Open the evaluation server, where the options name its database."""
     if options.challenges is None:
         return None
     config = ChallengeConfig(
@@ -133,12 +128,7 @@ class ChallengeService:
         return Board(gateway, self, Sessions(shared_key(config.folder)), https=config.https_proxy).routes()
 
     async def identify(self, authorization: str | None, scope: str | None) -> Account:
-        """Return the user of a token. Users have roles, which the calls check, instead of scopes.
-
-        Raises:
-            CallError: UNAUTHENTICATED.
-            StoreError: the database cannot be read.
-        """
+        """Return the user of a token. Users have roles, which the calls check, instead of scopes."""
         if authorization is None and scope == PUBLIC_SCOPE:
             return NOBODY
         account, token_id = await self._state.transactions.read(
@@ -149,22 +139,13 @@ class ChallengeService:
         return account
 
     async def begin_session(self, token: str) -> str:
-        """Return the secret of a browser's session, by which its calls are made instead of the token.
-
-        Raises:
-            CallError: UNAUTHENTICATED.
-            StoreError: the database cannot be written.
-        """
+        """Return the secret of a browser's session, by which its calls are made instead of the token."""
         return await self._state.transactions.write(
             lambda session, now: begin_session(session, f"Bearer {token}", now, SESSION)
         )
 
     async def end_session(self, secret: str) -> None:
-        """End a browser's session: its cookie is worth nothing from now on.
-
-        Raises:
-            StoreError: the database cannot be written.
-        """
+        """End a browser's session: its cookie is worth nothing from now on."""
         await self._state.transactions.write(lambda session, _now: end_session(session, secret))
 
     async def _touch(self, token_id: str) -> None:
@@ -207,11 +188,7 @@ class ChallengeService:
         self._tasks = [asyncio.create_task(state.runner.run()), asyncio.create_task(self._sweep())]
 
     async def probe(self) -> None:
-        """Check that the database answers, and now and then count the submissions.
-
-        Raises:
-            StoreError: it does not.
-        """
+        """Check that the database answers, and now and then count the submissions."""
         if time.monotonic() - self._counted < _COUNT_EVERY_S:
             await self._state.transactions.read(lambda session, _now: session.execute(text("SELECT 1")).all())
         else:

@@ -491,11 +491,7 @@ def _turns() -> asyncio.Semaphore:
 
 
 def account_of_call() -> Account:
-    """Return who makes the call under way.
-
-    Raises:
-        CallError: UNAUTHENTICATED.
-    """
+    """Return who makes the call under way."""
     caller = current_call().caller
     if not isinstance(caller, Account):
         raise unauthenticated("the call needs a user's token")

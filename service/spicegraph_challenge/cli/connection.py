@@ -85,10 +85,6 @@ def connected(context: typer.Context, *, file: str | None = None) -> Iterator[Ch
     Args:
         context: holds which server, and whose token.
         file: the file that is sent.
-
-    Raises:
-        ServerError: a call failed.
-        InputError: there is no token, or a file cannot be read.
     """
     with server_extra():
         import grpc  # noqa: PLC0415

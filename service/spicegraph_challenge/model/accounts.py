@@ -69,20 +69,12 @@ class Account:
         return member_role is not None and member_role.includes(role)
 
     def check_may(self, role: MemberRole, challenge: Challenge) -> None:
-        """Check that they have the rights of a role in a challenge.
-
-        Raises:
-            CallError: PERMISSION_DENIED.
-        """
+        """Check that they have the rights of a role in a challenge."""
         if not self.may(role, challenge):
             raise denied(f"only {_WHO[role]} may call this")
 
     def check_organises(self) -> None:
-        """Check that they may manage the server.
-
-        Raises:
-            CallError: PERMISSION_DENIED.
-        """
+        """Check that they may manage the server."""
         if not self.organises:
             raise denied("only organisers may call this")
 
@@ -111,21 +103,13 @@ NOBODY = Account(0, "", Role.PARTICIPANT)
 
 
 def check_name(field: str, name: str) -> None:
-    """Check a name of a user, a challenge, a split or a reference set.
-
-    Raises:
-        CallError: INVALID_ARGUMENT.
-    """
+    """Check a name of a user, a challenge, a split or a reference set."""
     if not NAME.fullmatch(name):
         raise wrong(field, '1 to 40 letters, digits, "." and "-", the first and the last a letter or digit')
 
 
 def find_account(session: Session, authorization: str | None, now: datetime) -> tuple[Account, str | None]:
-    """Return the caller of an ``authorization`` header, and the id of their token if its use is to be recorded.
-
-    Raises:
-        CallError: UNAUTHENTICATED.
-    """
+    """Return the caller of an ``authorization`` header, and the id of their token if its use is to be recorded."""
     scheme, _, secret = (authorization or "").partition(" ")
     secret = secret.strip()
     if scheme.lower() != "bearer" or not secret:
@@ -153,11 +137,7 @@ def touch_token(session: Session, token_id: str, now: datetime) -> None:
 def add_user(
     session: Session, name: str, role: Role, now: datetime, *, expires: datetime | None = None
 ) -> tuple[User, str]:
-    """Add a user with a token, which may end; return the user and the token's secret.
-
-    Raises:
-        CallError: the name is wrong or taken.
-    """
+    """Add a user with a token, which may end; return the user and the token's secret."""
     check_name("name", name)
     # One at a time: names that differ in case alone would pass for each other on a leaderboard.
     session.execute(select(User.id).order_by(User.id).limit(1).with_for_update())
@@ -186,11 +166,7 @@ def list_users(session: Session, after: str, count: int) -> Sequence[User]:
 
 
 def remove_user(session: Session, name: str, now: datetime) -> None:
-    """Shut a user out.
-
-    Raises:
-        CallError: NOT_FOUND.
-    """
+    """Shut a user out."""
     user = find_user(session, name)
     user.removed = now
     user.memberships.clear()  # who is given the name later does not inherit them
@@ -203,11 +179,7 @@ def remove_user(session: Session, name: str, now: datetime) -> None:
 def add_token(
     session: Session, caller: Account, user_name: str, name: str, now: datetime, *, expires: datetime | None = None
 ) -> tuple[UserToken, str]:
-    """Make a token for a user; return it and its secret.
-
-    Raises:
-        CallError: the name is wrong, the user unknown, or the caller may not.
-    """
+    """Make a token for a user; return it and its secret."""
     if user_name and user_name != caller.name:
         caller.check_organises()
     if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
@@ -216,11 +188,7 @@ def add_token(
 
 
 def begin_session(session: Session, authorization: str, now: datetime, lasts: timedelta) -> str:
-    """Return the secret of a browser's session, which lasts no longer than the token that it is begun with.
-
-    Raises:
-        CallError: UNAUTHENTICATED: the token is not valid, or is a session's itself.
-    """
+    """Return the secret of a browser's session, which lasts no longer than the token that it is begun with."""
     find_account(session, authorization, now)
     token = session.scalars(
         select(UserToken).where(UserToken.hash == _hash(authorization.partition(" ")[2].strip()))
@@ -240,11 +208,7 @@ def end_session(session: Session, secret: str) -> None:
 
 
 def revoke_token(session: Session, caller: Account, token_id: str) -> None:
-    """Delete a token.
-
-    Raises:
-        CallError: NOT_FOUND, also for others' tokens.
-    """
+    """Delete a token."""
     token = session.get(UserToken, token_id)
     if token is None or not (caller.organises or token.user_id == caller.user_id):
         raise not_found("token", token_id)
@@ -253,11 +217,7 @@ def revoke_token(session: Session, caller: Account, token_id: str) -> None:
 
 
 def find_user(session: Session, name: str) -> User:
-    """Return a user who has not been removed.
-
-    Raises:
-        CallError: NOT_FOUND.
-    """
+    """Return a user who has not been removed."""
     user = session.scalars(select(User).where(User.name == name, User.removed.is_(None))).one_or_none()
     if user is None:
         raise not_found("user", name)

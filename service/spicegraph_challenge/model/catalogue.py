@@ -51,11 +51,7 @@ class NewReferences:
 def add_challenge(
     session: Session, account: Account, name: str, settings: pb.ChallengeSettings, now: datetime
 ) -> Challenge:
-    """Store a challenge, which the caller owns.
-
-    Raises:
-        CallError: a field is wrong, or the name is taken.
-    """
+    """Store a challenge, which the caller owns."""
     check_name("challenge.name", name)
     settings = with_defaults(settings)
     settings.title = settings.title or name
@@ -88,11 +84,7 @@ def add_challenge(
 
 
 def change_challenge(challenge: Challenge, change: pb.ChallengeSettings) -> None:
-    """Change the settings that a request has.
-
-    Raises:
-        CallError: INVALID_ARGUMENT.
-    """
+    """Change the settings that a request has."""
     try:
         settings = changed(challenge.settings, change)
     except SettingsError as error:
@@ -102,11 +94,7 @@ def change_challenge(challenge: Challenge, change: pb.ChallengeSettings) -> None
 
 
 def check_settings(path: str, settings: pb.ChallengeSettings) -> None:
-    """Check settings against their bounds, and the names of splits and reference sets.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, naming every wrong field.
-    """
+    """Check settings against their bounds, and the names of splits and reference sets."""
     violations = [Violation(f"{path}.{field}", reason) for field, reason in violations_of(settings)]
     if not 1 <= len(settings.splits) <= _MOST_SPLITS:
         violations.append(Violation(f"{path}.splits", f"1 to {_MOST_SPLITS} splits, got {len(settings.splits)}"))
@@ -133,9 +121,6 @@ def find_challenge(session: Session, name: str, *, lock: bool = False, share: bo
     """Return a challenge.
 
     With ``share`` it does not change before the transaction ends; with ``lock`` it does not take submissions either.
-
-    Raises:
-        CallError: NOT_FOUND.
     """
     query = select(Challenge).where(Challenge.name == name)
     if lock or share:
@@ -147,11 +132,7 @@ def find_challenge(session: Session, name: str, *, lock: bool = False, share: bo
 
 
 def find_shown(session: Session, account: Account, name: str) -> Challenge:
-    """Return a challenge that a caller may look at; callers without a token do not learn which others there are.
-
-    Raises:
-        CallError: NOT_FOUND or UNAUTHENTICATED.
-    """
+    """Return a challenge that a caller may look at; callers without a token do not learn which others there are."""
     if account is NOBODY:
         challenge = session.scalars(select(Challenge).where(Challenge.name == name)).one_or_none()
         if challenge is None or not challenge.settings.public_board:
@@ -161,11 +142,7 @@ def find_shown(session: Session, account: Account, name: str) -> Challenge:
 
 
 def find_split(challenge: Challenge, name: str) -> Split:
-    """Return a split; no name means the first.
-
-    Raises:
-        CallError: NOT_FOUND.
-    """
+    """Return a split; no name means the first."""
     for split in challenge.splits:
         if name in {split.name, ""}:
             return split
@@ -173,11 +150,7 @@ def find_split(challenge: Challenge, name: str) -> Split:
 
 
 def find_reference_set(split: Split, name: str) -> SplitReferences:
-    """Return a reference set; no name means the first.
-
-    Raises:
-        CallError: NOT_FOUND.
-    """
+    """Return a reference set; no name means the first."""
     for reference_set in split.reference_sets:
         if name in {reference_set.name, ""}:
             return reference_set
@@ -190,11 +163,7 @@ def list_challenges(session: Session, after: str, count: int) -> Sequence[Challe
 
 
 def set_member(session: Session, account: Account, challenge_name: str, user: User, role: MemberRole | None) -> None:
-    """Give a user a role in a challenge, or ``None``. Owners do that for all, and members leave.
-
-    Raises:
-        CallError: NOT_FOUND, PERMISSION_DENIED, or FAILED_PRECONDITION: no owner would be left, or there are too many.
-    """
+    """Give a user a role in a challenge, or ``None``. Owners do that for all, and members leave."""
     challenge = find_challenge(session, challenge_name, lock=True)
     known = next((member for member in challenge.members if member.user_id == user.id), None)
     if role is not None or known is None or user.id != account.user_id:
@@ -215,11 +184,7 @@ def set_member(session: Session, account: Account, challenge_name: str, user: Us
 
 
 def remove_challenge(session: Session, account: Account, name: str) -> None:
-    """Delete a challenge.
-
-    Raises:
-        CallError: NOT_FOUND, PERMISSION_DENIED, or FAILED_PRECONDITION: there are submissions.
-    """
+    """Delete a challenge."""
     challenge = find_challenge(session, name, lock=True)
     account.check_may(MemberRole.OWNER, challenge)
     _check_untouched(session, challenge, "has submissions, and stays")
@@ -229,11 +194,7 @@ def remove_challenge(session: Session, account: Account, name: str) -> None:
 def place_references(
     session: Session, challenge_name: str, split_name: str, set_name: str, new: NewReferences
 ) -> Challenge:
-    """Put references in their place, and have them parsed when there is time.
-
-    Raises:
-        CallError: NOT_FOUND, or FAILED_PRECONDITION: there are submissions, and these are other references.
-    """
+    """Put references in their place, and have them parsed when there is time."""
     challenge = find_challenge(session, challenge_name, lock=True)
     reference_set = find_reference_set(find_split(challenge, split_name), set_name)
     if reference_set.file == new.file:

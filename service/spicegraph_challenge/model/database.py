@@ -77,21 +77,13 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Give a session whose changes are there, durably, when this ends well; otherwise none of them is.
-
-        Raises:
-            StoreError: the database fails.
-        """
+        """Give a session whose changes are there, durably, when this ends well; otherwise none of them is."""
         with _told(), Session(self._engine, expire_on_commit=False) as session, session.begin():
             yield session
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Give a session that sees one state of the database and changes nothing.
-
-        Raises:
-            StoreError: the database fails.
-        """
+        """Give a session that sees one state of the database and changes nothing."""
         with _told(), Session(self._readers, expire_on_commit=False) as session:
             yield session
 
@@ -123,11 +115,6 @@ class Database:
 
         Returns:
             The steps, such as ``0001 -> 0002``; none where the schema is there already.
-
-        Raises:
-            InputError: there is no such revision.
-            DataError: the schema is a newer version's.
-            StoreError: the database fails.
         """
         steps: list[str] = []
 
@@ -167,11 +154,7 @@ class Transactions:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="challenge")
 
     async def read(self, work: Callable[[Session, datetime], T]) -> T:
-        """Run a transaction that only reads; it is given the time, too.
-
-        Raises:
-            StoreError: the database fails.
-        """
+        """Run a transaction that only reads; it is given the time, too."""
 
         def run() -> T:
             with self._database.reading() as session:
@@ -180,11 +163,7 @@ class Transactions:
         return await asyncio.get_running_loop().run_in_executor(self._threads, run)
 
     async def write(self, work: Callable[[Session, datetime], T]) -> T:
-        """Run a transaction; when this returns, it is durable.
-
-        Raises:
-            StoreError: the database fails.
-        """
+        """Run a transaction; when this returns, it is durable."""
 
         def run() -> T:
             with self._database.writing() as session:
@@ -248,12 +227,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Turn the database's errors into ours, which name no statement and no value.
-
-    Raises:
-        InputError: a text cannot be stored or sought.
-        StoreError: the database fails.
-    """
+    """Turn the database's errors into ours, which name no statement and no value."""
     try:
         yield
     except NoRoomError as error:  # PostgreSQL keeps no NUL

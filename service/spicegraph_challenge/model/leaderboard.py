@@ -207,11 +207,7 @@ def last_place(images: int, places: int, submissions: int) -> tuple[int, int]:
 
 
 def check_visible(split: Split, challenge: Challenge, account: Account, now: datetime) -> None:
-    """Check that a caller may see the leaderboard of a split.
-
-    Raises:
-        CallError: PERMISSION_DENIED.
-    """
+    """Check that a caller may see the leaderboard of a split."""
     visibility = split.settings.leaderboard_visibility
     if not visible(visibility, challenge, account, now):
         when = "not shown to participants" if visibility == pb.VISIBILITY_ORGANISERS else "shown later"
@@ -225,9 +221,6 @@ def standing(
 
     Members see it by exact scores, and so does everybody once the challenge has closed. Until then participants see it
     by the scores that they see: among submissions of several accounts, an exact order would show what noise hides.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: there is no such score or domain.
     """
     split, domain, score = reference_set.split, request.domain, request.score
     challenge = split.challenge

@@ -176,9 +176,6 @@ def read_settings(message: Message, texts: Mapping[str, str]) -> None:
     """Set fields of a message from texts, as a form or the command line has them.
 
     A number or a choice without a text stays absent; a moment without one, or ``never``, is 1970, which means none.
-
-    Raises:
-        SettingsError: naming every field whose text is wrong.
     """
     violations = []
     for name, text in texts.items():
@@ -338,11 +335,7 @@ def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:
 
 
 def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.ChallengeSettings:
-    """Return settings with the fields that a change has; a moment of 1970 is taken away.
-
-    Raises:
-        SettingsError: a setting never changes, or a split is unknown.
-    """
+    """Return settings with the fields that a change has; a moment of 1970 is taken away."""
     result = pb.ChallengeSettings()
     violations: list[SettingFault] = []
     result.CopyFrom(stored)

@@ -106,11 +106,7 @@ class Sessions:
 
 
 def shared_key(folder: Path) -> bytes:
-    """Return the key of all servers that share a folder; the first one makes it.
-
-    Raises:
-        OSError: the file cannot be read or written.
-    """
+    """Return the key of all servers that share a folder; the first one makes it."""
     path = folder / _KEY_FILE
     new = folder / f"{_KEY_FILE}.{secrets.token_hex(4)}"
     if not path.exists():
@@ -168,11 +164,7 @@ class Visit:
         return Origin(headers, peer_of(self.request))
 
     async def ask(self, kind: type[M], method: str, request: protobuf.Message | AsyncIterator[protobuf.Message]) -> M:
-        """Make a call of the evaluation server with one response.
-
-        Raises:
-            FailedCallError: it fails.
-        """
+        """Make a call of the evaluation server with one response."""
         message = (await self.gateway.unary(_SERVICE + method, request, self.origin)).message
         if not isinstance(message, kind):
             raise TypeError(f"{method} answers with {type(message).__name__}")
@@ -183,11 +175,7 @@ class Visit:
         return self.gateway.stream(_SERVICE + method, request, self.origin)
 
     async def read_form(self) -> Mapping[str, str]:
-        """Read a form without files.
-
-        Raises:
-            NotOursError: it is not one of this site's.
-        """
+        """Read a form without files."""
         if self.request.content_type == "application/x-www-form-urlencoded":
             if (self.request.content_length or 0) > _MOST_FIELD_BYTES:
                 raise web.HTTPRequestEntityTooLarge(_MOST_FIELD_BYTES, self.request.content_length or 0)
@@ -197,11 +185,7 @@ class Visit:
         return self.form
 
     async def read_upload(self) -> BodyPartReader | None:
-        """Read a form up to its file; return that, whose bytes are read as they come.
-
-        Raises:
-            NotOursError: it is not one of this site's.
-        """
+        """Read a form up to its file; return that, whose bytes are read as they come."""
         if not self.request.content_type.startswith("multipart/"):
             raise NotOursError
         parts = await self.request.multipart()
@@ -282,11 +266,7 @@ def violations(failure: FailedCallError) -> list[tuple[str, str]]:
 
 
 def check_origin(request: web.Request) -> None:
-    """Check that a browser sends a form from a page of this site.
-
-    Raises:
-        NotOursError: it does not.
-    """
+    """Check that a browser sends a form from a page of this site."""
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None and site not in _OURS:
         raise NotOursError

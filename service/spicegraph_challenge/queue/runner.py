@@ -61,11 +61,7 @@ class ChallengeConfig:
 
     @property
     def folder(self) -> Path:
-        """Where uploaded files are.
-
-        Raises:
-            InputError: no folder is given, and the database is not a file.
-        """
+        """Where uploaded files are."""
         if self.files is not None:
             return self.files
         if "://" in self.database:

@@ -105,12 +105,7 @@ class Scoring:
         self._pace = _Pace()
 
     async def score(self, plan: Plan, progress: Progress) -> dict[int, Finished]:
-        """Return the scores and errors by reference set.
-
-        Raises:
-            WorkFailedError: an item cannot be scored.
-            SandboxError: the scores cannot be made.
-        """
+        """Return the scores and errors by reference set."""
         total = sum(part.image_count for part in plan.parts) or 1
         done = 0
         scores = {}
@@ -163,11 +158,7 @@ class Scoring:
     async def parse(
         self, path: Path, captions: int, metrics: Iterable[str], given: RequestData, progress: Progress
     ) -> None:
-        """Parse all references of a set, so that no submission waits for that.
-
-        Raises:
-            WorkFailedError: a caption cannot be parsed.
-        """
+        """Parse all references of a set, so that no submission waits for that."""
         wanted = parsed_texts(metrics, self._parsing, given.spice_text)
         if not wanted:
             return

@@ -83,11 +83,7 @@ class Usage:
 
 
 def check_open(challenge: Challenge, account: Account, now: datetime) -> None:
-    """Check that a challenge takes submissions; organisers may try theirs out at any time.
-
-    Raises:
-        CallError: FAILED_PRECONDITION.
-    """
+    """Check that a challenge takes submissions; organisers may try theirs out at any time."""
     if not challenge.ready:
         raise refused(
             "NOT_READY", f"the challenge {challenge.name!r} does not have all its references yet", challenge.name
@@ -104,11 +100,7 @@ def _check_not_closed(challenge: Challenge, now: datetime) -> None:
 
 
 def check_opened(challenge: Challenge, now: datetime) -> None:
-    """Check that a challenge has opened.
-
-    Raises:
-        CallError: FAILED_PRECONDITION.
-    """
+    """Check that a challenge has opened."""
     if challenge.opens is not None and now < challenge.opens:
         raise refused("NOT_OPEN", f"the challenge opens at {_shown(challenge.opens)}", challenge.name)
 
@@ -128,11 +120,7 @@ def usage(session: Session, challenge: Challenge, user_id: int, now: datetime) -
 
 
 def accept(session: Session, account: Account, new: NewSubmission, now: datetime) -> tuple[Submission, bool]:
-    """Store a submission and its job; return it, and whether it was there before.
-
-    Raises:
-        CallError: the challenge takes none, a limit is used up, or the key belongs to another file.
-    """
+    """Store a submission and its job; return it, and whether it was there before."""
     session.execute(select(User.id).where(User.id == account.user_id).with_for_update()).one()
     challenge = find_challenge(session, new.challenge, share=True)
     known = _known(session, challenge, account, new)
@@ -207,11 +195,7 @@ def _check_budget(session: Session, challenge: Challenge) -> None:
 
 
 def find_submission(session: Session, account: Account, submission_id: str, *, lock: bool = False) -> Submission:
-    """Return a submission of the caller's own; members of its challenge find all.
-
-    Raises:
-        CallError: NOT_FOUND.
-    """
+    """Return a submission of the caller's own; members of its challenge find all."""
     query = select(Submission).where(Submission.id == submission_id)
     submission = session.scalars(query.with_for_update() if lock else query).one_or_none()
     if submission is None or not (
@@ -246,11 +230,7 @@ def queue_position(session: Session, submission: Submission, now: datetime) -> i
 
 
 def cancel(session: Session, account: Account, submission_id: str, now: datetime) -> Submission:
-    """Cancel a submission; whoever works on it finds its job gone. Twice is once.
-
-    Raises:
-        CallError: NOT_FOUND, PERMISSION_DENIED, or FAILED_PRECONDITION: it has ended.
-    """
+    """Cancel a submission; whoever works on it finds its job gone. Twice is once."""
     submission = find_submission(session, account, submission_id)
     if submission.user_id != account.user_id:
         account.check_may(MemberRole.ORGANISER, submission.challenge)
@@ -273,9 +253,6 @@ def choose(session: Session, account: Account, challenge_name: str, submission_i
     """Choose the caller's submission that stands on the leaderboard, or none.
 
     After the close only organisers choose: the order is by exact scores then, of which each choice would show another.
-
-    Raises:
-        CallError: NOT_FOUND, or FAILED_PRECONDITION: the submission has no scores, or the challenge has closed.
     """
     challenge = find_challenge(session, challenge_name)
     if not account.may(MemberRole.ORGANISER, challenge):
@@ -374,22 +351,14 @@ def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime,
 
 
 def extend(session: Session, lease: Lease, owner: str, now: datetime, *, lease_s: float, progress: float) -> None:
-    """Hold a job for longer, and tell how much of it is done.
-
-    Raises:
-        LeaseLostError: this server no longer holds it.
-    """
+    """Hold a job for longer, and tell how much of it is done."""
     job = _held(session, lease, owner)
     job.lease_end = now + timedelta(seconds=lease_s)
     job.progress = progress
 
 
 def end_validated(session: Session, lease: Lease, owner: str, files: Mapping[int, tuple[str, int]]) -> None:
-    """Keep the sound results of a submission, by split with the number of empty captions, and put it into the queue.
-
-    Raises:
-        LeaseLostError: this server no longer holds it.
-    """
+    """Keep the sound results of a submission, by split with the number of empty captions, and put it into the queue."""
     job = _held(session, lease, owner)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
     for split_id, (key, empty) in files.items():
@@ -408,11 +377,7 @@ def end_scored(
     signatures: Mapping[str, Mapping[str, str]],
     scores: Mapping[int, Finished],
 ) -> None:
-    """Keep the scores and errors of a submission by reference set; the job is done.
-
-    Raises:
-        LeaseLostError: this server no longer holds it.
-    """
+    """Keep the scores and errors of a submission by reference set; the job is done."""
     job = _held(session, lease, owner)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
     run = ScoringRun(
@@ -434,29 +399,17 @@ def end_scored(
 
 
 def end_parsed(session: Session, lease: Lease, owner: str) -> None:
-    """Record that the references of a set are parsed.
-
-    Raises:
-        LeaseLostError: this server no longer holds the job.
-    """
+    """Record that the references of a set are parsed."""
     session.delete(_held(session, lease, owner))
 
 
 def end_failed(session: Session, lease: Lease, owner: str, now: datetime, failure: Failure) -> None:
-    """End a job without a result. A submission that is only scored again keeps its old scores.
-
-    Raises:
-        LeaseLostError: this server no longer holds it.
-    """
+    """End a job without a result. A submission that is only scored again keeps its old scores."""
     _fail(session, _held(session, lease, owner), failure, now)
 
 
 def give_up(session: Session, lease: Lease, owner: str) -> None:
-    """Let another server take a job that this one cannot finish now.
-
-    Raises:
-        LeaseLostError: this server no longer holds it.
-    """
+    """Let another server take a job that this one cannot finish now."""
     _free(session, _held(session, lease, owner))
 
 

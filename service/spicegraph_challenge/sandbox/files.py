@@ -73,11 +73,7 @@ class FileStore:
 
     @contextmanager
     def incoming(self) -> Iterator[Incoming]:
-        """Give a file to write; it is deleted at the end unless it was kept.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Give a file to write; it is deleted at the end unless it was kept."""
         path = self._incoming / secrets.token_hex(12)
         with _errors(path), path.open("xb") as stream:
             path.chmod(0o600)
@@ -87,11 +83,7 @@ class FileStore:
                 path.unlink(missing_ok=True)
 
     def keep(self, incoming: Incoming, key: str) -> None:
-        """Give a finished file its name, durably. Doing it twice does no harm.
-
-        Raises:
-            StoreError: it cannot be done.
-        """
+        """Give a finished file its name, durably. Doing it twice does no harm."""
         target = self.path(key)
         with _errors(target):
             target.parent.mkdir(exist_ok=True, mode=0o700)
@@ -100,11 +92,7 @@ class FileStore:
                 _sync(folder)
 
     def adopt(self, path: Path) -> str:
-        """Store a copy of a file; return its key.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Store a copy of a file; return its key."""
         with self.incoming() as incoming, path.open("rb") as stream:
             while block := stream.read(_BLOCK):
                 incoming.write(block)

@@ -57,13 +57,7 @@ class Sandbox:
         self._turns = asyncio.Semaphore(at_once)
 
     async def run(self, task: SandboxTask, expected: type[Answer], allowance: Allowance) -> Answer:
-        """Do a task; if the caller is cancelled, the process is ended.
-
-        Raises:
-            OverAllowanceError: it needed more than its allowance.
-            StoreFullError: it lacks room on the disk for what it writes.
-            SandboxError: it failed.
-        """
+        """Do a task; if the caller is cancelled, the process is ended."""
         async with self._turns:
             process = await ChildProcess.start(
                 "spicegraph_challenge.sandbox.processes", str(allowance.memory_bytes), str(allowance.seconds)
