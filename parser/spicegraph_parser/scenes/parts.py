@@ -6,6 +6,7 @@ belongs to in the graphs that people drew of captions.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
@@ -32,6 +33,8 @@ GARMENTS: Final = word_set(
 BODY_PARTS: Final = word_set("hand arm leg paw foot feet head eye ear tail wing neck face hair coat fur mane beak")
 _BELONGING: Final = frozenset([HAVE, WEAR, "hold", "carry"])
 
+_MOST_NAMES: Final = 100_000
+
 _FULL_TEXT: Final = """
     with,fill with,dot with,brim with,teem with,equip with,pack with,compose of,characterize by,speckle with,lace with,
     top with,crown with,dust with,sprinkle with,stud with,arm with,bustle with,boast,feature"""
@@ -41,6 +44,7 @@ _TURNED: Final = {f"{verb} with": verb for verb in ("adorn", "decorate", "line",
 _COMPARING: Final = word_set("contrast blend match complement add")
 
 
+@lru_cache(maxsize=_MOST_NAMES)
 def singular(name: str) -> str:
     """Return the last word of a name, which says what it is, in the singular."""
     return plural_lemma(name_noun(name))

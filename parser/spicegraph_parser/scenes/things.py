@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_parser.scenes.sentences import SentenceGraph
+    from spicegraph_parser.spice.wordnet import Synset
 
 
 _FEMALE: Final = word_set("she her hers herself")
@@ -286,6 +288,7 @@ _KINDLESS: Final = word_set(
 """Nouns of too many things to stand for one that was named before."""
 _MISLEADING: Final = ("toilet",)  # WordNet has the room first
 _COMPANIONS: Final = word_set("pet companion")
+_MOST_NOUNS: Final = 100_000
 _KINDS: Final = 2  # senses of a noun, of one of which a thing may be a kind
 
 
@@ -297,14 +300,17 @@ def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], 
         return None
     if any(thing.head == head for thing in things):
         return None
+    kinds = load_wordnet().senses("animal" if name in _COMPANIONS else head, "n")[:_KINDS]
+    inward = (thing for thing in reversed(things) if thing.is_plural == is_plural)
+    return next((thing for thing in inward if not _broader(thing.head).isdisjoint(kinds)), None)
+
+
+@lru_cache(maxsize=_MOST_NOUNS)
+def _broader(noun: str) -> frozenset[Synset]:
+    """Return what a noun names in its first sense, and everything broader."""
     wordnet = load_wordnet()
-    kinds = set(wordnet.senses("animal" if name in _COMPANIONS else head, "n")[:_KINDS])
-    for thing in reversed(things):
-        if thing.is_plural == is_plural and thing.head not in {head, *_MISLEADING}:
-            sense = next(iter(wordnet.senses(thing.head, "n")), None)
-            if sense is not None and not kinds.isdisjoint(wordnet.ancestors(sense)):
-                return thing
-    return None
+    senses = () if noun in _MISLEADING else wordnet.senses(noun, "n")[:1]
+    return frozenset(above for sense in senses for above in wordnet.ancestors(sense))
 
 
 _OF_SUBJECTS: Final = THINGS | {"they"}
