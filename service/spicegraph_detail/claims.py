@@ -6,8 +6,7 @@ The claims of an item give back its scores: ``correctness`` is the mean ``value`
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -247,27 +246,30 @@ class _Likeness:
             if said not in seen:
                 seen.add(said)
                 spans += [(start + first, start + last) for first, last in Words(text[start:end]).spans]
-        self._starts = [start for start, _ in spans]
-        self._content = sorted(at)
+        starts = np.array([start for start, _ in spans], np.int64)
+        told = meaning.of_texts(references)
+        middle = told.sum(axis=0)
         vectors = meaning.vectors[[meaning.place(text[start:end].lower()) for start, end in spans]]
-        self._sums = np.concatenate([np.zeros((1, vectors.shape[1])), vectors.cumsum(axis=0, dtype=np.float64)])
-        said_vectors = meaning.of_texts(references)
-        self._middle = said_vectors.sum(axis=0)
-        whole = self._sums[-1]
-        self.whole = float(cosines(said_vectors, np.broadcast_to(whole, said_vectors.shape)).mean()) if seen else 0.0
+        # sums of the words before each word: those of any run of words are the difference of two of them
+        sums = np.concatenate([np.zeros((1, vectors.shape[1])), vectors.cumsum(axis=0, dtype=np.float64)])
+        self.whole = float(cosines(told, np.broadcast_to(sums[-1], told.shape)).mean()) if len(starts) else 0.0
+        words = np.arange(len(starts))
+        first, last = np.maximum(words - _AROUND, 0), np.minimum(words + _AROUND + 1, len(starts))
+        near = sums[last] - sums[first]
+        sizes = np.sqrt(np.einsum("ij,ij->i", near, near)) * float(np.sqrt(middle @ middle))
+        alike = np.divide(near @ middle, sizes, out=np.zeros(len(starts)), where=sizes > 0).clip(0, 1)
+        ends = np.append(starts, len(text) + 1)[last]
+        content = np.sort(np.array(at, np.int64))
+        counts = np.searchsorted(content, ends) - np.searchsorted(content, starts[first])
+        self._starts, self._alike = starts.tolist(), alike.tolist()
+        self._shares = (MEANING_SHARE * counts / (counts + _HALF_AT)).tolist()
 
     def around(self, place: int) -> tuple[float, float]:
         """Return what likeness counts in the value of a claim that stands at a place, and that likeness."""
         if not self._starts:
             return 0.0, 0.0
         word = max(0, bisect_right(self._starts, place) - 1)
-        first, last = max(0, word - _AROUND), min(len(self._starts), word + _AROUND + 1)
-        end = self._starts[last] if last < len(self._starts) else math.inf
-        count = bisect_left(self._content, end) - bisect_left(self._content, self._starts[first])
-        near = self._sums[last] - self._sums[first]
-        size = float(np.linalg.norm(near) * np.linalg.norm(self._middle))
-        alike = float(near @ self._middle) / size if size > 0 else 0.0
-        return MEANING_SHARE * count / (count + _HALF_AT), min(max(alike, 0.0), 1.0)
+        return self._shares[word], self._alike[word]
 
 
 def is_checkable(words: Iterable[str], vectors: Vectors) -> bool:
