@@ -204,7 +204,7 @@ def attributes_apart(
             if tags[noun] != tags[noun - 2] and singular(words[noun]) in GARMENTS:  # "dark hair and sunglasses"
                 continue
             shared = [at for head, at in (*attributes, *out) if head == noun - 2 and at < head]
-            out += [(noun, at) for at in shared if tags[at].startswith(("JJ", "NN"))]
+            out += [(noun, at) for at in shared if tags[at].startswith("JJ")]
     for noun in sorted(objects):
         amount = _start(tags, noun, _IN_NOUN_PHRASES) - 2
         if amount > 0 and words[amount + 1] == "of" and words[amount] in _AMOUNTS and amount not in objects:
