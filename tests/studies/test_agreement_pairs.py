@@ -224,3 +224,20 @@ def test_metrics_of_which_the_lowest_is_best_are_turned_round():
         ("1 - CHAIRs", 1),
         ("CHAIR_Recall", 1),
     ]
+
+
+def test_of_descriptions_length_alone_and_accuracy_at_like_length_are_said():
+    """People prefer the longer caption on three of four pairs; of those of like length the metric is right on one."""
+    texts = {count: " ".join(["word"] * count) for count in (40, 44, 80)}
+    rows = [((80, 40), 0, (1.0, 0.0)), ((40, 80), 1, (1.0, 0.0)), ((44, 40), 0, (1.0, 0.0)), ((40, 44), 0, (0.0, 1.0))]
+    pairs = [
+        replace(pair(n, scores, preferred=preferred), captions=tuple(texts[count] for count in counts))
+        for n, (counts, preferred, scores) in enumerate(rows)
+    ]
+    pairs.append(replace(pairs[0], image="tied", place="tied", preferred=None))
+    found = agree_on_pairs(pairs, PLAIN, scoring=JudgementScoring(()), resampling=QUICK)
+    assert found.length == {"": 0.75, "A": 0.5}
+    assert found.to_dict()["length"] == {"length alone": 0.75, "A": 0.5}
+    short = agree_on_pairs([pair(0, (1.0, 0.0))], PLAIN, scoring=JudgementScoring(()), resampling=QUICK)
+    assert short.length == {}
+    assert "length" not in short.to_dict()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, permutations, product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.length import LONG
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_studies.agreement.coefficients import (
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
     from spicegraph_studies.agreement.coefficients import Indices, Vector
     from spicegraph_studies.agreement.judgements import Judgement
-
-LONG: Final = 30
-"""Words of a caption, in the mean, from which on length is a subject."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.length import LIKE, LONG
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_studies.agreement.coefficients import (
     Bounded,
@@ -80,6 +81,8 @@ class PairAgreement:
     """How often metrics prefer what people prefer, under a protocol that says how ties and references count.
 
     ``curve`` holds the accuracies with the other numbers of references that were asked for, and this one.
+    ``length`` is empty where captions have 30 words or fewer in the mean: else how often people prefer the longer
+    caption (named ``""``), and each metric's accuracy on pairs of like length.
     """
 
     protocol: PairProtocol
@@ -95,6 +98,7 @@ class PairAgreement:
     comparisons: tuple[MetricComparison, ...]
     curve: tuple[CurvePoint, ...]
     signature: Mapping[str, Json]
+    length: Mapping[str, float | None] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values."""
@@ -127,6 +131,11 @@ class PairAgreement:
                 }
                 for point in self.curve
             ],
+            **(
+                {"length": {name or "length alone": value for name, value in self.length.items()}}
+                if self.length
+                else {}
+            ),
         }
 
 
@@ -196,6 +205,7 @@ def agree_on_pairs(
             for count in sorted(set(curve))
         ),
         {**table.signature, "resampling": resampling.signature()},
+        table.of_like_length(kept),
     )
 
 
@@ -322,6 +332,25 @@ class _Table:
             ends = percentile_bounds(np.mean([draws[category] for category in self._categories], axis=0))
             right, tied, wrong = map(float, outcomes[known].sum(axis=0))
             yield Accuracy(name, MEAN, int(known.sum()), right, tied, wrong, mean, *ends)
+
+    def of_like_length(self, pairs: Sequence[CaptionPair]) -> dict[str, float | None]:
+        """Return how often people prefer the longer caption, and accuracies where neither is a quarter longer.
+
+        Nothing where captions have 30 words or fewer in the mean; pairs on which people are tied are left out.
+        """
+        words = np.array([[max(1, len(text.split())) for text in pair.captions] for pair in pairs], np.float64)
+        if words.mean() <= LONG:
+            return {}
+        preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
+        decided = ~np.isnan(preferred)
+        unequal = decided & (words[:, 0] != words[:, 1])
+        longer = (words[:, 1] > words[:, 0]) == (preferred == 1)
+        held: dict[str, float | None] = {"": float(longer[unequal].mean()) if unequal.any() else None}
+        like = decided & (words.max(axis=1) <= LIKE * words.min(axis=1))
+        for name, outcomes in self.outcomes.items():
+            rows = like & ~np.isnan(outcomes[:, 0])
+            held[name] = float((outcomes[rows] @ self._credit).mean()) if rows.any() else None
+        return held
 
     def _draws(self, outcomes: Matrix) -> dict[str, Vector]:
         """Return the accuracy of each category for resamples of the images."""

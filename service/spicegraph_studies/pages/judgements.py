@@ -267,6 +267,12 @@ def _pair_facts(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Iterat
     )
     pairs, images = counted(agreement.pairs, "pair"), counted(agreement.images, "image")
     yield f"{judged.source} ({judged.format}): {pairs} of {images}."
+    if agreement.length:
+        alone, *held = [(name, cell_text(_FIGURE, value)) for name, value in agreement.length.items()]
+        yield (
+            f"Length alone: people prefer the longer caption in {alone[1]} of the pairs. "
+            f"Accuracy on pairs of like length: {', '.join(f'{name} {value}' for name, value in held)}."
+        )
     undefined = {f"pairs where {metric} is undefined": count for metric, count in agreement.undefined.items()}
     yield _removed({**agreement.removed, "pairs that annotators did not confirm": judged.unrated, **undefined})
     if agreement.fewer_references:
