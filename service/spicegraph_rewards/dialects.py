@@ -1,7 +1,8 @@
-"""Rewards in the words of trainers that ask a URL: what their clients send, and what they read.
+"""Rewards in the words of programs that ask a URL: what their clients send, and what they read.
 
-A trainer is a row of :data:`DIALECTS`: its path, what reads the samples of a body, and what makes its answer of the
-rewards. The URL's query names the ``reward`` and the ``reference_set``; labels name the images in it.
+A program is a row of :data:`DIALECTS`: its path, what reads the samples of a body, and what makes its answer of the
+rewards. The URL's query names the ``reward`` and the ``reference_set``, in which labels name the images; a body with
+references of its own needs no set. None of these clients asks again, and all wait 30 seconds at most.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import msgspec
 
 from spicegraph_api.rewards.v1.rewards_pb2 import RewardRequest, RewardResponse
 from spicegraph_api.v1.scores_pb2 import Item
-from spicegraph_parser.errors import InputError
-from spicegraph_rewards.trainers import completion_of
+from spicegraph_parser.errors import InputError, expect_texts
+from spicegraph_rewards.trainers import completion_of, references_of
 from spicegraph_service.kit import Dialect
 
 if TYPE_CHECKING:
@@ -23,26 +24,24 @@ _METHOD: Final = "/spicegraph.rewards.v1.RewardService/Reward"
 
 
 class Sample(NamedTuple):
-    """A caption, and the image in the reference set that it is of."""
+    """A caption, and the image in the reference set that it is of, or its references."""
 
     caption: str
-    image: str
+    image: str | None = None
+    references: Sequence[str] = ()
 
 
-def _dialect(path: str, samples: Callable[[bytes], list[Sample]], answer: Callable[[Sequence[float]], Any]) -> Dialect:
-    """Return how a trainer asks: its path, the samples of a body, and the answer of their rewards."""
+def _dialect(path: str, samples: Callable[[bytes], list[Sample]], answer: Callable[[RewardResponse], Any]) -> Dialect:
+    """Return how a program asks: its path, the samples of a body, and the answer of their rewards."""
 
     def read(data: bytes, query: Mapping[str, str]) -> RewardRequest:
         items = [
-            Item(id=str(number), candidate=text, reference_id=image)
-            for number, (text, image) in enumerate(samples(data))
+            Item(id=str(number), candidate=text, reference_id=image, references=references)
+            for number, (text, image, references) in enumerate(samples(data))
         ]
-        return RewardRequest(reward=query.get("reward", ""), reference_set=query.get("reference_set", ""), items=items)
+        return RewardRequest(reward=query.get("reward", ""), reference_set=query.get("reference_set"), items=items)
 
-    def write(response: RewardResponse) -> Any:
-        return answer([item.reward for item in response.items])
-
-    return Dialect(path, _METHOD, read, write)
+    return Dialect(path, _METHOD, read, answer)
 
 
 class _OpenRlhfBody(msgspec.Struct):
@@ -68,7 +67,8 @@ def _openrlhf_samples(data: bytes) -> list[Sample]:
     return samples
 
 
-def _openrlhf_answer(rewards: Sequence[float]) -> Mapping[str, Any]:
+def _openrlhf_answer(response: RewardResponse) -> Mapping[str, Any]:
+    rewards = [item.reward for item in response.items]
     return {"rewards": rewards, "scores": rewards, "extra_logs": {"spicegraph": rewards}}
 
 
@@ -80,14 +80,114 @@ class _SlimeBody(msgspec.Struct):
 def _slime_samples(data: bytes) -> list[Sample]:
     """Read a single ``response`` with its ``label``: slime's ``--rm-type remote_rm``; it sends the prompt, too."""
     body = msgspec.json.decode(data, type=_SlimeBody)
-    try:
-        return [Sample(completion_of(body.response, ""), str(body.label))]
-    except InputError as error:
-        raise InputError(f"response: {error}") from error
+    return [Sample(completion_of(body.response, ""), str(body.label))]
+
+
+class _VerlBody(msgspec.Struct):
+    solution_str: str | list[str]
+    ground_truth: str | list[Any]
+
+
+def _verl_samples(data: bytes) -> list[Sample]:
+    """Read what :func:`spicegraph_rewards.trainers.compute_score` posts, one caption or a batch of them."""
+    body = msgspec.json.decode(data, type=_VerlBody)
+    captions = [body.solution_str] if isinstance(body.solution_str, str) else body.solution_str
+    truths = [body.ground_truth] if isinstance(body.solution_str, str) else body.ground_truth
+    if isinstance(truths, str) or len(captions) != len(truths):
+        raise InputError(f"ground_truth: expected one for each of {len(captions)} captions in solution_str")
+    return [
+        Sample(completion_of(caption, ""), references=_references(truth, f"ground_truth[{number}]"))
+        for number, (caption, truth) in enumerate(zip(captions, truths, strict=True))
+    ]
+
+
+class _WeaveCall(msgspec.Struct):
+    inputs: dict[str, Any] = {}
+    output: Any = None
+
+
+class _WeaveBody(msgspec.Struct):
+    schema_version: int
+    original_call: _WeaveCall
+
+
+def _weave_samples(data: bytes) -> list[Sample]:
+    """Read a call that a monitor of W&B Weave sends to a ``RemoteScorer``: its inputs and its output."""
+    body = msgspec.json.decode(data, type=_WeaveBody)
+    if body.schema_version != 1:
+        raise InputError(f"schema_version: is {body.schema_version}, expected 1, that of scored calls")
+    call = body.original_call
+    output = call.output if isinstance(call.output, dict) else {"response": call.output}
+    return [_evaluated(call.inputs | output, "original_call")]
+
+
+def _weave_answer(response: RewardResponse) -> Mapping[str, Any]:
+    (item,) = response.items
+    value = min(max(item.reward, 0.0), 1.0)  # as a rating of Weave must be
+    return {"schema_version": 1, "result": {"value": value, "reason": _reason(response)}}
+
+
+class _FoundryData(msgspec.Struct):
+    item: dict[str, Any] = {}
+    sample: dict[str, Any] = {}
+
+
+class _FoundryBody(msgspec.Struct):
+    schema_version: str
+    data: _FoundryData
+
+
+def _foundry_samples(data: bytes) -> list[Sample]:
+    """Read a row that Microsoft Foundry sends to an endpoint-based evaluator: the item, and what was sampled for it."""
+    body = msgspec.json.decode(data, type=_FoundryBody)
+    return [_evaluated(body.data.sample | body.data.item, "data")]
+
+
+def _foundry_answer(response: RewardResponse) -> Mapping[str, Any]:
+    (item,) = response.items
+    terms = {term.name: term.value for term in item.terms if term.HasField("value")}
+    return {
+        "schema_version": "0.0.1",
+        "status": "Completed",
+        "score": item.reward,
+        "reason": _reason(response),
+        "properties": terms,
+    }
+
+
+def _evaluated(fields: Mapping[str, Any], path: str) -> Sample:
+    """Return the sample of an evaluated row.
+
+    It has a ``caption`` or ``response``; and ``references`` or a ``ground_truth``, or the ``image_id`` in the set.
+    """
+    caption = fields.get("caption", fields.get("response"))
+    if not isinstance(caption, str):
+        raise InputError(f"{path}: has no text under caption or response")
+    truth = fields.get("references", fields.get("ground_truth"))
+    if truth is not None:
+        return Sample(caption, references=_references(truth, path))
+    image = fields.get("image_id")
+    if not isinstance(image, str | int):
+        raise InputError(f"{path}: has neither references or ground_truth nor an image_id of the reference set")
+    return Sample(caption, str(image))
+
+
+def _references(truth: Any, path: str) -> Sequence[str]:
+    references = references_of(truth) if isinstance(truth, str) else truth
+    return expect_texts(references, f"{path}: references")
+
+
+def _reason(response: RewardResponse) -> str:
+    (item,) = response.items
+    terms = ", ".join(f"{term.name} {term.value:.3f}" for term in item.terms if term.HasField("value"))
+    return f"reward {item.reward:.3f} of {terms}"
 
 
 DIALECTS: Final = (
     _dialect("/openrlhf", _openrlhf_samples, _openrlhf_answer),
-    _dialect("/slime", _slime_samples, lambda rewards: rewards[0]),
+    _dialect("/slime", _slime_samples, lambda response: response.items[0].reward),
+    _dialect("/verl", _verl_samples, lambda response: [item.reward for item in response.items]),
+    _dialect("/weave", _weave_samples, _weave_answer),
+    _dialect("/foundry", _foundry_samples, _foundry_answer),
 )
-"""Every trainer's words that the server understands."""
+"""The words of every program that the server understands."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.error
+import urllib.request
 from functools import lru_cache
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from spicegraph_parser.errors import InputError, expect_list, expect_texts
+from spicegraph_parser.errors import DataError, InputError, expect, expect_list, expect_texts
 from spicegraph_rewards.model import RewardModel
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import ItemId
 
+_PATIENCE_S: Final = 30.0
 _SPECIAL = re.compile(r"<\|[^<>|]{1,40}\|>|</?(?:s|pad|unk|bos|eos|start_of_turn|end_of_turn)>")
 """Special tokens of common tokenizers, which OpenRLHF leaves in the text."""
 
@@ -77,11 +82,12 @@ def compute_score(
         ground_truth: its references.
         extra_info: not used.
         settings: ``reward``, its terms (default ``spice-g=1``), and ``idf``, a file of document frequencies, which
-            CIDEr needs (``custom_reward_function.reward_kwargs``).
+            CIDEr needs (``custom_reward_function.reward_kwargs``); or ``url``, that of a server
+            (``http://HOST:PORT/verl?reward=guarded``), which is asked once, and has 30 seconds.
 
     Raises:
-        InputError: the reward or the references are faulty.
-        DataError: the file can't be read.
+        InputError: the reward or the references are faulty; a server says so.
+        DataError: the file can't be read, or the server can't be reached.
     """
     del data_source, extra_info
     return _of_rows([solution_str], [ground_truth], **settings)[0]
@@ -100,7 +106,7 @@ def compute_scores(
 
 
 def _of_rows(
-    captions: Sequence[str], truths: Sequence[Any], *, reward: str = "spice-g=1", idf: str = ""
+    captions: Sequence[str], truths: Sequence[Any], *, reward: str = "spice-g=1", idf: str = "", url: str = ""
 ) -> list[float]:
     captions = expect_texts(captions, "solution_str")
     expect_list(truths, "ground_truth")
@@ -108,6 +114,8 @@ def _of_rows(
         tuple(references_of(truth) if isinstance(truth, str) else expect_texts(truth, "ground_truth"))
         for truth in truths
     ]
+    if url:
+        return _asked(url, {"solution_str": captions, "ground_truth": references})
     model = _model(reward, idf)
     images = [json.dumps(texts) for texts in references]
     model.add(dict(zip(images, references, strict=True)))
@@ -126,6 +134,29 @@ def references_of(truth: str) -> tuple[str, ...]:
     except ValueError:
         decoded = None
     return tuple(decoded) if isinstance(decoded, list) else (truth,)
+
+
+def _asked(url: str, body: Mapping[str, Any]) -> list[float]:
+    """Return what a server answers, which is asked once.
+
+    Raises:
+        InputError: it refuses the body.
+        DataError: it does not answer within 30 seconds, or not with rewards.
+    """
+    expect(url, str, "url", "that of a server such as 'http://localhost:8080/verl?reward=guarded'")
+    if urlsplit(url).scheme not in {"http", "https"}:
+        raise InputError(f"url: {url[:100]!a} does not begin with http:// or https://")
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=_PATIENCE_S) as response:  # noqa: S310 (checked above)
+            rewards: list[float] = json.load(response)
+            return rewards
+    except urllib.error.HTTPError as error:
+        with error:
+            said = error.read(10_000).decode(errors="replace")
+        raise (InputError if error.code == HTTPStatus.BAD_REQUEST else DataError)(f"{url}: {said}") from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"{url}: does not answer with rewards: {error}") from error
 
 
 @lru_cache(maxsize=4)

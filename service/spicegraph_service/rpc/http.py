@@ -14,6 +14,7 @@ import tempfile
 import time
 from base64 import b64encode
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -51,6 +52,7 @@ _LEAST_RATE = 64  # bytes per second of a body, on average
 _PATIENCE_S = 30.0  # before the rate counts
 _TOO_LONG = "MESSAGE_TOO_LONG"
 _MALFORMED = "MALFORMED"
+_SOON_S = 29.0  # for an answer in the words of another program
 _FULL = "too many bytes of calls are not answered yet"
 
 _STATUSES = {
@@ -191,18 +193,20 @@ class CallRoutes:
             yield web.post(dialect.path, partial(self._translated, dialect=dialect))
 
     async def _translated(self, request: web.Request, dialect: Dialect) -> web.StreamResponse:
-        """Answer what a program asks in its own words."""
+        """Answer what a program asks in its own words, soon enough for those that wait half a minute."""
 
         async def answer(origin: Origin) -> web.StreamResponse:
-            await self._gateway.admit(dialect.method, origin)
-            with self._budget.account(_host(request)) as count:
-                data = await self._whole_body(request, count)
-            message: Message | Malformed
-            try:
-                message = dialect.read(data, request.query)
-            except (ValueError, RecursionError, InputError) as error:
-                message = Malformed(str(error))
-            response = await self._gateway.unary(dialect.method, message, origin)
+            soon = replace(origin, deadline=min(origin.deadline or math.inf, time.monotonic() + _SOON_S))
+            async with _deadline(soon):
+                await self._gateway.admit(dialect.method, soon)
+                with self._budget.account(_host(request)) as count:
+                    data = await self._whole_body(request, count)
+                message: Message | Malformed
+                try:
+                    message = dialect.read(data, request.query)
+                except (ValueError, RecursionError, InputError) as error:
+                    message = Malformed(str(error))
+                response = await self._gateway.unary(dialect.method, message, soon)
             return web.json_response(dialect.write(response.message), headers=response.headers)
 
         return await _answered(request, answer)
