@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from spicegraph_parser.errors import InputError, expect
+from spicegraph_rewards import statements
 from spicegraph_rewards.guards import GUARD_TERMS, guarded
 from spicegraph_rewards.guards import signature as guards_signature
 from spicegraph_scorer.core.credit import Credit, CreditPart, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.spice.difference import difference
@@ -23,9 +26,9 @@ from spicegraph_scorer.metrics.spice.metric import Spice
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from spicegraph_scorer.core.credit import Span
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.core.tokens import Corpus
     from spicegraph_scorer.metrics import Factory
 
 NAME: Final = "Reward"
@@ -76,7 +79,16 @@ TEXT_TERMS: Final[Mapping[str, Callable[[Words], Sequence[float]]]] = {
 people's captions is 1.2, and a quarter are below .9.
 """
 
-PRESETS: Final[Mapping[str, str]] = {"guarded": "spice-g=1,fluency=.1,word-order=-.05,generic=-.25,guard=-1"}
+STATEMENT: Final = "statement"
+"""The term of what statements without support add to the terms but guards, times their weights, from 0.
+
+It is by how much the caption is above the least that it has without statements at its ends
+(:func:`spicegraph_rewards.statements.without_statements`): with the weight -1, no such statement raises a reward.
+"""
+
+PRESETS: Final[Mapping[str, str]] = {
+    "guarded": "spice-g=1,fluency=.1,word-order=-.05,generic=-.25,guard=-1,statement=-1"
+}
 """Rewards that have a name."""
 
 DRAFT_TERMS: Final[Mapping[str, str]] = {
@@ -120,7 +132,7 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
         (Term(weight=1.0, name='spice', score=''), Term(weight=0.5, name='bleu', score='Bleu_4'))
     """
     expect(text, str, "reward", "a string such as 'spice-g=1'")
-    known = [*metrics, *TEXT_TERMS, *GUARD_TERMS, *DRAFT_TERMS]
+    known = [*metrics, *TEXT_TERMS, *GUARD_TERMS, STATEMENT, *DRAFT_TERMS]
     terms: list[Term] = []
     faults: list[str] = []
     text = PRESETS.get(text.strip(), text)
@@ -188,6 +200,7 @@ class Reward(Metric[RewardStatistic]):
         return {
             "reward": self.text,
             **(guards_signature() if any(term.name in GUARD_TERMS for term in self.terms) else {}),
+            **(statements.signature() if self._has_statement() else {}),
             **({"word-order": load_vectors().signature} if any(t.name == "word-order" for t in self.terms) else {}),
             **{f"{name} {key}": value for name, metric in metrics.items() for key, value in metric.signature().items()},
         }
@@ -218,6 +231,23 @@ class Reward(Metric[RewardStatistic]):
         return ", ".join(term.key for term in self.terms if term.name in DRAFT_TERMS)
 
     def _collected(self, corpus: Corpus, changes: Sequence[Any]) -> list[RewardStatistic]:
+        columns, statistics = self._columns(corpus, changes)
+        if self._has_statement():
+            added = [value for value, _ in self._added(corpus, columns)]
+            columns = [
+                added if term.name == STATEMENT else column for term, column in zip(self.terms, columns, strict=True)
+            ]
+        rows = zip(*columns, strict=True)
+        each = zip(*statistics.values(), strict=True) if statistics else ((),) * len(corpus.items)
+        return [
+            RewardStatistic(tuple(values), tuple(scores_of_metric))
+            for values, scores_of_metric in zip(rows, each, strict=True)
+        ]
+
+    def _columns(
+        self, corpus: Corpus, changes: Sequence[Any] | None
+    ) -> tuple[list[Sequence[float | None]], Mapping[str, Sequence[Any]]]:
+        """Return the values of each term, 0 of what statements add, and the statistics of each metric."""
         statistics = {name: metric.collect(corpus) for name, metric in self.metrics.items()}
         scores = {
             name: self.metrics[name].total(statistics_of_metric) for name, statistics_of_metric in statistics.items()
@@ -229,8 +259,10 @@ class Reward(Metric[RewardStatistic]):
                 columns.append([math.fsum(TEXT_TERMS[term.name](text)) for text in words])
             elif term.name in GUARD_TERMS:
                 columns.append(guarded(term.name, corpus.items))
+            elif term.name == STATEMENT or (term.name in DRAFT_TERMS and changes is None):
+                columns.append([0.0] * len(corpus.items))
             elif term.name in DRAFT_TERMS:
-                columns.append([float(len(getattr(text, DRAFT_TERMS[term.name]))) for text in changes])
+                columns.append([float(len(getattr(text, DRAFT_TERMS[term.name]))) for text in changes or ()])
             else:
                 scores_of_metric = scores[term.name]
                 columns.append(
@@ -238,12 +270,39 @@ class Reward(Metric[RewardStatistic]):
                     if term.score
                     else scores_of_metric[0].each
                 )
-        rows = zip(*columns, strict=True)
-        each = zip(*statistics.values(), strict=True) if statistics else ((),) * len(corpus.items)
-        return [
-            RewardStatistic(tuple(values), tuple(scores_of_metric))
-            for values, scores_of_metric in zip(rows, each, strict=True)
+        return columns, statistics
+
+    def _has_statement(self) -> bool:
+        return any(term.name == STATEMENT for term in self.terms)
+
+    def _added(self, corpus: Corpus, columns: Sequence[Sequence[float | None]]) -> list[tuple[float, Span | None]]:
+        """Return what statements add to each item, and the part of the caption that remains without them."""
+        kept = [
+            number
+            for number, term in enumerate(self.terms)
+            if not term.name.startswith("guard") and term.name != STATEMENT and term.name not in DRAFT_TERMS
         ]
+
+        def values(of: Sequence[Sequence[float | None]]) -> list[float]:
+            weighed = [[self.terms[number].weight * (value or 0.0) for value in of[number]] for number in kept]
+            return list(map(math.fsum, zip(*weighed, strict=True)))
+
+        parts = [statements.without_statements(item.candidate, item.references) for item in corpus.items]
+        cut = [
+            replace(item, candidate=item.candidate[start:end])
+            for item, spans in zip(corpus.items, parts, strict=True)
+            for start, end in spans
+        ]
+        if not (cut and kept):
+            return [(0.0, None)] * len(corpus.items)
+        # CIDEr weighs the cut captions as it does those of the corpus
+        whole = self if self.weigh is None else self.weighted(self.weigh(corpus))
+        remaining = iter(values(whole._columns(Corpus(tuple(cut)), None)[0]))
+        added: list[tuple[float, Span | None]] = []
+        for value, spans in zip(values(columns), parts, strict=True):
+            least = min(((next(remaining), span) for span in spans), default=(value, None))
+            added.append((value - least[0], least[1]) if least[0] < value else (0.0, None))
+        return added
 
     def _of_text(self) -> bool:
         return any(term.name in TEXT_TERMS for term in self.terms)
@@ -279,6 +338,10 @@ class Reward(Metric[RewardStatistic]):
                 columns.append([_text_credit(term, item.candidate) for item in corpus.items])
             elif term.name in GUARD_TERMS:
                 columns.append([_guard_credit(term, item) for item in corpus.items])
+            elif term.name == STATEMENT:
+                values = [[statistic.values[number] for statistic in statistics] for number in range(len(self.terms))]
+                added = self._added(corpus, values)
+                columns.append(list(starmap(_statement_credit, zip(corpus.items, added, strict=True))))
             elif term.score or term.name in DRAFT_TERMS or not self.metrics[term.name].credits:
                 raise InputError(f"reward: {term.key} does not divide its score among words")
             else:
@@ -318,6 +381,16 @@ def _guard_credit(term: Term, item: Item) -> Credit:
     """Divide a guard among all words: it is the whole caption that it stops."""
     value = GUARD_TERMS[term.name](item)
     return Words(item.candidate).credit(value, [(CreditPart(term.name, (), value), ())] if value else [])
+
+
+def _statement_credit(item: Item, added: tuple[float, Span | None]) -> Credit:
+    """Divide what statements add among their words."""
+    words, (value, span) = Words(item.candidate), added
+    if span is None:
+        return words.credit(0.0, [])
+    numbers = tuple(n for n, (start, end) in enumerate(words.spans) if start < span[0] or end > span[1])
+    said = tuple(item.candidate[slice(*words.spans[number])] for number in numbers)
+    return words.credit(value, [(CreditPart(STATEMENT, said, value), (numbers,))])
 
 
 def reward_metric(text: str) -> Factory:

@@ -74,6 +74,14 @@ def test_groups_of_one_s_own_and_references_in_the_request(server: RunningServer
     assert [each.advantage for each in found] == pytest.approx([one - two, two - one, 0])
 
 
+def test_workers_parse_captions_without_their_statements(client: RewardClient, stored: str) -> None:
+    captions = ["a man rides a horse on top of it", "a close up of a man on a horse, which looks beautiful", "a horse"]
+    items = [item(n, text, reference_id="horse") for n, text in enumerate(captions)]
+    reply = client.reward(items, "guarded", reference_set=stored)
+    assert [each.reward for each in reply.items] == RewardModel("guarded", REFERENCES).rewards(["horse"] * 3, captions)
+    assert reply.items[0].terms[-1].name == "statement"
+
+
 def test_credits_of_rewards(client: RewardClient, stored: str, model: RewardModel) -> None:
     reply = client.reward(sent()[:5], REWARD, reference_set=stored, credit=True)  # type: ignore[arg-type]
     for each, truth in zip(reply.items, model.credit(IMAGES[:5], CAPTIONS[:5]), strict=True):

@@ -146,6 +146,7 @@ def test_a_preset_stands_for_its_terms() -> None:
         "word-order",
         "generic",
         "guard",
+        "statement",
     }
     broken = "a dog on a couch with a"
     reward = make_reward("guarded", resources(Words()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Protocol
@@ -84,8 +84,8 @@ class Evaluator:
         self._parses: dict[StyledText, StoredParse] = {}  # of the batch in hand
         self._known: dict[GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
         self._tables = {
-            style: FunctionSource.of_table(self._pipelines[style].signature, facts)
-            for style, facts in self._known.items()
+            style: FunctionSource(pipeline.signature, partial(self._facts, style))
+            for style, pipeline in self._pipelines.items()
         }
         self._lexicon = load_lexicon()
         self._metrics: dict[str, Metric[Any]] = {}
@@ -104,6 +104,14 @@ class Evaluator:
         }
         self._made = lru_cache(maxsize=_GIVEN)(self._make)  # a training loop gives the same again and again
         self._corpus_dependent = {name for name, metric in self._metrics.items() if metric.weigh is not None}
+
+    def _facts(self, style: GraphStyle, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+        """Return the facts of captions of the batch in hand; other texts, which a metric makes of them, are parsed."""
+        known, wanted = self._known[style], list(texts)
+        new = [text for text in dict.fromkeys(wanted) if text not in known]
+        parses = map(stored_parse, self._pipelines[style].captions(new))
+        known.update(zip(new, (parse.facts for parse in parses), strict=True))
+        return map(known.__getitem__, wanted)
 
     def _resources(self, data: MetricData, style: GraphStyle, *, evidence: bool = True) -> Resources:
         return Resources(lambda: self._tables[style], data=data, evidence=evidence, images=_IMAGES)

@@ -63,7 +63,7 @@ class RewardRequest(_message.Message):
     CREDIT_FIELD_NUMBER: _builtins.int
     reward: _builtins.str
     """Terms and their weights: "spice-g=1,cider-d=.1,length=-.01". A term is a metric, a score of it ("bleu:Bleu_4"),
-    one of the text ("length", "repetition", "word-order", "guard", "generic") or of what a candidate changes in its draft
+    one of the text ("length", "repetition", "word-order", "guard", "generic", "statement") or of what a candidate changes in its draft
     ("added-right", "added-wrong", "removed-right", "removed-wrong"). Or the name of a reward: "guarded". At most 1,000
     characters. A metric whose scores depend on the other items
     (`MetricInfo.corpus_dependent`) is refused.
