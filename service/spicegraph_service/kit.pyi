@@ -162,18 +162,14 @@ from spicegraph_service.rpc.telemetry import (
     QueueState as QueueState,
 )
 from spicegraph_service.rpc.validation import (
-    EMPTY_VALUES as EMPTY_VALUES,
     caption_faults as caption_faults,
     check_items as check_items,
     check_metrics as check_metrics,
     check_page_size as check_page_size,
     check_page_token as check_page_token,
-    empty_candidates as empty_candidates,
     graph_style as graph_style,
-    graph_style_value as graph_style_value,
     patiently as patiently,
     spice_text as spice_text,
-    spice_text_value as spice_text_value,
 )
 from spicegraph_service.store import (
     DEFAULT_TENANT as DEFAULT_TENANT,

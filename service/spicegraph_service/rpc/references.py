@@ -34,7 +34,7 @@ _SET_REMEMBERED_S = 5.0  # how long a set that another server deleted may still 
 _MOST_SETS_REMEMBERED = 1_000
 _UPLOADS_AT_ONCE = 4
 _ID = re.compile(r"[0-9a-f]{32}")
-LONGEST_TENANT = 100
+_LONGEST_TENANT = 100
 _RIGHTS: Mapping[pb.ReferenceRight.ValueType, str] = {
     pb.REFERENCE_RIGHT_READ: READ,
     pb.REFERENCE_RIGHT_SCORE: SCORE,
@@ -261,19 +261,15 @@ class ReferencesServicer(ReferenceServiceServicer):
         if violations:
             raise invalid(violations)
         rights = tuple(right for value, right in _RIGHTS.items() if value in wanted)
-        check_tenant("tenant", request.tenant)
+        name = request.tenant
+        if not (name.strip() and len(name) <= _LONGEST_TENANT and name.isprintable()):
+            raise wrong("tenant", f"1 to {_LONGEST_TENANT} printable characters")
         reference_set = await self._set(request.id, OWNER)
         if request.tenant == reference_set.tenant:
             raise wrong("tenant", "owns the set, and has every right")
         await self._thread.run(lambda: self._thread.store.share_set(reference_set.id, request.tenant, rights))
         self._references.forget(request.tenant, reference_set.id)
         return pb.ShareReferenceSetResponse(reference_set=_message(reference_set, await self._shares(reference_set)))
-
-
-def check_tenant(field: str, name: str) -> None:
-    """Check the name of a tenant."""
-    if not (name.strip() and len(name) <= LONGEST_TENANT and name.isprintable()):
-        raise wrong(field, f"1 to {LONGEST_TENANT} printable characters")
 
 
 def reference_set_id(display_name: str, entries: dict[str, tuple[str, ...]], *, tenant: str = DEFAULT_TENANT) -> str:

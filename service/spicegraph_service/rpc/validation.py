@@ -171,27 +171,17 @@ def spice_text(value: int, *, field: str = "spice_text") -> SpiceText:
     return _TEXTS[value]
 
 
-def spice_text_value(text: SpiceText) -> scores_pb2.SpiceText.ValueType:
-    """Return the contract's value for the text that SPICE parses."""
-    return scores_pb2.SPICE_TEXT_COCO if text == "coco" else scores_pb2.SPICE_TEXT_WRITTEN
-
-
-EMPTY_VALUES: Mapping[Empty, scores_pb2.EmptyCandidates.ValueType] = {
-    "zero": scores_pb2.EMPTY_CANDIDATES_ZERO,
-    "refuse": scores_pb2.EMPTY_CANDIDATES_REFUSE,
+_EMPTY: Mapping[int, Empty] = {
+    scores_pb2.EMPTY_CANDIDATES_UNSPECIFIED: "zero",
+    scores_pb2.EMPTY_CANDIDATES_ZERO: "zero",
+    scores_pb2.EMPTY_CANDIDATES_REFUSE: "refuse",
 }
-"""What the contract calls each way to treat empty candidates."""
 
 
-def empty_candidates(value: int, *, default: Empty = "zero", field: str = "empty") -> Empty:
-    """Return what is done with empty candidates; ``default``: where the request does not say.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: the contract has no such value.
-    """
-    known: dict[int, Empty] = {number: name for name, number in EMPTY_VALUES.items()}
-    check_value(value, {scores_pb2.EMPTY_CANDIDATES_UNSPECIFIED, *known}, field)
-    return known.get(value, default)
+def empty_candidates(value: int, *, field: str = "empty") -> Empty:
+    """Return what is done with empty candidates."""
+    check_value(value, _EMPTY, field)
+    return _EMPTY[value]
 
 
 _STYLES: Mapping[int, GraphStyle] = {
@@ -211,11 +201,6 @@ def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> 
     if value == scene_graph_pb2.GRAPH_STYLE_SPICE and info.pipeline == info.scene_pipeline:
         raise wrong(field, f"this server's pipeline is {info.pipeline}, which gives scene graphs only")
     return _STYLES[value]
-
-
-def graph_style_value(style: GraphStyle) -> scene_graph_pb2.GraphStyle.ValueType:
-    """Return the contract's value for a style of graphs; unspecified: that of the server's pipeline."""
-    return scene_graph_pb2.GRAPH_STYLE_SCENE if style == "scene" else scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED
 
 
 async def check_data(
