@@ -178,7 +178,6 @@ class LiveReport:
     facts: FactSource
     data: MetricData
     pictures: Pictures | None = None
-    folder: Path | None = None
 
     def report(self, items: Sequence[ItemValues], names: Mapping[int, str]) -> Report:
         """Return the report of items whose captions and references are known, for the systems of these numbers.
