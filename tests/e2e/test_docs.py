@@ -182,8 +182,12 @@ def check_commands(text: str) -> None:
 
 
 def check_json(text: str) -> None:
-    for line in text.splitlines():
-        json.loads(line)
+    """Documents, one behind the other: JSON Lines, or one over several lines."""
+    decoder = json.JSONDecoder()
+    rest = text.strip()
+    while rest:
+        _, end = decoder.raw_decode(rest)
+        rest = rest[end:].lstrip()
 
 
 CHECKS: Mapping[str, Callable[[str], object]] = {
