@@ -41,7 +41,7 @@ _LONGEST_METHOD = 100
 _LONGEST_KEY = 100
 _LONGEST_TEAM = 200
 _LONGEST_URL = 300
-_URL = re.compile(r"https?://[^/\s\"'<>\\@]+(/[^\s\"'<>\\]*)?")
+_URL = re.compile(r"https?://[!#-&(-.0-;=?A-\[\]-~]+(/[!#-&(-;=?-\[\]-~]*)?")  # printable ASCII but " ' < > and \
 _LONGEST_DESCRIPTION = 2_000
 _KEY = re.compile(r"[!-~]*")
 

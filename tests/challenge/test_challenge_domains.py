@@ -170,7 +170,18 @@ def page(port: int, path: str, status: int = 200) -> str:
     return text
 
 
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "https://", "https://a b", 'https://x/"onload', "https://u@x/"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "https://",
+        "https://a b",
+        'https://x/"onload',
+        "https://u@x/",
+        "https://x/\0",
+        "https://x/\u202e",
+    ],
+)
 def test_an_address_that_is_none_is_refused(
     nocaps: tuple[RunningServer, int, ChallengeClient, ChallengeClient], url: str, tmp_path: Path
 ) -> None:
