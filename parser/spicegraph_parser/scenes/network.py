@@ -214,8 +214,15 @@ class SceneNetwork:
         columns = np.ones((sentences, longest, width), dtype=np.float32)
         columns[:, :, :-1] = relu(second)[layout.padded]
         scores = np.matmul(rows, columns.transpose(0, 2, 1)).reshape(sentences, longest, -1, longest)
+        best: Integers = scores.argmax(axis=2) + 1
+        best[scores.max(axis=2) <= 0] = 0
+        words = np.arange(longest)
+        best[:, words, words] = 0
+        sentence, step = layout.padding
+        best[sentence, step] = 0
+        best[sentence, :, step] = 0
         others: Floats = scores[:, :, : RELATION - 1].max(axis=2, initial=0)
-        return _best_labels(scores, layout), scores[:, :, RELATION - 1] - others
+        return best, scores[:, :, RELATION - 1] - others
 
     def _relation_numbers(
         self,
@@ -285,17 +292,6 @@ def _margin(name: str) -> float:
         return HAVE_MARGIN
     first, space, _ = name.partition(" ")
     return PREPOSITION_MARGIN if space and is_preposition_word(first) else RELATION_MARGIN
-
-
-def _best_labels(scores: Floats, layout: Layout) -> Integers:
-    best: Integers = scores.argmax(axis=2) + 1
-    best[scores.max(axis=2) <= 0] = 0
-    longest = np.arange(layout.padded.shape[1])
-    best[:, longest, longest] = 0
-    sentence, step = layout.padding
-    best[sentence, step] = 0
-    best[sentence, :, step] = 0
-    return best
 
 
 @cache

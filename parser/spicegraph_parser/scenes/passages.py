@@ -43,7 +43,8 @@ def read_text(text: str, index: int) -> ReadTokens:
     normal = normalise(text, index)
     if not _MARKED.search(text):
         return read_tokens(text, normal)
-    passages = [_plain(part) for part in _passages(text)]
+    plain = (_MARKS.sub(" ", _FIRST.sub("", part)) for part in _passages(text))
+    passages = [_JOINED.sub(r"\1 ", normalise(part)) for part in plain]
     read = [read_tokens(passage, passage) for passage in passages if passage]
     if not read:
         return read_tokens(text, normal)
@@ -63,11 +64,6 @@ def _passages(text: str) -> list[str]:
         heading = _HEADING.match(part)
         parts += [part[: heading.end()], part[heading.end() :]] if heading else [part]
     return parts
-
-
-def _plain(passage: str) -> str:
-    """Return a passage without marks, each run of white space one space."""
-    return _JOINED.sub(r"\1 ", normalise(_MARKS.sub(" ", _FIRST.sub("", passage))))
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

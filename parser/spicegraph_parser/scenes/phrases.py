@@ -364,13 +364,11 @@ def _is_other_verb(name: str, words: Sequence[str], before: Sequence[int]) -> bo
     return (
         is_verb
         and bool(caption_words)
-        and not any(first in stems(word) or first in _bases(word) for word in caption_words)
+        and not any(first in {*stems(word), *(verb_base(word, tag) for tag in _VERBS)} for word in caption_words)
     )
 
 
-def _bases(word: str) -> set[str]:
-    """Return what a verb's base may be, whatever its tag."""
-    return {verb_base(word, tag) for tag in ("VBG", "VBN", "VBZ")}
+_VERBS: Final = ("VBG", "VBN", "VBZ")
 
 
 def stated_between(

@@ -6,7 +6,6 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.scenes.network import HAVE_NAMES
 from spicegraph_parser.scenes.parts import BODY_PARTS, GARMENTS, HAVE, MEN, WEAR, WOMEN, is_worn, singular
 from spicegraph_parser.scenes.sentences import Link, Node, Property
@@ -107,7 +106,8 @@ def resolve(
     kinds: list[Property] = []
     earlier = tuple(things)
     possessed = {link.object for link in sentence.links if link.name in HAVE_NAMES or link.name == WEAR}
-    subject = _behind_place(sentence)
+    is_placed = sentence.tags[0] in {"IN", "TO"}  # "to the right of the plate, there is a pitcher"
+    subject = next((at for at, tag in enumerate(sentence.tags) if is_placed and tag in _BEHIND_PLACES), 0)
     has_owners = not _OWNERS.isdisjoint(sentence.words)
     has_lists = not _OF_LISTS.isdisjoint(sentence.words)
     for index, node in enumerate(sentence.nodes):
@@ -153,7 +153,9 @@ def _stand_in(word: str, node: Node, things: list[Thing], entities: Entities) ->
     if group is None:
         return node._replace(entity=entities.new())
     if word in _MEMBERS:
-        group = Thing(_as_one(group.name), group.head, is_plural=False, entity=entities.new(group.entity))
+        before, space, _ = group.name.rpartition(" ")  # "old men" have an "old man"
+        name = f"{before}{space}{singular(group.name)}"
+        group = Thing(name, group.head, is_plural=False, entity=entities.new(group.entity))
         things.append(group)
     return node._replace(name=group.name, entity=group.entity)
 
@@ -212,19 +214,6 @@ def _with_names(sentence: SentenceGraph, short: Mapping[str, str]) -> SentenceGr
 _BEHIND_PLACES: Final = frozenset({",", "EX", "VBZ", "VBP", "VBD"})
 
 
-def _behind_place(sentence: SentenceGraph) -> int:
-    """Return where a place ends that a sentence starts with ("to the right of the plate, there is a pitcher")."""
-    if sentence.tags[0] not in {"IN", "TO"}:
-        return 0
-    return next((at for at, tag in enumerate(sentence.tags) if tag in _BEHIND_PLACES), 0)
-
-
-def _as_one(group: str) -> str:
-    """Return the name of a member of a group: "old men" has an "old man"."""
-    before, space, last = group.rpartition(" ")
-    return f"{before}{space}{plural_lemma(last)}"
-
-
 def _decided(sentence: SentenceGraph, node: Node) -> str:
     """Return the nearest word before a node that says whether it is new; nothing where none does."""
     start = node.tokens[0]
@@ -258,10 +247,6 @@ def _owner(sentence: SentenceGraph, node: Node, things: Sequence[Thing]) -> tupl
             thing = None if is_object else _antecedent(word, things)
             return (at, thing) if thing else None
     return None
-
-
-def _may_be_they(thing: Thing) -> bool:
-    return _is_person(thing) and thing.head not in MEN and thing.head not in WOMEN
 
 
 def _is_person(thing: Thing) -> bool:
@@ -331,7 +316,7 @@ def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
 def _agrees(word: str, thing: Thing) -> bool:
     """Say whether a pronoun may stand for a thing; "they" may be one person of whom it is not said whether a man."""
     if word in SEVERAL:
-        return thing.is_plural or _may_be_they(thing)
+        return thing.is_plural or (_is_person(thing) and thing.head not in MEN | WOMEN)
     if thing.is_plural or _is_person(thing) == (word in THINGS):
         return False
     return word in THINGS or thing.head not in (MEN if word in _FEMALE else WOMEN)
