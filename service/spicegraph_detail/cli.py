@@ -79,29 +79,29 @@ def differences(
             say=say,
         )
         result = score_here(task)
-    found = [
+    compared = [
         (item, differences_of(statistic.evidence, item.candidate, item.references))
         for item, statistic in zip(result.items, result.runs[0].statistics, strict=True)
         if isinstance(statistic.evidence, Claims)
     ]
-    text = _json_lines(found) if chosen is DifferenceFormat.JSONL else _for_people(found, least)
+    text = _json_lines(compared) if chosen is DifferenceFormat.JSONL else _for_people(compared, least)
     if output is None:
         write_stdout(text)
     else:
         write_text(text, output)
 
 
-def _json_lines(found: Iterable[tuple[Item, Differences]]) -> str:
-    lines = [msgspec.json.encode({"id": item.id, **given.to_dict()}).decode() for item, given in found]
+def _json_lines(compared: Iterable[tuple[Item, Differences]]) -> str:
+    lines = [msgspec.json.encode({"id": item.id, **given.to_dict()}).decode() for item, given in compared]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _for_people(found: Iterable[tuple[Item, Differences]], least: float) -> str:
+def _for_people(compared: Iterable[tuple[Item, Differences]], least: float) -> str:
     lines = []
-    for item, given in found:
+    for item, given in compared:
         lines.append(f"{printable(str(item.id))}  correctness {given.correctness:.2f}, coverage {given.coverage:.2f}")
-        for one in given.differences:
-            if one.severity >= least:
-                said = " -> ".join(printable(words) for words in (one.claim, one.reference) if words)
-                lines.append(f"  {one.kind:12}  {one.aspect:9}  {one.severity:.2f}  {said}")
+        for difference in given.differences:
+            if difference.severity >= least:
+                said = " -> ".join(printable(words) for words in (difference.claim, difference.reference) if words)
+                lines.append(f"  {difference.kind:12}  {difference.aspect:9}  {difference.severity:.2f}  {said}")
     return "".join(f"{line}\n" for line in lines)

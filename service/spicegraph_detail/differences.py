@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ClaimDifference:
     """Something that a candidate and its references do not agree on.
 
     Attributes:
@@ -101,7 +101,7 @@ class Differences:
     coverage: float
     other_correctness: float
     other_coverage: float
-    differences: tuple[Difference, ...]
+    differences: tuple[ClaimDifference, ...]
 
     def to_dict(self) -> Mapping[str, Json]:
         """Return JSON values, with the names of the fields as keys."""
@@ -125,19 +125,19 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
         names = _contrary(claim, claims)
         denied = bool(names)
         beside = next((missing.pop(fact) for fact, (first, *_) in missing.items() if first.words == names), [])
-        own, other = said.places(claim.words), told.places(names)
+        places, other = said.places(claim.words), told.places(names)
         differences.append(
-            Difference(
+            ClaimDifference(
                 CONTRADICTED if denied else UNSUPPORTED,
                 claim.aspect,
-                said.phrase(claim.words, own),
+                said.phrase(claim.words, places),
                 told.phrase(names, other),
-                tuple((place.start, place.end) for place in own),
+                tuple((place.start, place.end) for place in places),
                 other,
                 max(_share(failed, weights), _share(beside, reference_weights)),
                 claim.probability,
-                tuple(one.fact for one in failed),
-                tuple(one.fact for one in beside),
+                tuple(each.fact for each in failed),
+                tuple(each.fact for each in beside),
                 _lost(failed, weights),
                 _lost(beside, reference_weights),
             )
@@ -146,7 +146,7 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
         claim = lacking[0]
         other = told.places(claim.words)
         differences.append(
-            Difference(
+            ClaimDifference(
                 MISSING,
                 claim.aspect,
                 "",
@@ -156,17 +156,17 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
                 _share(lacking, reference_weights),
                 claim.probability,
                 (),
-                tuple(one.fact for one in lacking),
+                tuple(each.fact for each in lacking),
                 0.0,
                 _lost(lacking, reference_weights),
             )
         )
-    differences.sort(key=lambda one: (-one.severity, one.kind, one.claim, one.reference))
+    differences.sort(key=lambda each: (-each.severity, each.kind, each.claim, each.reference))
     return Differences(
         claims.correctness,
         claims.coverage,
-        max(0.0, 1 - claims.correctness - sum(one.correctness for one in differences)),
-        max(0.0, 1 - claims.coverage - sum(one.coverage for one in differences)),
+        max(0.0, 1 - claims.correctness - sum(each.correctness for each in differences)),
+        max(0.0, 1 - claims.coverage - sum(each.coverage for each in differences)),
         tuple(differences),
     )
 
@@ -234,7 +234,9 @@ def _are_akin(label: str, other: str) -> bool:
     person = wordnet.find("person.n.01")
     if not _PEOPLE.isdisjoint(label.split("/")) and any(person in wordnet.ancestors(sense) for sense in second):
         return True
-    return any(one in wordnet.ancestors(two) or two in wordnet.ancestors(one) for one in first for two in second)
+    return any(
+        sense in wordnet.ancestors(beside) or beside in wordnet.ancestors(sense) for sense in first for beside in second
+    )
 
 
 def _senses(name: str) -> Sequence[Synset]:
@@ -265,7 +267,11 @@ def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
 @lru_cache(maxsize=50_000)
 def _are_near(label: str, other: str) -> bool:
     wordnet = load_wordnet()
-    steps = [wordnet.distance(one, two) for one in _senses(label.partition("/")[0])[:1] for two in _senses(other)[:1]]
+    steps = [
+        wordnet.distance(sense, beside)
+        for sense in _senses(label.partition("/")[0])[:1]
+        for beside in _senses(other)[:1]
+    ]
     return any(step is not None and step <= _NEAR for step in steps)
 
 

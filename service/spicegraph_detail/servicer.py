@@ -13,7 +13,7 @@ from spicegraph_api.detail.v1.methods import METHODS
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.scene_graph_pb2 import TextSpan
 from spicegraph_detail.dialects import JUDGE
-from spicegraph_detail.differences import Difference, Differences
+from spicegraph_detail.differences import ClaimDifference, Differences
 from spicegraph_service.kit import (
     ItemWork,
     MadeMetric,
@@ -90,7 +90,7 @@ def _item_message(result: scores_pb2.ItemResult) -> pb.ItemDifferences:
     )
 
 
-def _difference_message(given: Difference) -> pb.Difference:
+def _difference_message(given: ClaimDifference) -> pb.Difference:
     return pb.Difference(
         kind=pb.DifferenceKind.Value(f"DIFFERENCE_KIND_{given.kind.upper()}"),
         aspect=pb.Aspect.Value(f"ASPECT_{given.aspect.upper()}"),

@@ -111,3 +111,18 @@ def test_a_wrong_body_is_one_clear_400(server: RunningServer, body: object) -> N
     status, reply = _judge(server, body)
     assert status == 400
     assert reply["message"]
+
+
+def test_differences_are_json_over_http_too(server: RunningServer) -> None:
+    """The method's path takes the request as JSON, and answers with names of kinds and aspects."""
+    body = {"items": [{"id": "1", "candidate": CANDIDATES[0], "references": list(REFERENCES)}]}
+    request = urllib.request.Request(
+        f"{server.http_url}/spicegraph.detail.v1.DifferenceService/FindDifferences",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:
+        (reply,) = json.load(response)["items"]
+    kinds = {(difference["kind"], difference["aspect"]) for difference in reply["differences"]}
+    assert ("DIFFERENCE_KIND_CONTRADICTED", "ASPECT_COLOUR") in kinds
+    assert 0 < reply["correctness"] < 1
