@@ -38,7 +38,7 @@ from spicegraph_service.pool.tasks import (
 from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_service.pool.cache import ParseCache
 
@@ -414,7 +414,10 @@ class Dispatcher:
     async def _do(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
         try:
             texts = dict.fromkeys(text for entry in batch for text in entry.texts)
-            lasting = _lasting(batch)
+            # The texts whose parses belong in the store; None: all.
+            passing = [entry.group.passing if isinstance(entry.group, ItemsWork) else frozenset() for entry in batch]
+            pairs = zip(batch, passing, strict=True)
+            lasting = {t for entry, passes in pairs for t in entry.texts if t not in passes} if any(passing) else None
             known = await self._parses.get(texts, tenant=batch[0].tenant, lasting=lasting)
         except BaseException:
             pool.release(worker)
@@ -471,14 +474,6 @@ class Dispatcher:
 
 def _time() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _lasting(batch: Sequence[_Entry]) -> Collection[StyledText] | None:
-    """Return the texts whose parses belong in the store; ``None``: all."""
-    passing = [entry.group.passing if isinstance(entry.group, ItemsWork) else frozenset() for entry in batch]
-    if not any(passing):
-        return None
-    return {text for entry, passes in zip(batch, passing, strict=True) for text in entry.texts if text not in passes}
 
 
 def _fail(batch: Sequence[_Entry], reason: str) -> None:
