@@ -7,15 +7,29 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from typer.main import get_command
 
 from spicegraph_service.cli.app import make_app
 from spicegraph_service.rpc.telemetry import ProcessCollector, Telemetry
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer._click.core import Command
+
 DEPLOY = Path(__file__).parents[2] / "deploy"
+SUPPORT = Path(__file__).parents[1] / "support"
+TLS = {"existingSecret": "t", "serverName": "s"}
 TEXTS = [path for path in sorted(DEPLOY.rglob("*")) if path.is_file()]
+
+
+def serve_command() -> Command:
+    command: Command = get_command(make_app("serve", "health")).commands["serve"]  # type: ignore[attr-defined]
+    return command
 
 
 def known_metrics() -> set[str]:
@@ -43,10 +57,7 @@ def test_rules_and_panels_ask_for_metrics_that_the_server_has(name: str) -> None
 
 
 def test_environment_variables_are_those_of_commands() -> None:
-    app = make_app("serve", "health")
-    from typer.main import get_command
-
-    group = get_command(app)
+    group = get_command(make_app("serve", "health"))
     commands = [group.commands[name] for name in ("serve", "health")]  # type: ignore[attr-defined]
     known = {str(parameter.envvar) for command in commands for parameter in command.params if parameter.envvar}
     for path in TEXTS:
@@ -147,34 +158,91 @@ def test_prometheus_takes_the_rules_and_they_fire_when_they_should(tmp_path: Pat
     assert "SUCCESS" in promtool("test", "rules", file)
 
 
-@pytest.mark.skipif(shutil.which("helm") is None, reason="helm is not installed")
+@pytest.fixture(scope="module")
+def chart(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, object]], subprocess.CompletedProcess[str]]:
+    """Render the chart with other values than its own: by helm, or by the functions of helm's that its templates use."""
+    folder = DEPLOY / "helm" / "spicegraph"
+    made = tmp_path_factory.mktemp("chart")
+    helm, go = shutil.which("helm"), shutil.which("go")
+    if helm is None and go is not None:
+        subprocess.run([go, "build", "-o", str(made / "render"), str(SUPPORT / "chart.go")], check=True)
+    elif helm is None:
+        pytest.skip("neither helm nor go is installed")
+
+    def render(values: dict[str, object]) -> subprocess.CompletedProcess[str]:
+        if helm is not None:
+            (made / "values.json").write_text(json.dumps(values))
+            command, given = [helm, "template", "name", str(folder), "--values", str(made / "values.json")], ""
+        else:
+            command = [str(made / "render"), *(str(path) for path in sorted((folder / "templates").iterdir()))]
+            whole = merged(yaml.safe_load((folder / "values.yaml").read_text()), values)
+            about = yaml.safe_load((folder / "Chart.yaml").read_text())
+            names = {name[0].upper() + name[1:]: value for name, value in about.items()}
+            given = json.dumps({"Values": whole, "Chart": names, "Release": {"Name": "name"}})
+        return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+
+    return render
+
+
+def merged(values: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Return the chart's values with others in their place; there is none that the chart does not have."""
+    assert set(others) <= set(values)
+    return values | {
+        name: merged(values[name], value) if isinstance(value, dict) and values[name] else value
+        for name, value in others.items()
+    }
+
+
 @pytest.mark.parametrize(
     ("values", "fault"),
     [
-        (["allowInsecure=true", "tokens=never"], ""),
-        (["allowInsecure=true", "tokens=never", "http=true"], ""),
-        (["tls.existingSecret=t", "tls.serverName=s", "store.existingSecret=s"], ""),
-        (["tls.existingSecret=t", "tls.serverName=s", "tls.clientCa=ca.crt", "tls.probeSecret=p", "tokens=never"], ""),
-        (["tls.existingSecret=t", "tls.serverName=s"], "tokens need"),
-        (["allowInsecure=true", "store.existingSecret=s", "challenges.enabled=true", "challenges.claim=c"], ""),
-        ([], "allowInsecure"),
-        (["tls.existingSecret=t"], "tls.serverName"),
-        (["allowInsecure=true", "challenges.enabled=true"], "challenges need"),
-        (["allowInsecure=true", "tokens=always"], "tokens need"),
+        ({"allowInsecure": True, "tokens": "never"}, ""),
+        ({"allowInsecure": True, "tokens": "never", "http": True}, ""),
+        ({"tls": TLS, "store": {"existingSecret": "s"}}, ""),
+        ({"tls": TLS | {"clientCa": "ca.crt", "probeSecret": "p"}, "tokens": "never"}, ""),
+        ({"tls": TLS}, "tokens need"),
+        (
+            {
+                "allowInsecure": True,
+                "store": {"existingSecret": "s"},
+                "challenges": {"enabled": True, "claim": "c"},
+                "options": {"SPICEGRAPH_RATE": "500"},
+            },
+            "",
+        ),
+        ({}, "allowInsecure"),
+        ({"tls": {"existingSecret": "t"}}, "tls.serverName"),
+        ({"allowInsecure": True, "challenges": {"enabled": True}}, "challenges need"),
+        ({"allowInsecure": True, "tokens": "always"}, "tokens need"),
     ],
 )
-def test_the_chart_makes_manifests_or_says_what_is_missing(values: list[str], fault: str) -> None:
-    command = ["helm", "template", "name", str(DEPLOY / "helm" / "spicegraph")]
-    options = [part for value in values for part in ("--set", value)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+def test_the_chart_makes_manifests_or_says_what_is_missing(
+    chart: Callable[[dict[str, object]], subprocess.CompletedProcess[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    values: dict[str, object],
+    fault: str,
+) -> None:
+    done = chart(values)
     if fault:
         assert done.returncode
         assert fault in done.stderr
         return
-    kinds = {one["kind"]: one for one in yaml.safe_load_all(done.stdout)}
+    assert not done.returncode, done.stderr
+    kinds = {manifest["kind"]: manifest for manifest in yaml.safe_load_all(done.stdout) if manifest}
     assert set(kinds) == {"Deployment", "Service", "PodDisruptionBudget"}
     (container,) = kinds["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert {"startupProbe", "readinessProbe", "livenessProbe"} <= set(container)
     ports = {port["name"] for port in container["ports"]}
     assert ports == {port["name"] for port in kinds["Service"]["spec"]["ports"]}
-    assert ("http" in ports) == ("http=true" in values)
+    assert ("http" in ports) == bool(values.get("http"))
+    # What the server is given is what it takes: it would start with it.
+    given = {variable["name"]: variable.get("value", "") for variable in container["env"]}
+    assert set(given) <= {str(parameter.envvar) for parameter in serve_command().params if parameter.envvar}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    read = serve_command().make_context("serve", []).params
+    assert (str(read["workers"]), read["grace"]) == (given["SPICEGRAPH_WORKERS"], float(given["SPICEGRAPH_GRACE"]))
+    assert bool(read["http"]) == ("http" in ports)
+    assert read["rate"] == float(given.get("SPICEGRAPH_RATE", 0))
+    mounts = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounts == {volume["name"] for volume in kinds["Deployment"]["spec"]["template"]["spec"]["volumes"]}
