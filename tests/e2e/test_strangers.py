@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sqlite3
 import threading
@@ -13,7 +14,9 @@ import grpc
 import pytest
 
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
+from spicegraph_service import app
 from spicegraph_service.client import Client, item
+from spicegraph_service.config import ServerConfig
 from spicegraph_service.rpc.auth import create_token
 from spicegraph_service.store import open_store
 from waiting import wait_until
@@ -169,6 +172,34 @@ def test_bodies_that_come_too_slowly_or_are_too_many_are_refused() -> None:
                 other(1)
     with budget.account("c") as count:
         count(60)
+
+
+def test_connections_over_grpc_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_MOST_CONNECTIONS", 3)
+
+    async def connect() -> None:
+        server = app.Server(ServerConfig(address="127.0.0.1:0", store="memory"), {})
+        await server.start()
+        options = [("grpc.use_local_subchannel_pool", 1)]  # a connection for each
+        channels = [grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options) for _ in range(5)]
+        waiting = {asyncio.create_task(channel.channel_ready()): channel for channel in channels}
+
+        async def next_ready() -> grpc.aio.Channel:
+            done, _ = await asyncio.wait(waiting, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+            return waiting.pop(done.pop())
+
+        inside = [await next_ready() for _ in range(3)]
+        assert not any(task.done() for task in waiting)
+        await inside[0].close()
+        await next_ready()  # takes the place of the one that left
+        assert not any(task.done() for task in waiting)
+        for task in waiting:
+            task.cancel()
+        for channel in channels:
+            await channel.close()
+        await server.stop(1)
+
+    asyncio.run(connect())
 
 
 def test_a_locked_store_holds_no_call(server: RunningServer, store: Path) -> None:
