@@ -51,10 +51,11 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("captions", type=Path, nargs="?", default=GOLDEN, help="captions (jsonl.gz with text)")
+    parser.add_argument("--pipeline", default="scene", help="scene, or scene+fast")
     parser.add_argument("--most", type=int, default=20_000, help="captions that are read")
     arguments = parser.parse_args()
     texts = captions(arguments.captions)[: arguments.most]
-    pipeline = load_pipeline("scene")
+    pipeline = load_pipeline(arguments.pipeline)
     seconds(pipeline, texts[:100])
     descriptions, long = joined(texts, DESCRIPTION), joined(texts * 3, LONG)[:3]
     print(f"captions: {len(texts) / seconds(pipeline, texts):,.0f} a second")
