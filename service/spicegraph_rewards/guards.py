@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_parser.spice.parse import word_set
 from spicegraph_rewards.fluency.detector import load_detector, sentences_of
 from spicegraph_rewards.fluency.metric import fluency_of
 from spicegraph_scorer.core.credit import FUNCTION_WORDS
@@ -34,52 +35,9 @@ _TIMES: Final = 4  # one content word
 _DISORDER: Final = -10.0  # nats of the order table
 _NAMED: Final = re.compile(r"\bor (?:an?|the|some|maybe|perhaps) ")
 _DENIED: Final = re.compile(r"\b(?:no|not|without|never|neither|nor|none|nobody|nothing)\b|n['’]t\b")
-_OPEN: Final = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "and",
-        "or",
-        "of",
-        "with",
-        "while",
-        "is",
-        "are",
-        "his",
-        "her",
-        "its",
-        "their",
-        "at",
-        "from",
-        "as",
-        "by",
-        "for",
-        "in",
-        "on",
-        "to",
-    ]
-)
-_COLOURS: Final = frozenset(
-    [
-        "red",
-        "blue",
-        "green",
-        "yellow",
-        "black",
-        "white",
-        "brown",
-        "orange",
-        "pink",
-        "purple",
-        "gray",
-        "grey",
-        "silver",
-        "gold",
-        "golden",
-        "tan",
-        "beige",
-    ]
+_OPEN: Final = word_set("a an the and or of with while is are his her its their at from as by for in on to")
+_COLOURS: Final = word_set(
+    "red blue green yellow black white brown orange pink purple gray grey silver gold golden tan beige"
 )
 _MOST_COLOURS: Final = 6
 _FEWEST: Final = 4  # words of a caption, or as many as the shortest reference has
