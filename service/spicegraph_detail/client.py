@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from spicegraph_api.detail.v1 import detail_pb2 as pb
@@ -14,8 +15,8 @@ from spicegraph_service.client.evaluation import service_config
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from spicegraph_api.detail.v1.detail_pb2_grpc import DifferenceServiceAsyncStub
     from spicegraph_api.v1 import scores_pb2
-    from spicegraph_service.client import TlsOptions
 
 _CONFIG = service_config({**EVALUATION_METHODS, **METHODS})
 
@@ -25,16 +26,9 @@ class DetailClient(Client):
 
     _config: ClassVar[str] = _CONFIG
 
-    def __init__(
-        self,
-        address: str,
-        *,
-        token: str | None = None,
-        tls: TlsOptions | None = None,
-        timeout_s: float | None = 60.0,
-    ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
-        self._differences = DifferenceServiceStub(self._channel)
+    @cached_property
+    def _differences(self) -> DifferenceServiceStub:
+        return DifferenceServiceStub(self._channel)
 
     def find_differences(
         self, items: Iterable[scores_pb2.Item], *, reference_set: str | None = None
@@ -49,16 +43,9 @@ class AsyncDetailClient(AsyncClient):
 
     _config: ClassVar[str] = _CONFIG
 
-    def __init__(
-        self,
-        address: str,
-        *,
-        token: str | None = None,
-        tls: TlsOptions | None = None,
-        timeout_s: float | None = 60.0,
-    ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
-        self._differences = DifferenceServiceStub(self._channel)
+    @cached_property
+    def _differences(self) -> DifferenceServiceAsyncStub:
+        return DifferenceServiceStub(self._channel)
 
     async def find_differences(
         self, items: Iterable[scores_pb2.Item], *, reference_set: str | None = None

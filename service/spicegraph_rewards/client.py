@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypedDict, Unpack
 
 from spicegraph_api.rewards.v1 import rewards_pb2 as pb
@@ -14,8 +15,8 @@ from spicegraph_service.client.evaluation import service_config
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from spicegraph_api.rewards.v1.rewards_pb2_grpc import RewardServiceAsyncStub
     from spicegraph_api.v1 import scores_pb2
-    from spicegraph_service.client import TlsOptions
 
 _CONFIG = service_config({**EVALUATION_METHODS, **METHODS})
 
@@ -43,16 +44,9 @@ class RewardClient(Client):
 
     _config: ClassVar[str] = _CONFIG
 
-    def __init__(
-        self,
-        address: str,
-        *,
-        token: str | None = None,
-        tls: TlsOptions | None = None,
-        timeout_s: float | None = 60.0,
-    ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
-        self._rewards = RewardServiceStub(self._channel)
+    @cached_property
+    def _rewards(self) -> RewardServiceStub:
+        return RewardServiceStub(self._channel)
 
     def reward(
         self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
@@ -66,16 +60,9 @@ class AsyncRewardClient(AsyncClient):
 
     _config: ClassVar[str] = _CONFIG
 
-    def __init__(
-        self,
-        address: str,
-        *,
-        token: str | None = None,
-        tls: TlsOptions | None = None,
-        timeout_s: float | None = 60.0,
-    ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
-        self._rewards = RewardServiceStub(self._channel)
+    @cached_property
+    def _rewards(self) -> RewardServiceAsyncStub:
+        return RewardServiceStub(self._channel)
 
     async def reward(
         self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
