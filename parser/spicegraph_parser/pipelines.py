@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Protocol
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, expect, expect_list, needs_extra
 from spicegraph_parser.fronts.spacy import load_spacy
-from spicegraph_parser.runtime import entry_points
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spice.discourse import LONG, resolve_across
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
@@ -32,6 +31,12 @@ if TYPE_CHECKING:
 
 DEFAULT_PIPELINE = "en_caption"
 """The pipeline that ships with the package."""
+
+RUNTIMES: dict[str, str] = {"fast": "spicegraph_parser.caption_pipeline.integers:IntegerProduct"}
+"""What else the bundled networks run on: the ending of a pipeline's name, and where what makes their large products is.
+
+An entry's name is that of the extra which installs what it needs.
+"""
 
 _BATCH = 2048  # captions that the bundled pipeline parses together
 _NO_PART_OF_IT = (".md", ".py", ".pyc")
@@ -125,11 +130,11 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     ``scene`` is the scene parser (:mod:`spicegraph_parser.scenes`), which draws graphs as people do. A name that ends
     with ``+long`` gives the same pipeline with pronouns resolved across the sentences of a caption (see
     :mod:`spicegraph_parser.spice.discourse`), ``en_caption+fast`` and ``scene+fast`` the bundled networks on the
-    runtime of that name (an entry point of ``spicegraph.runtimes``); signatures say so.
+    runtime of that name in :data:`RUNTIMES`; signatures say so.
 
     Raises:
         InputError: the name is not a string.
-        DataError: it is not installed, or it has no tagger, lemmatizer or parser.
+        DataError: it is not installed, or it lacks a tagger, a lemmatizer or a parser.
     """
     expect(name, str, "pipeline", "a name")
     if name.endswith(LONG):
@@ -137,7 +142,14 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
         return CaptionPipeline(_AcrossSentences(within.front_end), within.signature + LONG)
     network, plus, runtime = name.partition("+")
     if network in {DEFAULT_PIPELINE, SCENE}:
-        product = (_product(name, runtime),) if plus else ()
+        product: tuple[MakeProduct, ...] = ()
+        if plus:
+            if runtime not in RUNTIMES:
+                raise DataError(
+                    f"pipeline {name!r}: unknown runtime {runtime!r} (known: {', '.join(sorted(RUNTIMES))})"
+                )
+            with needs_extra(runtime, f"the pipeline {name!r}"):
+                product = (resolve_name(RUNTIMES[runtime]),)
         if network == DEFAULT_PIPELINE:
             return CaptionPipeline(_BundledParser(partial(_analyser, *product)), _bundled_signature() + plus + runtime)
         from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
@@ -145,20 +157,6 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
         return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), _scene_signature() + plus + runtime)
     front_end = load_spacy(name)
     return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
-
-
-def _product(name: str, runtime: str) -> MakeProduct:
-    """Return what a runtime makes large products with; ``name`` is the pipeline's, for messages.
-
-    Raises:
-        DataError: no package registers it, or what it needs is not installed.
-    """
-    places = dict(entry_points("spicegraph.runtimes"))
-    if runtime not in places:
-        known = ", ".join(sorted(places)) or "none"
-        raise DataError(f"pipeline {name!r}: there is no runtime {runtime!r} (installed: {known})")
-    with needs_extra(runtime, f"the pipeline {name!r}"):
-        return resolve_name(places[runtime])  # type: ignore[no-any-return]  # what an entry point names
 
 
 def model_card(name: str = DEFAULT_PIPELINE) -> str:

@@ -33,7 +33,6 @@ PACKAGES = (
     "spicegraph_challenge",
     "spicegraph_detail",
     "spicegraph_platforms",
-    "spicegraph_fast",
     "spicegraph_viewer",
     "spicegraph_parser",
     "spicegraph_rewards",

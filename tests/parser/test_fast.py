@@ -6,6 +6,7 @@ import gzip
 import json
 import pickle
 import sys
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
@@ -15,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.pipelines import RUNTIMES, load_pipeline
 
 pytest.importorskip("onnxruntime")
-runtime = pytest.importorskip("spicegraph_fast.runtime")
-IntegerProduct = runtime.IntegerProduct
+_MODULE = "spicegraph_parser.caption_pipeline.integers"
+IntegerProduct = import_module(_MODULE).IntegerProduct
 _GOLDEN = Path(__file__).parents[1] / "golden" / "spice" / "spice_parses.jsonl.gz"
 
 
@@ -42,11 +43,10 @@ def _by_numpy(product: IntegerProduct, values: np.ndarray) -> np.ndarray:
     first = np.rint(clipped * np.float32(64))
     second = np.rint((clipped - first / np.float32(64)) * np.float32(1024))
     total = np.float32(0)
-    for part in product.parts:
-        rows = slice(None) if part.rows is None else part.rows
+    for in_steps, steps, rows in product.parts:
         digits = np.concatenate([first[:, rows], second[:, rows]], axis=1).astype(np.int64)
-        numbers = np.concatenate([part.numbers, np.rint(part.numbers / 16)]).astype(np.int64)
-        total = total + (digits @ numbers).astype(np.float32) * (part.steps / np.float32(64))
+        numbers = np.concatenate([in_steps, np.rint(in_steps / 16)]).astype(np.int64)
+        total = total + (digits @ numbers).astype(np.float32) * (steps / np.float32(64))
     return total
 
 
@@ -55,7 +55,7 @@ def _by_numpy(product: IntegerProduct, values: np.ndarray) -> np.ndarray:
 def test_the_product_is_that_of_whole_numbers_to_the_last_bit(rows: int, width: int, columns: int, large: int) -> None:
     weights, values = _weights(width, columns, large=large), _values(rows, width)
     product = IntegerProduct(weights)
-    assert [len(part.numbers) for part in product.parts] == ([width, large] if large else [width])
+    assert [len(numbers) for numbers, _, _ in product.parts] == ([width, large] if large else [width])
     assert np.array_equal(product(values), _by_numpy(product, values))
     assert np.abs(product(values) - values.clip(-1, 1) @ weights).max() < 0.02 * np.abs(weights).max() * width**0.5
 
@@ -64,7 +64,7 @@ def test_two_products_fit_16_bits() -> None:
     """Where a processor lacks instructions for 8 bits, it adds two products in 16: they must not be cut off."""
     weights = np.array([[1.0, -1.0], [1.0, -1.0], [0.0, 0.5]], dtype=np.float32)
     product = IntegerProduct(weights)
-    assert np.abs(product.parts[0].numbers.astype(int)).max() == 127
+    assert np.abs(product.parts[0][0].astype(int)).max() == 127
     assert 2 * 128 * 127 < 2**15
     ends = np.array([[1, 1, 1], [-1, -1, -1]], dtype=np.float32)
     assert np.array_equal(product(ends), _by_numpy(product, ends))
@@ -111,7 +111,7 @@ def test_scene_graphs_and_long_captions_take_it_too() -> None:
 
 
 def test_without_the_extra_the_message_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "spicegraph_fast.runtime")
+    monkeypatch.delitem(sys.modules, _MODULE)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(DataError, match=r"'scene\+fast' needs onnxruntime.*pip install 'spicegraph\[fast\]'"):
         load_pipeline("scene+fast")
@@ -119,5 +119,15 @@ def test_without_the_extra_the_message_names_it(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("name", ["en_caption+quick", "scene+", "en_caption+"])
 def test_an_unknown_runtime_is_named(name: str) -> None:
-    with pytest.raises(DataError, match=r"there is no runtime '\w*' \(installed: .*fast"):
+    with pytest.raises(DataError, match=r"unknown runtime '\w*' \(known: .*fast"):
         load_pipeline(name)
+
+
+@pytest.mark.model
+def test_a_runtime_is_a_line_of_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RUNTIMES, "twin", "spicegraph_parser.caption_pipeline.encoder:FloatProduct")
+    twin = load_pipeline("en_caption+twin")
+    assert twin.signature.endswith("+twin")
+    assert [caption.facts for caption in twin.captions(["a dog runs"])] == [
+        caption.facts for caption in load_pipeline().captions(["a dog runs"])
+    ]

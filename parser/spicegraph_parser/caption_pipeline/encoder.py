@@ -171,8 +171,8 @@ class Product(Protocol):
 
 
 MakeProduct: TypeAlias = "Callable[[Floats], Product]"
-"""What makes the large products of a network from their weights; entry points of ``spicegraph.runtimes`` name others
-than :class:`FloatProduct`."""
+"""What makes the large products of a network from their weights: :class:`FloatProduct`, or a runtime of
+:data:`spicegraph_parser.pipelines.RUNTIMES`."""
 
 
 @dataclass(frozen=True, slots=True)
