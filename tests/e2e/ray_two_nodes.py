@@ -32,7 +32,7 @@ from spicegraph_service.engines.ray import score_on_ray, summarize_on_ray
 if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import Progress
 
-METRICS = ("spice", "spice-exact", "bleu", "rouge", "cider", "cider-plain", "spider", "meteor-2005")
+METRICS = ("spice", "spice-exact", "bleu", "rouge", "cider", "cider-plain", "spider", "meteor")
 # That a node is gone is noticed after 5 s; less would take a busy machine's nodes for dead.
 QUICK_TO_NOTICE = {
     "health_check_initial_delay_ms": 0,

@@ -1,4 +1,4 @@
-"""The sample plug-in, built and installed as a stranger's package is: its metric, its command and its service."""
+"""The packages of examples/, built and installed as a stranger's are: metrics, a command and a service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
-PLUGIN = Path(__file__).parents[2] / "examples" / "plugin"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ROWS = [
     {"image_id": "1", "candidate": "a brown dog", "references": ["a dog", "the dog runs"]},  # 2 of 4 words
     {"image_id": "2", "candidate": "a cat", "references": ["a cat"]},
@@ -32,13 +32,14 @@ RECALL = 0.75
 
 @pytest.fixture(scope="module", autouse=True)
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The wheel, installed in a folder that this process's children have on their path."""
+    """The wheels, installed in a folder that this process's children have on their path."""
     folder = tmp_path_factory.mktemp("plugin")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(PLUGIN)]
-    subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    for package in ("plugin", "historic"):
+        subprocess.run([*build, str(EXAMPLES / package)], check=True, capture_output=True)
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
-    subprocess.run([*install, str(folder / "site"), str(wheel)], check=True, capture_output=True)
+    wheels = list(map(str, folder.glob("*.whl")))
+    subprocess.run([*install, str(folder / "site"), *wheels], check=True, capture_output=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder / "site"), *filter(None, sys.path)]))
         yield folder / "site"
@@ -66,6 +67,15 @@ def test_the_metric_is_scored_beside_ours(source: str, options: tuple[str, ...])
     assert scored["corpus"]["WordRecall"] == RECALL
     assert [row["scores"]["WordRecall"] for row in scored["items"]] == [0.5, 1.0]
     assert scored["signature"]["metrics"]["word-recall"]["version"] == "1"
+
+
+def test_metrics_of_older_studies_are_scored_beside_ours(source: str) -> None:
+    """A caption that equals its reference has ROUGE-1 1 and METEOR of 2005 1 minus the penalty of one chunk."""
+    scored = json.loads(command("score", source, "--metrics", "rouge-1.5.5,meteor-2005,rouge", "--format", "json"))
+    assert scored["corpus"].keys() >= {"ROUGE-1", "ROUGE-SU4", "METEOR_2005", "ROUGE_L"}
+    assert scored["items"][1]["scores"]["ROUGE-1"] == 1.0
+    assert scored["items"][1]["scores"]["METEOR_2005"] == pytest.approx(1 - 0.5 / 2**3)
+    assert set(scored["signature"]["metrics"]) == {"rouge-1.5.5", "meteor-2005", "rouge"}
 
 
 def test_the_metric_stands_in_a_report(source: str, tmp_path: Path) -> None:

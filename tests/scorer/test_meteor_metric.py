@@ -1,31 +1,25 @@
-"""METEOR as a metric: what users see of it, and its cousin of 2005."""
+"""METEOR as a metric: what users see of it."""
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spicegraph_parser.errors import DataError, LimitError
+from spicegraph_parser.errors import LimitError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.meteor import (
     Meteor,
-    Meteor2005,
     MeteorData,
     MeteorStatistic,
     Module,
     WordMatch,
-    bundled_wordnet,
     coco_texts,
     load_data,
-    nltk_wordnet,
     score_texts,
 )
 from spicegraph_scorer.metrics.meteor.metric import NO_ALIGNMENT, add_counts, score
-from spicegraph_scorer.metrics.meteor.original import NltkSynset
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
@@ -93,10 +87,6 @@ def test_an_item_that_would_take_minutes_is_refused_by_its_id(data: MeteorData) 
         Meteor(data).collect(Corpus((sound, endless)))
     with pytest.raises(LimitError, match="1,600,000 matches or more"):  # all references of an item count
         Meteor(data).collect(Corpus((Item("many", "a " * 400, ("a " * 400 + "x",) * 10),)))
-
-
-def test_the_synonyms_of_2005_are_read_once() -> None:
-    assert bundled_wordnet() is bundled_wordnet()
 
 
 def test_matches_of_phrases_count_too(data: MeteorData) -> None:
@@ -186,55 +176,3 @@ def test_no_text_makes_the_scorer_stumble(data: MeteorData, candidate: str, refe
 def test_half_a_surrogate_pair_is_a_character_like_others(data: MeteorData) -> None:
     (statistic,) = score_texts([("a \ud83d dog", ["a \ud83d dog"])], data=data)
     assert statistic.score == 1.0
-
-
-# METEOR of 2005
-
-FOX = "the quick brown fox jumped over the lazy dog"
-
-
-@pytest.mark.parametrize(
-    ("candidate", "expected"),
-    [
-        # The values of a published notebook on captioning metrics, which nltk printed with its own WordNet.
-        (FOX, 0.9993141289437586),
-        ("the brown quick fox jumped over lazy the dog", 0.7647462277091907),
-        ("the fast brown fox jumps over the lazy dogs", 0.9993141289437586),
-    ],
-)
-def test_the_published_values_of_2005_come_out(candidate: str, expected: float) -> None:
-    assert Meteor2005().score_tokens([(candidate.split(), [FOX.split()])]) == [pytest.approx(expected, abs=1e-12)]
-
-
-def test_meteor_2005_is_a_metric() -> None:
-    metric: Metric[float] = Meteor2005(bundled_wordnet())
-    statistics = metric.collect(CORPUS)
-    (result,) = metric.total(statistics)
-    assert (metric.name, result.name) == ("meteor-2005", "METEOR_2005")
-    assert result.each == pytest.approx((1 - 0.5 / 6**3, 0.0, 0.0))
-    assert result.value == pytest.approx(sum(statistics) / 3)
-    assert metric.total([])[0].value is None
-    assert "without parts of speech" in metric.signature()["synonyms"]
-
-
-def test_another_wordnet_may_answer() -> None:
-    class Nothing:
-        def synsets(self, word: str) -> list[NltkSynset]:
-            return []
-
-    fast = FOX.replace("quick", "fast").split()
-    with_synonyms, without = (Meteor2005(w).score_tokens([(fast, [FOX.split()])]) for w in (None, Nothing()))
-    assert without < with_synonyms
-    assert Meteor2005(Nothing()).signature()["synonyms"] == "Nothing"
-
-
-def test_a_missing_corpus_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
-    with pytest.raises(DataError, match=r"python -m nltk\.downloader wordnet"):
-        nltk_wordnet()
-
-
-def test_missing_nltk_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "nltk.translate.meteor_score", None)
-    with pytest.raises(DataError, match=r"pip install 'spicegraph\[meteor\]'"):
-        Meteor2005().score_tokens([(["a"], [["a"]])])

@@ -1,17 +1,15 @@
 """Worked values that others publish for the metrics.
 
 Source: the notebook "Evaluation metrics for Image Captioning tasks" of Kokorev, Metha and Valdunciel (Saarland
-University), which prints them from nltk's BLEU and Google's rouge-score.
+University), which prints them from nltk's BLEU. Its ROUGE and METEOR are in tests/e2e/test_historic_*.py.
 """
 
 import math
 
 import pytest
 
-from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
+from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.metrics.bleu import Bleu, bleu_statistics
-from spicegraph_scorer.metrics.rouge import Rouge155
 
 FOX = "the quick brown fox jumped over the lazy dog"
 
@@ -50,16 +48,3 @@ def test_bleu_1_needs_no_weights():
     """Of one word, the order's value is ``Bleu_1`` itself."""
     value = Bleu().total([statistic("the fast fox jumped over the lazy dog")])[0].value
     assert value == pytest.approx(0.772184789761521, abs=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("measure", "value"),
-    [("precision", 0.625), ("recall", 0.5555555555555556), ("f", 0.5882352941176471)],
-)
-def test_stemmed_rouge_l(measure, value):
-    """``RougeScorer(["rougeL"], use_stemmer=True)`` on two sentences about a fox."""
-    rouge = Rouge155(kinds=("L",), measure=measure)
-    reference = "The quick brown fox jumps over the lazy dog"
-    corpus = Corpus((Item(1, "The quick brown dog jumps on the log.", (reference,)),))
-    (score,) = rouge.total(rouge.collect(corpus))
-    assert score.value == pytest.approx(value, abs=1e-12)

@@ -21,8 +21,7 @@ from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.metrics.cider import Cider, CiderWarning
-from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005, bundled_wordnet
-from spicegraph_scorer.metrics.rouge import Rouge155
+from spicegraph_scorer.metrics.meteor import Meteor
 from spicegraph_studies.bounds import BoundsStudy, Lower, Trial, human, lower_trials, system
 from spicegraph_studies.bounds.paths import CALL_THE_METRIC, PATHS, path_of
 from spicegraph_studies.bounds.study import batches
@@ -31,13 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.metric import Metric
-    from spicegraph_scorer.metrics.meteor.original import BundledWordNet
     from spicegraph_studies.bounds.study import Table
 
 pytestmark = pytest.mark.slow
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-COSTLY = {"meteor": 60, "meteor-2005": 10, "spice-exact": 150, "spider": 100, "rouge-1.5.5": 150}
+COSTLY = {"meteor": 60, "spice-exact": 150, "spider": 100}
 """Images that are enough of the golden ones, where calling a metric for each takes long."""
 
 
@@ -97,11 +95,6 @@ def near(golden: dict[str, dict[int, dict[str, Any]]], study: BoundsStudy) -> Tr
     return system("near", {name: row["candidate"] for name, row in golden["near"].items()}, study)
 
 
-@pytest.fixture(scope="module")
-def wordnet() -> BundledWordNet:
-    return bundled_wordnet()
-
-
 def tables(metric: Metric[Any], study: BoundsStudy, trials: Sequence[Trial], *, fast: bool) -> list[Table]:
     path = path_of(metric) if fast else CALL_THE_METRIC
     told: list[tuple[int, int]] = []
@@ -132,9 +125,7 @@ def test_every_metric_has_a_path_and_most_a_fast_one(parsed: Parsed) -> None:
         "bleu",
         "bleu-sentence",
         "meteor",
-        "meteor-2005",
         "rouge",
-        "rouge-1.5.5",
         "cider",
         "cider-d",
         "cider-plain",
@@ -144,11 +135,9 @@ def test_every_metric_has_a_path_and_most_a_fast_one(parsed: Parsed) -> None:
 
 @pytest.mark.parametrize("name", METRICS)
 def test_golden_images_as_calling_the_metric_for_each_held_out_reference(
-    name: str, study: BoundsStudy, near: Trial, parsed: Parsed, wordnet: BundledWordNet
+    name: str, study: BoundsStudy, near: Trial, parsed: Parsed
 ) -> None:
     metric = make_metrics([name], Resources(lambda: parsed))[name]
-    if isinstance(metric, Meteor2005):
-        metric = Meteor2005(wordnet)  # otherwise every call makes its own
     images = COSTLY.get(name, len(study.ids))
     few = BoundsStudy(study.ids[:images], study.captions[:images])
     trials = [human(few), Trial("near", "system", near.candidates[:images])]
@@ -197,7 +186,7 @@ def studies(draw: st.DrawFn) -> tuple[BoundsStudy, list[Trial]]:
     return study, [human(study), system("s", texts, study), Trial("other", "lower", other)]
 
 
-FAST = [name for name in METRICS if name not in {"meteor", "meteor-2005"}]
+FAST = [name for name in METRICS if name != "meteor"]
 
 
 @pytest.mark.parametrize("name", FAST)
@@ -216,12 +205,6 @@ def test_fast_is_slow_for_meteor(made: tuple[BoundsStudy, list[Trial]]) -> None:
     assert_same(Meteor(), *made)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(made=studies())
-def test_fast_is_slow_for_meteor_of_2005(wordnet: BundledWordNet, made: tuple[BoundsStudy, list[Trial]]) -> None:
-    assert_same(Meteor2005(wordnet), *made)
-
-
 @settings(max_examples=25, deadline=None)
 @given(made=studies())
 def test_fast_is_slow_with_frozen_document_frequencies(made: tuple[BoundsStudy, list[Trial]]) -> None:
@@ -229,12 +212,6 @@ def test_fast_is_slow_with_frozen_document_frequencies(made: tuple[BoundsStudy, 
     frozen = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in (("a dog runs",), ("the cat",))])
     for variant in ("CIDEr", "CIDEr-D"):
         assert_same(Cider(variant, frequencies=frozen), study, trials)
-
-
-@settings(max_examples=20, deadline=None)
-@given(made=studies())
-def test_fast_is_slow_for_the_best_reference_of_rouge(made: tuple[BoundsStudy, list[Trial]]) -> None:
-    assert_same(Rouge155(kinds=("1", "L", "W-1.2", "S", "SU"), combine="best", stem=False, alpha=0.2), *made)
 
 
 def test_batches_hold_every_image_once_in_order() -> None:

@@ -89,9 +89,7 @@ _SHOWN_FIRST = (
     "bleu",
     "bleu-sentence",
     "meteor",
-    "meteor-2005",
     "rouge",
-    "rouge-1.5.5",
     "cider",
     "cider-d",
     "cider-plain",
@@ -125,9 +123,7 @@ METRICS: MutableMapping[str, MetricEntry] = _registered()
 CIDEr.
 """
 
-BY_NAME_ONLY: Final = frozenset(
-    {"spice-exact", "bleu-sentence", "meteor-2005", "rouge-1.5.5", "cider-d", "cider-plain", "detail"}
-)
+BY_NAME_ONLY: Final = frozenset({"spice-exact", "bleu-sentence", "cider-d", "cider-plain", "detail"})
 """Variants that studies of their time used, and ``cider-d``, which is ``cider`` under its own name, and ``detail``,
 which is made for descriptions: not in ``all``."""
 

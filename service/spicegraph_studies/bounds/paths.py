@@ -19,8 +19,8 @@ from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics.bleu import Bleu, SentenceBleu
 from spicegraph_scorer.metrics.cider import Cider, Spider, statistics_of_counts
 from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.meteor import Meteor, Meteor2005
-from spicegraph_scorer.metrics.rouge import Rouge155, RougeL
+from spicegraph_scorer.metrics.meteor import Meteor
+from spicegraph_scorer.metrics.rouge import RougeL
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_studies.bounds.study import Batch, Table, batches, joined, part
 
@@ -162,9 +162,7 @@ PATHS: Mapping[type[Any], Path] = {
     Bleu: ByCaption(),
     SentenceBleu: ByCaption(),
     RougeL: ByCaption(),
-    Rouge155: ByCaption(),
     Meteor: ByCaption(lambda metric, _batch: replace(metric, data=None)),  # each process opens its files
-    Meteor2005: ByCaption(),
     # the facts of a batch are those of the text that SPICE scores
     Spice: ByCaption(lambda metric, texts: replace(metric, source=_table(metric.facts, texts), text="written")),
     SpiceG: ByCaption(lambda metric, texts: replace(metric, source=_table(metric.source, texts))),

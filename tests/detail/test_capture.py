@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spicegraph_detail.capture import EXACT, SOFT, SYNONYM, Capture, elements_of
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, Resampling, score
-from spicegraph_scorer.metrics.capture import EXACT, SOFT, SYNONYM, Capture, elements_of
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
 if TYPE_CHECKING:
