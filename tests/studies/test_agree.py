@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from scipy import stats
 from spicegraph_parser import load_pipeline
 from spicegraph_service.cli import main
 from spicegraph_service.output.grid import Column, Grid, cell_text, to_csv, to_latex
-from spicegraph_service.store import open_store, parse_signature
-from spicegraph_studies.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS, tagging
+from spicegraph_studies.agreement import CAPTION_PROTOCOLS, PAIR_PROTOCOLS
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_studies.cli.agree import CoefficientName
 
@@ -219,64 +217,6 @@ def test_systems_from_the_json_of_score(tmp_path, systems, capsys):
     assert "ROUGE_L" in out
 
 
-@pytest.mark.model
-def test_words_of_the_example_and_a_system(capsys):
-    options = ("--system", f"retrieval={COCO / 'retrieval.json'}", "--words", "50", "--draws", "20", "--format", "json")
-    code, out, _ = run(capsys, "words", str(COCO / "captions.json"), *options)
-    assert code == 0
-    found = json.loads(out)
-    assert (found["images"], found["people"], len(found["words"])) == (200, 5, 50)
-    assert found["words"]["man"]["kind"] == "noun"
-    assert found["words"]["standing"]["kind"] == "verb"
-    assert found["classes"]["noun"]["p"] > found["classes"]["adjective"]["p"]
-    retrieval = found["systems"]["retrieval"]
-    assert 0 < retrieval["precision_at_human_recall"]["noun"] < 1
-    assert retrieval["words"]["man"]["recall"] > 0.3
-
-
-@pytest.mark.model
-def test_words_with_scores_and_lemmas(tmp_path, capsys):
-    rows = [{"image_id": n, "candidate": "a dog", "references": ["two dogs", "a dog", "a cat"]} for n in range(4)]
-    says = [{"image_id": n, "words": {"dog": n / 4, "DOG": 0.1, "bird": 1}} for n in range(4)]
-    source, system = lines(tmp_path, "refs.jsonl", rows), lines(tmp_path, "words.jsonl", says)
-    options = ("--lemmas", "--people", "3", "--draws", "5", "--format", "json")
-    code, out, _ = run(capsys, "words", source, "--system", system, *options)
-    assert code == 0
-    found = json.loads(out)
-    assert found["words"]["dog"]["counts"] == [0, 0, 4, 0]
-    assert found["signature"]["unit"] == "lemmas"
-    assert found["systems"]["words"]["words"]["dog"]["precision_at_human_recall"] == 1
-
-
-@pytest.mark.model
-def test_words_do_not_depend_on_processes_or_the_cache(tmp_path, capsys, monkeypatch):
-    cache = str(tmp_path / "words.db")
-    options = ("words", str(COCO / "captions.json"), "--words", "40", "--draws", "5", "--format", "json")
-    expected = run(capsys, *options)
-    assert expected[0] == 0
-    assert run(capsys, *options, "--workers", "2", "--cache", cache) == expected
-
-    def nothing(_pipeline, captions, **_options):
-        assert not list(captions)
-        return iter(())
-
-    monkeypatch.setattr(tagging, "encoded_words", nothing)
-    assert run(capsys, *options, "--cache", cache) == expected
-    with pytest.raises(AssertionError):
-        run(capsys, *options, "--lemmas", "--cache", cache)
-
-
-@pytest.mark.model
-def test_a_damaged_cache_of_words_is_one_error(tmp_path, capsys):
-    with closing(open_store(str(tmp_path / "words.db"))) as store:
-        pipeline = load_pipeline()
-        store.put_parses(parse_signature(f"{pipeline.signature} words"), {"a dog": b"?", "the dog": b"?"})
-    source = lines(tmp_path, "refs.jsonl", [{"image_id": 1, "candidate": "x", "references": ["a dog", "the dog"]}])
-    code, out, err = run(capsys, "words", source, "--cache", str(tmp_path / "words.db"))
-    assert (code, out) == (2, "")
-    assert "the cache contains an entry that is not a list of words" in err
-
-
 def test_protocols_are_listed_with_what_they_do(capsys):
     code, out, _ = run(capsys, "protocols")
     assert code == 0
@@ -321,16 +261,6 @@ def test_every_study_has_a_page_with_charts_that_escapes_what_files_hold(rated, 
             assert any("<script>alert(1)</script>" in text for text in found.texts)
 
 
-@pytest.mark.model
-def test_words_have_a_page(tmp_path, capsys):
-    page = tmp_path / "words.html"
-    arguments = ("words", str(COCO / "captions.json"), "--system", str(COCO / "retrieval.json"), "--words", "30")
-    assert run(capsys, *arguments, "--draws", "5", "-o", str(page))[0] == 0
-    found = Page(page.read_text(encoding="utf-8"))
-    assert found.tags.count("figure") == 4 + 1 + 4
-    assert "Precision at human recall" in found.texts
-
-
 def test_csv_and_latex_by_the_files_ending(rated, pairs, systems, tmp_path, capsys):
     table, tex = tmp_path / "out.csv", tmp_path / "out.tex"
     assert run(capsys, "captions", rated, "--metrics", "rouge", "--draws", "5", "-o", str(table))[0] == 0
@@ -354,19 +284,13 @@ def test_csv_and_latex_by_the_files_ending(rated, pairs, systems, tmp_path, caps
         ("pairs", "comparisons", {"first_metric", "difference", "p_permutation"}),
         ("systems", "correlations", {"metric", "human", "coefficient", "p"}),
         ("systems", "comparisons", {"human", "first_metric", "p_williams"}),
-        pytest.param("words", "words", {"word", "p", "q", "images_3_of_3"}, marks=pytest.mark.model),
-        pytest.param("words", "classes", {"class", "references", "human_precision"}, marks=pytest.mark.model),
-        pytest.param("words", "systems", {"system", "precision_at_human_recall"}, marks=pytest.mark.model),
     ],
 )
 def test_csv_holds_the_table_that_is_asked_for(command, table, columns, rated, pairs, systems, tmp_path, capsys):
-    texts = ["two dogs", "a dog", "a red cat runs"]
-    said = lines(tmp_path, "said.jsonl", [{"image_id": 1, "candidate": "a dog", "references": texts}])
     arguments = {
         "captions": (rated, "--metrics", "rouge,bleu", "--draws", "5"),
         "pairs": (pairs, "--metrics", "rouge,bleu", "--draws", "5"),
         "systems": (*systems, "--draws", "5"),
-        "words": (said, "--system", said, "--draws", "5"),
     }
     code, out, err = run(capsys, command, *arguments[command], "--format", "csv", "--table", table)
     assert (code, err) == (0, "")
@@ -427,7 +351,6 @@ def test_a_grid_writes_every_kind_of_cell():
         (("pairs", "{pairs}", "--metrics", "none"), "there is no metric: none is asked for"),
         (("systems", "{human}", "{human}", "--metrics", "SPICE"), "--metrics: there is no score 'SPICE'"),
         (("systems", "{human}", "{scores}", "{scores}"), "'a' already has a score 'CIDEr'"),
-        (("words", str(COCO / "captions.json"), "--system", "{pairs}"), "line 1, caption: is missing"),
     ],
 )
 def test_bad_input_is_one_error_and_exit_code_2(arguments, message, rated, pairs, systems, capsys):

@@ -15,7 +15,6 @@ CASES = {
     "agree pairs": (("agree", "pairs", "a.json", "--annotations", "annotations.json"), "annotations.json"),
     "agree hallucinations": (("agree", "hallucinations", "a.json", "--metrics", "chair"), "a.json"),
     "agree systems": (("agree", "systems", "a.json", "mine=other.json"), "other.json"),
-    "agree words": (("agree", "words", "annotations.json", "--system", "mine=other.json"), "other.json"),
 }
 
 

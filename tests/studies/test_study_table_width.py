@@ -19,7 +19,6 @@ COMMANDS = {
     "agree pairs": ("agree", "pairs", "pairs.jsonl", "--metrics", "spice,rouge", "--draws", "9", "--curve", "1,2"),
     "agree hallucinations": ("agree", "hallucinations", "pairs.jsonl", "--metrics", "chair,rouge", "--draws", "9"),
     "agree systems": ("agree", "systems", "human.csv", "scores.csv", "--draws", "9"),
-    "agree words": ("agree", "words", "a.jsonl", "--words", "5", "--draws", "9"),
     "agree protocols": ("agree", "protocols"),
 }
 

@@ -1,8 +1,7 @@
-"""Agreement of metrics with people, under named protocols, and of people with each other on words.
+"""Agreement of metrics with people, under named protocols.
 
 Rated captions: :func:`read_judgements` and :func:`agree_on_captions`. Pairs of captions: :func:`read_pairs` and
-:func:`agree_on_pairs`. Whole systems: :func:`agree_on_systems`. Words:
-:mod:`spicegraph_studies.agreement.words`.
+:func:`agree_on_pairs`. Whole systems: :func:`agree_on_systems`.
 """
 
 from spicegraph_studies.agreement.captions import (

@@ -1,4 +1,4 @@
-"""From files to judgements, results of systems and words of captions, or one error that lists every fault.
+"""From files to judgements and results of systems, or one error that lists every fault.
 
 The content of a file shows its format; ``JUDGEMENT_FORMATS`` and ``PAIR_FORMATS`` hold them all.
 """
@@ -12,11 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
+from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.readers.records import decode
-from spicegraph_scorer.readers.references import read_annotations
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, open_source
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
 from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
 from spicegraph_studies.agreement.published import (
     JUDGEMENT_FORMATS,
@@ -30,7 +28,6 @@ from spicegraph_studies.agreement.records import (
     Content,
     Faults,
     JudgementRow,
-    field_of,
     judgements_of_records,
     pairs_of_records,
     read_bank,
@@ -42,7 +39,6 @@ from spicegraph_studies.agreement.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_studies.agreement.records import Records
 
@@ -304,55 +300,3 @@ def _csv_rows(content: Content) -> Iterator[tuple[str, object, Mapping[str, obje
             except ValueError:
                 values[name] = cell.strip()
         yield f"line {number}", cells[_SYSTEM], values
-
-
-_IDS = ("image_id", "id")
-_CAPTIONS = ("caption", "candidate", "test")
-
-
-def read_captioned_images(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
-    """Read COCO annotations, or the references of any input of ``score``."""
-    with open_source(path, limits=limits) as source:
-        start = source.stream.peek(1).lstrip()[:1]
-    value = read_content(path, limits).value if start == b"{" else None
-    if isinstance(value, dict) and "annotations" in value:
-        with open_source(path, limits=limits) as source:
-            captions = read_annotations(source, limits=limits).captions
-        return {image: texts for image, texts in captions.items() if texts}
-    return {item.id: item.references for item in read_items(path, limits=limits).items}
-
-
-def read_word_scores(
-    path: str, *, limits: ReadLimits = DEFAULT_LIMITS
-) -> tuple[Mapping[ItemId, tuple[str, ...]], Mapping[ItemId, Mapping[str, float]]]:
-    """Read a system's captions (COCO results, JSON Lines; several an image are fine), or its words with scores.
-
-    Words: JSON Lines with ``image_id`` and ``words``, an object of numbers of which more is surer.
-    Either the captions or the scores by image are empty.
-    """
-    content = read_content(path, limits)
-    faults: list[Fault] = []
-    captions: dict[ItemId, tuple[str, ...]] = {}
-    scores: dict[ItemId, dict[str, float]] = {}
-    for place, fields in records_of(content, faults):
-        row = JudgementRow(place, fields, faults)
-        image = fields.get(field_of(fields, _IDS))
-        reasons = list(id_faults(image))
-        for reason in reasons:
-            row.fault("image_id", reason)
-        if reasons or not isinstance(image, int | str):
-            continue
-        if "words" in fields:
-            if image in scores:
-                row.fault("image_id", "stands twice")
-            numbers = {word: row.number(f"words.{word}", value) for word, value in row.mapping("words").items()}
-            scores[image] = {word.lower(): number for word, number in numbers.items() if number is not None}
-        else:
-            captions[image] = (*captions.get(image, ()), row.caption(_CAPTIONS))
-    if captions and scores:
-        faults.append(Fault("", "", 'holds captions as well as "words"'))
-    if not captions and not scores and not faults:
-        faults.append(Fault("", "", "contains no caption"))
-    if faults:
-        raise input_error(content.name, faults)
-    return captions, scores

@@ -20,7 +20,6 @@ from spicegraph_service.kit import (
     MetricOptions,
     ParsingOptions,
     headings,
-    local_facts,
     rendered,
     say_warning,
     system_name,
@@ -49,15 +48,11 @@ from spicegraph_studies.agreement.protocols import (
     pair_protocol,
 )
 from spicegraph_studies.agreement.reading import (
-    read_captioned_images,
     read_judgements,
     read_pairs,
     read_system_scores,
     read_system_table,
-    read_word_scores,
 )
-from spicegraph_studies.agreement.tagging import said_words, words_of_images
-from spicegraph_studies.agreement.words import count_words, study_words
 from spicegraph_studies.cli import StudyOptions
 from spicegraph_studies.pages.judgements import (
     CAPTION_TABLES,
@@ -72,7 +67,6 @@ from spicegraph_studies.pages.judgements import (
     references_say,
 )
 from spicegraph_studies.pages.systems import SYSTEM_TABLES, system_study
-from spicegraph_studies.pages.words import WORD_TABLES, word_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -415,65 +409,13 @@ def protocols() -> None:
 
 
 agree = typer.Typer(
-    help="Compare metrics with human judgements: ratings of captions, pairs, marked words, systems; and people with "
-    "each other on words.",
+    help="Compare metrics with human judgements: ratings of captions, pairs, marked words, systems.",
     no_args_is_help=True,
 )
-
-
-def words(
-    source: Annotated[
-        str,
-        typer.Argument(metavar="REFERENCES", help="COCO annotations, or any input of score that contains references."),
-    ],
-    *,
-    system: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]FILE",
-            help="A system to compare with people: its captions (COCO results, JSON Lines), or JSON Lines with "
-            "image_id and words: {word: score}. May be given several times.",
-        ),
-    ] = None,
-    people: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="How many captions of each image to use; images with fewer are left out. Default: as many as "
-            "every image has.",
-        ),
-    ] = None,
-    size: Annotated[int, typer.Option("--words", min=1, help="How many of the most frequent words to study.")] = 1000,
-    lemmas: Annotated[bool, typer.Option("--lemmas", help="Count dogs as dog, and riding as ride.")] = False,
-    options: StudyOptions,
-    parsing: ParsingOptions,
-) -> None:
-    """Show how far people agree on nouns, adjectives and verbs, and how precise a system is at human recall.
-
-    Fits the word model of the COCO captions paper: p, that a person names what is there, and q, that it is there.
-    """
-    write = options.writer(WORD_TABLES)
-    images = read_captioned_images(source)
-    named = dict(map(system_name, system or ()))
-    said = {name: read_word_scores(path) for name, path in named.items()}
-    with (
-        warned_progress() as progress,
-        local_facts(parsing.parser, workers=parsing.workers, cache=parsing.cache_place) as parses,
-    ):
-        tagged = words_of_images(images, parses, lemmas=lemmas, progress=progress)
-        counted_words = count_words(tagged, people=people, words=size)
-        scores = {
-            name: scores or said_words(words_of_images(texts, parses, lemmas=lemmas))
-            for name, (texts, scores) in said.items()
-        }
-        signature = {"pipeline": parses.signature, "unit": "lemmas" if lemmas else "words"}
-        study = study_words(counted_words, systems=scores, signature=signature, resampling=options.resampling)
-    write(word_study(study, source))
 
 
 agree.command()(captions)
 agree.command()(pairs)
 agree.command()(hallucinations)
 agree.command()(systems)
-agree.command()(words)
 agree.command()(protocols)
