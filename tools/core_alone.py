@@ -25,6 +25,7 @@ WINGS = (
     "spicegraph_rewards",
     "spicegraph_viewer",
     "spicegraph_platforms",
+    "spicegraph_ray",
 )
 TESTS = tuple(f"tests/{part}" for part in ("parser", "scorer", "service"))
 SOURCES = tuple(str(ROOT / part) for part in ("proto", "parser", "scorer", "service"))

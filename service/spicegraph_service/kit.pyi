@@ -19,6 +19,7 @@ from spicegraph_service.cli.stores import (
     token_end as token_end,
 )
 from spicegraph_service.engines import (
+    Engine as Engine,
     System as System,
     Task as Task,
 )
@@ -29,9 +30,16 @@ from spicegraph_service.engines.local import (
     spread_over as spread_over,
 )
 from spicegraph_service.engines.objects import (
+    ID_COLUMN as ID_COLUMN,
     METADATA as METADATA,
+    filesystem_of as filesystem_of,
     flat_scores as flat_scores,
+    is_url as is_url,
+    object_errors as object_errors,
+    object_stream as object_stream,
     parquet_extra as parquet_extra,
+    score_table as score_table,
+    table_bytes as table_bytes,
 )
 from spicegraph_service.engines.table import (
     score_here as score_here,
@@ -113,6 +121,7 @@ from spicegraph_service.pool.tasks import (
 )
 from spicegraph_service.registry import (
     Command as Command,
+    EngineEntry as EngineEntry,
     NoOptions as NoOptions,
     ServiceEntry as ServiceEntry,
     StatePart as StatePart,

@@ -1,6 +1,6 @@
-"""What packages add to the program: commands and services, ours, those of the wings and those of other packages alike.
+"""What packages add to the program: commands, engines and services, ours, those of wings and other packages alike.
 
-A package names its tables of commands in the entry-point group ``spicegraph.commands``, and its services in
+A package names its tables of commands and engines in the entry-point group ``spicegraph.commands``, and its services in
 ``spicegraph.services`` (metrics: :mod:`spicegraph_scorer.metrics`; a sample is in ``examples/plugin``). What a table
 says is small, and is loaded for every ``spicegraph --help``; what it points at is loaded where it is used.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.runtime import entry_points
@@ -45,6 +45,13 @@ class Command:
     def load(self) -> Any:
         """Return the function or the ``typer.Typer``."""
         return resolve_name(self.target)
+
+
+class EngineEntry(NamedTuple):
+    """A value of ``--engine``: its name, and as ``module:attribute`` where its ``Engine`` is."""
+
+    name: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +107,20 @@ def commands() -> Mapping[str, Command]:
     """
     registered: dict[str, Command] = {}
     for point, table in _load("spicegraph.commands"):
-        for command in table:
+        for command in (entry for entry in table if isinstance(entry, Command)):
             if command.name in registered:
                 raise DataError(f"the command {command.name!a} is registered twice, the second time by {point}")
             registered[command.name] = command
     known = {group: rank for rank, group in enumerate(HELP_GROUPS)}
     ordered = sorted(registered.values(), key=lambda command: known.get(command.group, len(known)))
     return {command.name: command for command in ordered}
+
+
+@cache
+def engines() -> Mapping[str, str]:
+    """Return where the engines of wings and other packages are, by their names."""
+    tables = (table for _, table in _load("spicegraph.commands"))
+    return dict(entry for table in tables for entry in table if isinstance(entry, EngineEntry))
 
 
 @cache

@@ -24,10 +24,10 @@ import redis
 from ray.cluster_utils import Cluster
 
 from spicegraph_parser.errors import DataError, InputError
+from spicegraph_ray.engine import score_on_ray, summarize_on_ray
 from spicegraph_scorer.metrics.bleu import Bleu
 from spicegraph_service.cli import main as command_line
 from spicegraph_service.engines import Task
-from spicegraph_service.engines.ray import score_on_ray, summarize_on_ray
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import Progress

@@ -25,16 +25,7 @@ from pyarrow import fs
 from ray.exceptions import RaySystemError, WorkerCrashedError
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_scorer import Item, score
-from spicegraph_scorer.core.data import MetricData
-from spicegraph_scorer.core.ngrams import DocumentFrequencies
-from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics import METRICS, make_metrics
-from spicegraph_scorer.readers import Columns
-from spicegraph_scorer.scoring import resources
-from spicegraph_service.cli import main
-from spicegraph_service.engines import Task
-from spicegraph_service.engines.corpus import (
+from spicegraph_ray.corpus import (
     PATH,
     TEXT,
     BlockScorer,
@@ -46,8 +37,18 @@ from spicegraph_service.engines.corpus import (
     check_rows,
     hashes_of,
 )
-from spicegraph_service.engines.objects import files_in, flat_scores, new_folder, write_object
-from spicegraph_service.engines.ray import ABOUT, clear_errors, packed, score_on_ray, unpacked_rows
+from spicegraph_ray.engine import ABOUT, clear_errors, packed, score_on_ray, unpacked_rows
+from spicegraph_ray.objects import files_in, new_folder
+from spicegraph_scorer import Item, score
+from spicegraph_scorer.core.data import MetricData
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
+from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.metrics import METRICS, make_metrics
+from spicegraph_scorer.readers import Columns
+from spicegraph_scorer.scoring import resources
+from spicegraph_service.cli import main
+from spicegraph_service.engines import Task
+from spicegraph_service.engines.objects import flat_scores, write_object
 
 pytestmark = pytest.mark.slow
 

@@ -33,6 +33,7 @@ PACKAGES = (
     "spicegraph_challenge",
     "spicegraph_detail",
     "spicegraph_platforms",
+    "spicegraph_ray",
     "spicegraph_viewer",
     "spicegraph_parser",
     "spicegraph_rewards",

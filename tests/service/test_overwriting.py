@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from spicegraph_service.output.terminal import refuse_overwriting
 
 __all__ = ["input_folder"]
 
+RAY = pytest.mark.skipif(find_spec("spicegraph_ray") is None, reason="the wing is left out")
 CASES = {
     "score": (("score", "a.json", "--metrics", "bleu"), "a.json"),
     "score, references": (("score", "results.json", *SCORED), "annotations.json"),
@@ -36,11 +38,15 @@ CASES = {
 
 
 @pytest.mark.parametrize("how", SPELLINGS)
-@pytest.mark.parametrize("case", [case for case in CASES if case != "score a folder on ray"])
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=RAY) if "ray" in case else case for case in CASES if case != "score a folder on ray"],
+)
 def test_an_output_that_is_an_input_is_refused_before_work(case, how, input_folder, capsys):
     check_refused(*CASES[case], how, input_folder, capsys)
 
 
+@RAY
 @pytest.mark.parametrize("how", [how for how in SPELLINGS if how != "hard link"])
 def test_an_output_in_a_folder_that_is_read_is_refused(how, input_folder, capsys):
     arguments, target = CASES["score a folder on ray"]

@@ -120,7 +120,6 @@ def test_names_differ() -> None:
         (("--format", "csv"), "several systems are written as table or json, not as csv"),
         (("--format", "spice", "--metrics", "spice"), "several systems are written as table or json, not as spice"),
         (("-o", "out.parquet"), "several systems are written as table or json, not as parquet"),
-        (("--engine", "ray"), "--engine ray scores one INPUT at a time, and 2 are given"),
         (("--partial", "c=less.json"), "less.json: can't be scored beside a.json: image 1 is in only one of the two"),
     ],
 )

@@ -5,14 +5,10 @@ A file of scores has one row per item, in the columns of the CSV; its metadata h
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import DataError, InputError
 
@@ -22,10 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.core.results import Json, Summary
-
-_COPIED: Final = 8 << 20
-"""Bytes that are copied at a time."""
+    from spicegraph_scorer.core.results import Json
 
 
 def is_url(location: str) -> bool:
@@ -37,34 +30,12 @@ def is_url(location: str) -> bool:
     return "://" in location
 
 
-def files_in(location: str) -> tuple[Any, list[str]]:
-    """Return pyarrow's file system of a path or URL, and the files there in order; hidden ones are left out."""
-    with _reading(location):
-        from pyarrow import fs  # noqa: PLC0415 (an extra)
-
-        filesystem, path = _filesystem(location)
-        [entry] = filesystem.get_file_info([path])
-        if entry.type is not fs.FileType.Directory:
-            paths = [path] if entry.is_file else []
-        else:
-            inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
-            paths = sorted(info.path for info in inside if info.is_file and not info.base_name.startswith((".", "_")))
-    if not paths:
-        raise InputError(f"{location}: there is no such file, or no file in it")
-    return filesystem, paths
-
-
-def size_of(filesystem: Any, paths: Sequence[str]) -> int:
-    """Return the bytes of files together."""
-    return sum(info.size or 0 for info in filesystem.get_file_info(list(paths)))
-
-
 def check_object(location: str) -> None:
     """Say now, before the work, that an object can't be written: where there is none yet, an empty one is written."""
-    with _reading(location, "written"):
+    with object_errors(location, "written"):
         from pyarrow import fs  # noqa: PLC0415 (an extra)
 
-        filesystem, path = _filesystem(location)
+        filesystem, path = filesystem_of(location)
         [info] = filesystem.get_file_info([path])
         if info.type is fs.FileType.NotFound:
             filesystem.open_output_stream(path).close()
@@ -74,52 +45,12 @@ def check_object(location: str) -> None:
 
 def write_object(location: str, content: bytes) -> None:
     """Write a file or an object whole."""
-    with _writing(location) as stream:
+    with object_stream(location) as stream:
         stream.write(content)
 
 
-def copy_object(source: Path, location: str) -> None:
-    """Write a file of this machine to an object."""
-    with _writing(location) as stream, source.open("rb") as file:
-        shutil.copyfileobj(file, stream, _COPIED)
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """A folder that files are written to, from any machine; ``place`` is what it was called."""
-
-    place: str
-    filesystem: Any
-    path: str
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file whole; one of that name is replaced."""
-        with (
-            _reading(f"{self.place}{name}", "written"),
-            self.filesystem.open_output_stream(f"{self.path}/{name}") as stream,
-        ):
-            stream.write(content)
-
-
-def new_folder(location: str) -> Folder:
-    """Make a folder (a path or URL that ends in ``/``) where there is none, or take an empty one."""
-    with _reading(location, "made a folder"):
-        from pyarrow import fs  # noqa: PLC0415 (an extra)
-
-        filesystem, path = _filesystem(location)
-        path = path.rstrip("/")
-        [entry] = filesystem.get_file_info([path])
-        if entry.is_file:
-            raise InputError(f"{location}: is a file, expected a folder")
-        inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
-        if any(info.is_file for info in inside):
-            raise InputError(f"{location}: there are files in it already; name an empty or a new folder")
-        if entry.type is fs.FileType.NotFound:
-            filesystem.create_dir(path, recursive=True)
-    return Folder(location, filesystem, path)
-
-
-def _filesystem(location: str) -> tuple[Any, str]:
+def filesystem_of(location: str) -> tuple[Any, str]:
+    """Return pyarrow's file system of a path or URL, and the path there."""
     from pyarrow import ArrowInvalid, fs  # noqa: PLC0415 (an extra)
 
     try:
@@ -133,15 +64,17 @@ def _filesystem(location: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _writing(location: str) -> Iterator[Any]:
-    with _reading(location, "written"):
-        filesystem, path = _filesystem(location)
+def object_stream(location: str) -> Iterator[Any]:
+    """Open a file or an object for writing; it is there once it is whole."""
+    with object_errors(location, "written"):
+        filesystem, path = filesystem_of(location)
         with filesystem.open_output_stream(path) as stream:
             yield stream
 
 
 @contextmanager
-def _reading(location: str, done: str = "read") -> Iterator[None]:
+def object_errors(location: str, done: str = "read") -> Iterator[None]:
+    """Raise what goes wrong within this as an error that names the place."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -150,7 +83,7 @@ def _reading(location: str, done: str = "read") -> Iterator[None]:
         raise InputError(f"{location}: can't be {done} ({error})") from error
 
 
-ID: Final = "image_id"
+ID_COLUMN: Final = "image_id"
 METADATA: Final = "spicegraph"
 """The key of the metadata under which signature and corpus scores stand, as JSON."""
 
@@ -194,7 +127,7 @@ def score_table(items: Sequence[Item], scores: Sequence[Mapping[str, Json]], *, 
         key: pa.array(values, pa.int64() if key.rpartition("_")[2] in _COUNTS else pa.float64())
         for key, values in columns.items()
     }
-    return pa.table({ID: ids, **numbers})
+    return pa.table({ID_COLUMN: ids, **numbers})
 
 
 def table_bytes(table: pa.Table) -> bytes:
@@ -206,32 +139,3 @@ def table_bytes(table: pa.Table) -> bytes:
     pq.write_table(table, sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-class ScoreFile:
-    """A Parquet file of scores on this machine, written a table at a time, and the corpus scores at the end."""
-
-    def __init__(self, path: Path) -> None:
-        with parquet_extra():
-            import pyarrow.parquet  # noqa: F401, PLC0415
-        self._path = path
-        self._writer: Any = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-    def add(self, table: pa.Table) -> None:
-        """Write rows; all tables have the same columns."""
-        import pyarrow.parquet as pq  # noqa: PLC0415 (an extra)
-
-        if self._writer is None:  # without the schema as Arrow has it, readers find our metadata with the schema
-            self._writer = pq.ParquetWriter(self._path, table.schema, store_schema=False)
-        self._writer.write_table(table)
-
-    def about(self, summary: Summary) -> None:
-        """Write signature and corpus scores; at least one table was written before."""
-        self._writer.add_key_value_metadata({METADATA: msgspec.json.encode(summary.to_dict())})

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError, counted
@@ -18,6 +18,7 @@ from spicegraph_scorer.readers.parses import check_graphs, graph_texts, is_graph
 from spicegraph_scorer.scoring import choose_best, score
 from spicegraph_service.engines import CandidateRule, Engine
 from spicegraph_service.engines.local import local_facts
+from spicegraph_service.registry import engines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -130,17 +131,14 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
 LOCAL: Final = Engine(score=score_here, score_systems=score_systems_here)
 
 
-ENGINES: Mapping[str, Engine | str] = {"local": LOCAL, "ray": "ray:RAY"}
-"""To add one: a module with an :class:`~spicegraph_service.engines.Engine`, and a line here that says where it is."""
+ENGINES: Mapping[str, Engine | str] = {"local": LOCAL, **engines()}
+"""To add one: a module with an :class:`~spicegraph_service.engines.Engine`, and an ``EngineEntry`` of a package."""
 
 
 def find_engine(name: str) -> Engine:
     """Return the engine of a name; its module is loaded now."""
     if name not in ENGINES:
         raise InputError(f"--engine {name!a:.60}: there is no such engine; there are {', '.join(ENGINES)}")
-    path = ENGINES[name]
-    if isinstance(path, Engine):
-        return path
-    module, _, attribute = path.partition(":")
-    engine: Engine = getattr(import_module(f"spicegraph_service.engines.{module}"), attribute)
+    place = ENGINES[name]
+    engine: Engine = resolve_name(place) if isinstance(place, str) else place
     return engine

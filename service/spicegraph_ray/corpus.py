@@ -41,21 +41,20 @@ from spicegraph_scorer.readers.read import items_of
 from spicegraph_scorer.readers.records import JSON_LINES, Record, Records, decode
 from spicegraph_scorer.readers.tables import table_records
 from spicegraph_scorer.scoring import resources
-from spicegraph_service.engines.local import local_facts
-from spicegraph_service.engines.objects import ID, score_table, table_bytes
+from spicegraph_service.kit import ID_COLUMN, local_facts, score_table, table_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
+    from spicegraph_ray.objects import Folder
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import Progress
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.metric import Metric, Weigh
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.tables import Columns
-    from spicegraph_service.engines.objects import Folder
 
 TEXT: Final = "text"
 """The column of the lines of text files."""
@@ -248,7 +247,7 @@ class BlockScorer:
         if self._job.folder is None:
             return scored(totals=totals, rows=table)
         # The name of a part depends on its rows, so that a repeated task writes it again.
-        ids = "\n".join(map(repr, table.column(ID).to_pylist()))
+        ids = "\n".join(map(repr, table.column(ID_COLUMN).to_pylist()))
         part = f"part-{hashlib.blake2b(ids.encode(), digest_size=12).hexdigest()}.parquet"
         self._job.folder.write(part, table_bytes(table))
         return scored(totals=totals, part=part)

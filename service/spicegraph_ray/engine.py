@@ -25,12 +25,7 @@ import msgspec
 
 from spicegraph_parser.errors import DataError, InputError, SpicegraphError
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer.core.results import result_of
-from spicegraph_scorer.metrics import make_metrics, metric_names
-from spicegraph_scorer.readers.tables import find_columns
-from spicegraph_scorer.scoring import resources
-from spicegraph_service.engines import Engine, Task
-from spicegraph_service.engines.corpus import (
+from spicegraph_ray.corpus import (
     PATH,
     BlockScorer,
     CheckedCorpus,
@@ -43,16 +38,12 @@ from spicegraph_service.engines.corpus import (
     summarized,
     watched,
 )
-from spicegraph_service.engines.objects import (
-    Folder,
-    ScoreFile,
-    copy_object,
-    files_in,
-    is_url,
-    new_folder,
-    size_of,
-)
-from spicegraph_service.store import open_store
+from spicegraph_ray.objects import Folder, ScoreFile, copy_object, files_in, new_folder, size_of
+from spicegraph_scorer.core.results import result_of
+from spicegraph_scorer.metrics import make_metrics, metric_names
+from spicegraph_scorer.readers.tables import find_columns
+from spicegraph_scorer.scoring import resources
+from spicegraph_service.kit import Engine, Task, is_url, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
