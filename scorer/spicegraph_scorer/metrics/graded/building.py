@@ -84,7 +84,11 @@ def build_table(
     words = sorted((w for w, n in frequencies.items() if n >= fewest), key=lambda w: (-frequencies[w], w))
     if len(words) < 3:
         raise InputError(f"only {len(words)} words stand in {fewest} or more captions; a table needs at least 3")
-    captions = _occurrences([caption for image in images for caption in image], words)
+    number = {word: index for index, word in enumerate(words)}
+    rows = [sorted(number[word] for word in caption if word in number) for image in images for caption in image]
+    ends = np.cumsum([0, *map(len, rows)])
+    indices = np.fromiter(chain.from_iterable(rows), np.int64, ends[-1])
+    captions = csr_array((np.ones(len(indices)), indices, ends), shape=(len(rows), len(words)))
     owner = np.repeat(np.arange(len(images)), [len(image) for image in images])
     ones = np.ones(len(owner))
     grouping = csr_array((ones, (owner, np.arange(len(owner)))), shape=(len(images), len(owner)))
@@ -95,8 +99,10 @@ def build_table(
         raise InputError("no image has two captions that say different things; a table needs several of each image")
     image_counts = np.bincount(sums.indices, minlength=len(words)).astype(np.int32)
     with threadpool_limits(1):  # the same sums in the same order
-        vectors = _singular_vectors(information, min(dimensions, len(words) - 1))
-    return VectorTable(name, len(images), tuple(words), image_counts, _rounded(vectors), order)
+        left, sizes, _ = svds(information, k=min(dimensions, len(words) - 1), v0=np.ones(len(words)))
+    left = left[:, np.argsort(-sizes)]
+    signs = np.sign(left[np.abs(left).argmax(axis=0), np.arange(left.shape[1])])  # the largest entry is positive
+    return VectorTable(name, len(images), tuple(words), image_counts, _rounded(left * signs), order)
 
 
 def extended_table(base: VectorTable, own: VectorTable) -> VectorTable:
@@ -125,15 +131,6 @@ def extended_table(base: VectorTable, own: VectorTable) -> VectorTable:
     return VectorTable(own.name, images, words, counts, _rounded(np.concatenate(parts, axis=1)), order)
 
 
-def _occurrences(captions: Sequence[frozenset[str]], words: Sequence[str]) -> csr_array:
-    """Return a matrix (captions, words) with 1 where the caption has the word."""
-    number = {word: index for index, word in enumerate(words)}
-    rows = [sorted(number[word] for word in caption if word in number) for caption in captions]
-    ends = np.cumsum([0, *map(len, rows)])
-    indices = np.fromiter(chain.from_iterable(rows), np.int64, ends[-1])
-    return csr_array((np.ones(len(indices)), indices, ends), shape=(len(captions), len(words)))
-
-
 def _information(counts: csr_array) -> csr_array:
     """Return the positive pointwise mutual information of counts."""
     cells = counts.tocoo()
@@ -148,15 +145,6 @@ def _information(counts: csr_array) -> csr_array:
     information = np.log(values / total / (words[row] * contexts[column])) * values / (values + _DISCOUNT)
     positive = information > 0
     return csr_array((information[positive], (row[positive], column[positive])), shape=counts.shape)
-
-
-def _singular_vectors(matrix: csr_array, dimensions: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Return the left singular vectors, the largest first, each with its largest entry positive."""
-    left, sizes, _ = svds(matrix, k=dimensions, v0=np.ones(matrix.shape[0]))
-    left = left[:, np.argsort(-sizes)]
-    signs = np.sign(left[np.abs(left).argmax(axis=0), np.arange(left.shape[1])])
-    vectors: np.ndarray[tuple[int, int], np.dtype[np.float64]] = left * signs
-    return vectors
 
 
 def _rounded(

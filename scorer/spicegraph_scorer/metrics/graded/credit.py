@@ -146,25 +146,32 @@ def graded_credit(
     ]
     if is_read:
         parts += [(part._replace(credit=aligned_share * part.credit), slots) for part, slots in _aligned(item, words)]
-    if meaning is not None and plain is not None:
-        parts += _meant(item, words, meaning, match.texts.meaning or 0.0)
+    if meaning is not None and plain is not None:  # the cosine is a sum over words
+        whole, shares, _ = likeness(meaning, item.candidate, item.references)
+        value = match.texts.meaning or 0.0
+        parts += [
+            (
+                CreditPart("meaning", (word,), MEANING_SHARE * share * value / whole if whole else 0.0),
+                ((number,) if len(shares) == len(words.spans) else words.find((word,)),),
+            )
+            for number, (word, share) in enumerate(shares)
+        ]
     total = math.fsum(part.credit for part, _ in parts)
     if plain is not None and not 0 <= total <= 1:  # the score is held between 0 and 1
         held = min(max(total, 0.0), 1.0) / total
         parts = [(part._replace(credit=part.credit * held), slots) for part, slots in parts]
-    if order is not None and match.texts.order < 1:
+    if order is not None and match.texts.order < 1:  # neighbours that follow each other less than by chance
         lost = (1 - match.texts.order) * math.fsum(part.credit for part, _ in parts)
-        parts += [(part._replace(credit=-lost * part.credit), slots) for part, slots in _disorder(words, order)]
+        text_words = words_of_text(item.candidate)
+        costs = [max(0.0, -information) for information in order.junctions(text_words)]
+        placed = len(text_words) == len(words.spans)
+        for second, cost in enumerate(costs):
+            if cost:
+                pair = range(max(second - 1, 0), min(second + 1, len(text_words)))
+                slots = tuple([(number,) if placed else words.find((text_words[number],)) for number in pair])
+                names_of_pair = tuple([text_words[number] for number in pair])
+                parts.append((CreditPart("order", names_of_pair, -lost * (cost / sum(costs))), slots))
     return words.credit(score, parts)
-
-
-def _meant(item: Item, words: Words, meaning: Meaning, value: float) -> Iterator[tuple[CreditPart, Slots]]:
-    """Yield what each word of the candidate has in the likeness of the wholes: the cosine is a sum over words."""
-    whole, shares, _ = likeness(meaning, item.candidate, item.references)
-    placed = len(shares) == len(words.spans)
-    for number, (word, share) in enumerate(shares):
-        earned = MEANING_SHARE * share * value / whole if whole else 0.0
-        yield CreditPart("meaning", (word,), earned), ((number,) if placed else words.find((word,)),)
 
 
 def earned_by(tuples: Shares, words: Shares) -> Vector:
@@ -223,15 +230,3 @@ def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
     for number, (word, stem) in enumerate(zip(candidate_words, stems, strict=True)):
         earned = stem[1] * matched[stem] / said[stem] * grown / length - cost * PRECISION_SHARE * stem[1]
         yield CreditPart("alignment", (word,), earned), ((number,) if placed else words.find((word,)),)
-
-
-def _disorder(words: Words, order: WordOrder) -> Iterator[tuple[CreditPart, Slots]]:
-    """Yield each pair of neighbours that follow each other less than by chance, with its share of all such."""
-    text_words = words_of_text(words.text)
-    costs = [max(0.0, -information) for information in order.junctions(text_words)]
-    placed = len(text_words) == len(words.spans)
-    for second, cost in enumerate(costs):
-        if cost:
-            pair = range(max(second - 1, 0), min(second + 1, len(text_words)))
-            slots = tuple([(number,) if placed else words.find((text_words[number],)) for number in pair])
-            yield CreditPart("order", tuple([text_words[number] for number in pair]), cost / sum(costs)), slots

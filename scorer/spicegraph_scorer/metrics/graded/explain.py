@@ -227,8 +227,28 @@ def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Resco
     sides that cost the score most, and for the candidate's, what the references have instead: six of each side, fewer
     of very long texts. ``denials`` has for each candidate tuple the reference tuple that excludes it, if one does.
     """
-    facts = facts_of(match.candidate.tuples)
-    edits = dict(_edits(match, denials, facts))
+    candidate, reference = match.candidate, match.reference
+    facts = facts_of(candidate.tuples)
+    named = {}  # what the candidate calls the objects of the references, where it has them
+    for index in range(reference.nodes.sizes[0]):
+        partner = int(match.recall.partner[index])
+        if match.recall.support[index] >= _SAME_OBJECT and 0 <= partner < candidate.nodes.sizes[0]:
+            named[reference.tuples[index].concepts[0].strings] = candidate.tuples[partner].concepts[0].strings[0]
+    most = max(1, min(_TRIED, _PAIRS // max(1, len(candidate.tuples) * len(reference.tuples))))
+    edits: dict[tuple[str, tuple[str, ...], tuple[str, ...] | None], list[Fact]] = {}  # the first fields of a change
+    for index in (reference.weights * (1 - match.recall.support)).argsort(kind="stable")[::-1][:most]:
+        added = _fact(reference.tuples[index], named)
+        words = added.words
+        edits["add", (words[0], words[2], words[1]) if len(words) == 3 else words, None] = [*facts, added]
+    for index in (candidate.weights * (1 - match.precision.support)).argsort(kind="stable")[::-1][:most]:
+        dropped = candidate.tuples[index]
+        edits["drop", dropped.strings, None] = list(_without(dropped, facts))
+        instead = denials[index] if denials[index] is not None else int(match.precision.partner[index])
+        if instead in (None, NO_PARTNER):
+            continue
+        other = reference.tuples[instead]
+        if len(other.concepts) == len(dropped.concepts) and other.strings != dropped.strings:
+            edits["replace", dropped.strings, other.strings] = list(_replaced(dropped, _fact(other, {}), facts))
     now, *scores = rescore([facts, *edits.values()])
     tried = [Change(*edit, score, score - now) for edit, score in zip(edits, scores, strict=True)]
     gaining = [change for change in tried if change.gain > _LEAST]
@@ -238,46 +258,6 @@ def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Resco
 def facts_of(tuples: Iterable[SceneTuple]) -> list[Fact]:
     """Return the facts that a graph's tuples come from, each once."""
     return list(dict.fromkeys(fact for scene_tuple in tuples for _, fact in scene_tuple.evidence))
-
-
-_Edit = tuple[str, tuple[str, ...], tuple[str, ...] | None]
-"""The first three fields of a :class:`Change`."""
-
-
-def _edits(
-    match: GradedMatch, denials: Sequence[int | None], facts: Sequence[Fact]
-) -> Iterator[tuple[_Edit, list[Fact]]]:
-    """Yield what is tried, each with the facts that a candidate would have then."""
-    candidate, reference = match.candidate, match.reference
-    named = _named(match)
-    tried = max(1, min(_TRIED, _PAIRS // max(1, len(candidate.tuples) * len(reference.tuples))))
-    for index in (reference.weights * (1 - match.recall.support)).argsort(kind="stable")[::-1][:tried]:
-        added = _fact(reference.tuples[index], named)
-        words = added.words
-        shown = (words[0], words[2], words[1]) if len(words) == 3 else words
-        yield ("add", shown, None), [*facts, added]
-    for index in (candidate.weights * (1 - match.precision.support)).argsort(kind="stable")[::-1][:tried]:
-        dropped = candidate.tuples[index]
-        rest = list(_without(dropped, facts))
-        yield ("drop", dropped.strings, None), rest
-        instead = denials[index] if denials[index] is not None else int(match.precision.partner[index])
-        if instead in (None, NO_PARTNER):
-            continue
-        other = reference.tuples[instead]
-        if len(other.concepts) == len(dropped.concepts) and other.strings != dropped.strings:
-            replaced = list(_replaced(dropped, _fact(other, {}), facts))
-            yield ("replace", dropped.strings, other.strings), replaced
-
-
-def _named(match: GradedMatch) -> dict[tuple[str, ...], str]:
-    """Return what the candidate calls the objects of the references, where it has them."""
-    named = {}
-    for index in range(match.reference.nodes.sizes[0]):
-        partner = int(match.recall.partner[index])
-        if match.recall.support[index] >= _SAME_OBJECT and 0 <= partner < match.candidate.nodes.sizes[0]:
-            reference_tuple, candidate_tuple = match.reference.tuples[index], match.candidate.tuples[partner]
-            named[reference_tuple.concepts[0].strings] = candidate_tuple.concepts[0].strings[0]
-    return named
 
 
 def _fact(scene_tuple: SceneTuple, named: dict[tuple[str, ...], str]) -> Fact:

@@ -83,23 +83,20 @@ def read_caption(facts: Sequence[Fact]) -> Told:
     if not strings.isdisjoint(_READ):  # in some captions
         facts = [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
         if not _NUMBERS_ALONE.isdisjoint(strings):
-            facts = [other for fact in facts for other in _without_number(fact)]
+            told: list[Fact] = []
+            for fact in facts:
+                words, rule, tokens = fact
+                ends = [end for end in (0, 1)[: _OBJECT_SLOTS[len(words)]] if words[end] not in _NUMBERS_ALONE]
+                if len(ends) == _OBJECT_SLOTS[len(words)]:
+                    told.append(fact)
+                elif len(words) == 3:  # the label remains an attribute of the other end
+                    label = words[2].removeprefix(_COPULA)
+                    told += [Fact((words[e], label), rule, (tokens[e], tokens[2]) if tokens else ()) for e in ends]
+            facts = told
         strings = set(chain.from_iterable(map(_words_of, facts)))
     if facts and facts[0][1] in SCENE_RULES:
         strings = _stated(facts)
     return Told(facts, _content_of(facts, strings))
-
-
-def _without_number(fact: Fact) -> list[Fact]:
-    """Return a fact without a number as an object: of a relation, the label remains an attribute of the other end."""
-    words, rule, tokens = fact
-    if len(words) < 3:
-        return [] if words[0] in _NUMBERS_ALONE else [fact]
-    ends = [end for end in (0, 1) if words[end] not in _NUMBERS_ALONE]
-    if len(ends) == 2:
-        return [fact]
-    label = words[2].removeprefix(_COPULA)
-    return [Fact((words[end], label), rule, (tokens[end], tokens[2]) if tokens else ()) for end in ends]
 
 
 def content_words(facts: Iterable[Fact]) -> frozenset[str]:

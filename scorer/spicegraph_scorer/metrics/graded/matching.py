@@ -335,49 +335,33 @@ def cells_of(sides: Sides, candidates: Sequence[int], references: Sequence[int],
     upright = _Lines(ranges(sides.starts[second], widths), widths, down, by_column)
     columns = ranges(np.repeat(sides.starts[second], heights), along)  # the reference tuple of each cell
 
-    words = _words(sides, zip(candidates, references, bases.tolist(), strict=False), int(bases[-1]), rows)
+    words = np.empty(int(bases[-1]), np.float32)  # likeness of the words that tuples add: positive cosines
+    pairs, starts = list(zip(candidates, references, bases.tolist(), strict=False)), sides.starts.tolist()
+    is_denied = np.isin(sides.heads, rows.denied)
+    denying = set((np.searchsorted(sides.starts, np.flatnonzero(is_denied), side="right") - 1).tolist())
+    opposed: list[tuple[Matrix, Matrix]] = []
+    plain = np.empty_like(words)
+    for candidate, reference, base in pairs:
+        rows_of, columns_of = (slice(starts[graph], starts[graph + 1]) for graph in (candidate, reference))
+        shape = rows_of.stop - rows_of.start, columns_of.stop - columns_of.start
+        cells = slice(base, base + shape[0] * shape[1])
+        vectors, others = (rows.vectors.take(sides.heads[part], axis=0) for part in (rows_of, columns_of))
+        cosines = np.matmul(vectors, others.T, out=words[cells].reshape(shape))
+        if candidate in denying or reference in denying:
+            apart = is_denied[rows_of, None] ^ is_denied[columns_of]
+            opposed.append((plain[cells].reshape(shape), cosines * apart))
+    np.minimum(np.maximum(words, 0, out=words), 1, out=words)
     words[np.repeat(sides.heads[across.tuples], along) == sides.heads.take(columns)] = 1
-    plain = words.copy()
-    _read_denials(sides, zip(candidates, references, bases.tolist(), strict=False), plain, rows)
-    excess = _judge_values(sides, zip(candidates, references, bases.tolist(), strict=False), words, plain, rows)
+    plain[:] = words
+    for part, away in opposed:  # what is denied is as alike as what is not: their vectors point away from each other
+        np.clip(np.maximum(part, -away), 0, 1, out=part)
+    excess = _judge_values(sides, pairs, words, plain, rows)
     forward = backward = words
     if sides.kinds.any():  # objects alone stand nowhere
-        apart = _places(sides, first, second, bases, words) - words
-        forward = words + np.repeat(_BOUND[0][sides.kinds[across.tuples]], along) * apart
-        backward = words + _BOUND[1][sides.kinds].take(columns) * apart
+        moved = _places(sides, first, second, bases, words) - words
+        forward = words + np.repeat(_BOUND[0][sides.kinds[across.tuples]], along) * moved
+        backward = words + _BOUND[1][sides.kinds].take(columns) * moved
     return Cells(forward, backward, plain, excess, across, upright, bases)
-
-
-def _words(sides: Sides, pairs: Iterable[tuple[int, int, int]], count: int, rows: Rows) -> Matrix:
-    """Return the likeness of the words that tuples add, in every cell: positive cosines."""
-    words = np.empty(count, np.float32)
-    starts, heads, vectors = sides.starts.tolist(), sides.heads, rows.vectors
-    for candidate, reference, base in pairs:
-        candidate_vectors = vectors.take(heads[starts[candidate] : starts[candidate + 1]], axis=0)
-        reference_vectors = vectors.take(heads[starts[reference] : starts[reference + 1]], axis=0)
-        shape = len(candidate_vectors), len(reference_vectors)
-        np.matmul(candidate_vectors, reference_vectors.T, out=words[base : base + shape[0] * shape[1]].reshape(shape))
-    np.minimum(np.maximum(words, 0, out=words), 1, out=words)
-    return words
-
-
-def _read_denials(sides: Sides, pairs: Iterable[tuple[int, int, int]], plain: Matrix, rows: Rows) -> None:
-    """Make what is denied as alike as what is not: their vectors point away from each other."""
-    if not rows.denied:
-        return
-    graphs = np.searchsorted(sides.starts, np.flatnonzero(np.isin(sides.heads, rows.denied)), side="right") - 1
-    denying = set(graphs.tolist())
-    starts, heads, vectors = sides.starts.tolist(), sides.heads, rows.vectors
-    for candidate, reference, base in pairs:
-        if candidate in denying or reference in denying:
-            candidate_heads, reference_heads = (
-                heads[starts[graph] : starts[graph + 1]] for graph in (candidate, reference)
-            )
-            opposed = (vectors[candidate_heads] @ vectors[reference_heads].T) * (
-                np.isin(candidate_heads, rows.denied)[:, None] ^ np.isin(reference_heads, rows.denied)
-            )
-            part = plain[base : base + opposed.size].reshape(opposed.shape)
-            np.clip(np.maximum(part, -opposed), 0, 1, out=part)
 
 
 def _judge_values(
@@ -454,11 +438,16 @@ def _excess(
     """Return how much more the references deny each tuple of a candidate than they say it.
 
     They deny an attribute by another colour or count of an object that is as similar. Colours are compared as sets: a
-    grey, black and white cat is not denied by a grey one.
+    grey, black and white cat is not denied by a grey one. Words alone are denied where the references have others of
+    their family, and none of the candidate's.
     """
-    if not candidate.sides.sizes[[candidate.graph, reference.graph], ATTRIBUTE:].any():
-        return _denied_words(candidate.values, reference.values, len(words))
     excess = np.zeros(len(words), np.float32)
+    if not candidate.sides.sizes[[candidate.graph, reference.graph], ATTRIBUTE:].any():  # words alone
+        said = [frozenset(chain.from_iterable(values for _, values in side.values)) for side in (candidate, reference)]
+        for index, values in candidate.values:
+            families = {family for family, _ in values}
+            excess[index] = deny(*(frozenset(value for value in side if value[0] in families) for side in said))
+        return excess
     candidate_attributes, reference_attributes = candidate.attributes, reference.attributes
     values, others = candidate.of_owners(), reference.of_owners()
     denied = np.zeros((len(values), len(others)), np.float32)
@@ -470,24 +459,6 @@ def _excess(
         owners = words[candidate.owners][:, reference.owners]
         agreed = np.minimum(owners, words[candidate_attributes, reference_attributes]).max(axis=1)
         excess[candidate_attributes] = np.maximum(0, (owners * denied).max(axis=1) - agreed)
-    return excess
-
-
-def _denied_words(
-    candidate: Sequence[tuple[int, Values]], reference: Sequence[tuple[int, Values]], count: int
-) -> Floats:
-    """Return 1 for each word of a candidate whose references have others of its family, and none of the candidate's."""
-    candidate_values, reference_values = (
-        frozenset(chain.from_iterable(values for _, values in side)) for side in (candidate, reference)
-    )
-    excess = np.zeros(count, np.float32)
-    for index, values in candidate:
-        families = {family for family, _ in values}
-        candidate_family, reference_family = (
-            frozenset(value for value in side if value[0] in families) for side in (candidate_values, reference_values)
-        )
-        if deny(candidate_family, reference_family):
-            excess[index] = 1
     return excess
 
 

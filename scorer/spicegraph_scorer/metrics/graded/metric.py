@@ -482,7 +482,13 @@ def weigh(
     powers = (precision.found.support * np.repeat(left, precision.counts)) ** PRECISION_EXPONENT * candidate_weights
     recalled = recall.found.support * np.repeat(left, recall.counts) * reference_weights
     columns = [_weighed(_sums(precision, powers, candidate_weights), _sums(recall, recalled, reference_weights))]
-    for takes in _members(sides, categories):
+    concepts = list(chain.from_iterable(graph.concepts for graph in sides.nodes)) if categories else []
+    places = [np.flatnonzero(sides.kinds == kind) for kind in range(3)]
+    of_kind = [[concepts[index] for index in of] for of in places] if concepts else [[], [], []]
+    for category in categories.values():
+        takes = np.zeros(len(sides.kinds))  # 1 for each tuple that belongs to it
+        kind = category.length - 1
+        takes[places[kind]] = 1 if category.takes_all else category.takes(of_kind[kind])
         in_candidate, in_reference = takes[precision.tuples], takes[recall.tuples]
         columns.append(
             _weighed(
@@ -524,18 +530,6 @@ def _weighed(precision_sums: Sequence[Weights], recall_sums: Sequence[Weights]) 
     shares = np.divide(powers, weights, out=np.zeros_like(powers), where=weights > 0)
     supported = weights * shares ** (1 / PRECISION_EXPONENT)
     return list(starmap(Weighed, np.stack([supported, weights, *recall_sums], axis=1).tolist()))
-
-
-def _members(sides: Sides, categories: Mapping[str, Category]) -> Iterator[Weights]:
-    """Yield for each category 1 for each tuple of the graphs that belongs to it, and 0 for others."""
-    concepts = list(chain.from_iterable(graph.concepts for graph in sides.nodes)) if categories else []
-    places = [np.flatnonzero(sides.kinds == kind) for kind in range(3)]
-    of_kind = [[concepts[index] for index in of] for of in places] if concepts else [[], [], []]
-    for category in categories.values():
-        takes = np.zeros(len(sides.kinds))
-        kind = category.length - 1
-        takes[places[kind]] = 1 if category.takes_all else category.takes(of_kind[kind])
-        yield takes
 
 
 class _TextArrays(NamedTuple):

@@ -193,7 +193,8 @@ class VectorTable:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 file_format, name, images = arrays["header"].tobytes().decode().split("\n")
                 words = tuple(arrays["words"].tobytes().decode().split("\n"))
-                order = _order(arrays["kinds"].tobytes().decode(), arrays["information"])
+                kinds, information = tuple(arrays["kinds"].tobytes().decode().split("\n")), arrays["information"]
+                order = WordOrder(kinds, information) if information.size else None
                 table = cls(name, int(images), words, arrays["image_counts"], arrays["vectors"], order)
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
@@ -204,20 +205,12 @@ class VectorTable:
             and table.image_counts.dtype == np.int32
             and table.image_counts.shape == (len(table.words),) == table.vectors.shape[:1]
             and bool(((table.image_counts > 0) & (table.image_counts <= table.images)).all())
+            and (order is None or (information.dtype == np.int8 and {"", "-"} <= set(kinds)))
+            and information.shape == (0 if order is None else len(kinds),) * 2
         )
         if int(file_format) != _FORMAT or not sound:
             raise DataError(f"{path}: a table of vectors of another version, or damaged; build it again")
         return table
-
-
-def _order(kinds: str, information: npt.NDArray[np.int8]) -> WordOrder | None:
-    """Return the word order of a file, if it has one."""
-    if not information.size:
-        return None
-    names = tuple(kinds.split("\n"))
-    if information.dtype != np.int8 or information.shape != (len(names), len(names)) or not {"", "-"} <= set(names):
-        raise ValueError("no word order")
-    return WordOrder(names, information)
 
 
 @lru_cache(maxsize=1)

@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -200,29 +201,18 @@ def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float |
             WordVerdict(observed.word, observed.spans, verdict, probability, likeness, observed.partner, instead)
         )
     by_word = {verdict.word: verdict for verdict in words}
-    contradicted = match.precision.contradicted.tolist()
-    tuples = [
-        _tuple_verdict(scene_tuple.strings, by_word, denied=denied, limit=limit)
-        for scene_tuple, denied in zip(match.candidate.tuples, contradicted, strict=True)
-    ]
+    tuples = []
+    for scene_tuple, denied in zip(match.candidate.tuples, match.precision.contradicted.tolist(), strict=True):
+        strings = chain.from_iterable(label.split("/") for label in scene_tuple.strings)
+        parts = chain.from_iterable((string, *string.split()) for string in strings)
+        worst = max(
+            (by_word[word] for word in parts if word in by_word), key=lambda each: each.probability, default=None
+        )
+        probability, verdict = (0.0, SUPPORTED) if worst is None else (worst.probability, worst.verdict)
+        if denied:
+            probability, verdict = max(probability, limit), CONTRADICTED
+        tuples.append(TupleVerdict(scene_tuple.strings, verdict, probability))
     return Verdicts(tuple(words), tuple(tuples), limit, thresholds)
-
-
-def _tuple_verdict(
-    strings: tuple[str, ...], words: Mapping[str, WordVerdict], *, denied: bool, limit: float
-) -> TupleVerdict:
-    word_verdicts = [
-        words[word]
-        for label in strings
-        for string in label.split("/")
-        for word in (string, *string.split())
-        if word in words
-    ]
-    worst = max(word_verdicts, key=lambda verdict: verdict.probability, default=None)
-    probability = 0.0 if worst is None else worst.probability
-    if denied:
-        return TupleVerdict(strings, CONTRADICTED, max(probability, limit))
-    return TupleVerdict(strings, SUPPORTED if worst is None else worst.verdict, probability)
 
 
 class Observed(NamedTuple):
@@ -324,6 +314,11 @@ def _observed(
         rival, instead = max(((share * _nearness(word, name), name) for name, share in uncovered), default=(0.0, None))
         partner = int(likeness.argmax()) if best[index] > 0 else None
         other = denied[index] or instead
+        narrower = [
+            place
+            for place, name in enumerate(said.words if kinds[word] == "object" else ())
+            if likeness[place] < 1 and _is_kind(name, word)
+        ]
         features = (
             float(best[index]),
             float((likeness[:, None] * said.standing).max(axis=0, initial=0).mean()) if said.words else 0.0,
@@ -333,7 +328,7 @@ def _observed(
             float(kinds[word] == "object"),
             float(kinds[word] == "relation"),
             float(any(family == "count" for family, _ in values_of((word,)))),
-            _broader(word, said, likeness) if kinds[word] == "object" else 0.0,
+            float(said.standing[narrower].any(axis=0).mean()) if narrower else 0.0,
             float(word in PLACES_AND_PARTS),
             float(word in objects[:1]),
             max((share for _, share in uncovered), default=0.0),
@@ -436,19 +431,10 @@ def _uncovered(said: _ReferenceWords, alike: Vector, objects: Sequence[str]) -> 
     return [
         (word, float(counts[index] / said.standing.shape[1] * (1 - covered[index])))
         for index, word in enumerate(said.words)
-        if counts[index] > 1 and covered[index] < _COVERED and word in said.objects and _is_noun(word)
+        if counts[index] > 1 and covered[index] < _COVERED and word in said.objects
+        if word not in PLACES_AND_PARTS and _above(word)
         if not any(person != _PERSONS.get(word, word) and _is_kind(person, word) for person in persons)
     ]
-
-
-def _broader(word: str, said: _ReferenceWords, likeness: Vector) -> float:
-    kinds = [index for index, other in enumerate(said.words) if likeness[index] < 1 and _is_kind(other, word)]
-    return float(said.standing[kinds].any(axis=0).mean()) if kinds else 0.0
-
-
-@lru_cache(maxsize=50_000)
-def _is_noun(word: str) -> bool:
-    return word not in PLACES_AND_PARTS and bool(load_wordnet().senses(word, "n"))
 
 
 @lru_cache(maxsize=20_000)
