@@ -223,7 +223,7 @@ def main() -> None:
         line = [name, figure.__name__, *(f"{100 * figure(of, judged.truth):.1f}" for of in scores.values())]
         for one, other in gains:
             gain = gain_of(figure, judged.truth, scores[one], scores[other])
-            line.append(f"{gain(np.arange(len(judged.truth))):+.1f} ({error_of(gain, judged.images):.1f})")
+            line.append(f"{gain(np.arange(len(judged.truth))):+.2f} ({error_of(gain, judged.images):.2f})")
         print("|", " | ".join(line), "|", flush=True)
         if name in BY_KIND:
             kinds += [

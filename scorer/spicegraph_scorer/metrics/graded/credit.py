@@ -176,28 +176,20 @@ def graded_credit(
 
 def earned_by(tuples: Shares, words: Shares) -> Vector:
     """Return what tuples, then words, have of F1 without alignment and order."""
-    both = tuples, words
-    halves = [_half([part.precision for part in both]), _half([part.recall for part in both])]
-    precision, recall = (
-        sum(share * (value or 0.0) for share, value in zip(shares, values, strict=True))
-        for shares, values in zip(
-            halves, zip(*((part.precision, part.recall) for part in both), strict=True), strict=True
-        )
-    )
+    of_precision, of_recall = _half(tuples.precision, words.precision), _half(tuples.recall, words.recall)
+    precision = of_precision[0] * (tuples.precision or 0.0) + of_precision[1] * (words.precision or 0.0)
+    recall = of_recall[0] * (tuples.recall or 0.0) + of_recall[1] * (words.recall or 0.0)
     if not precision or not recall:
         return np.zeros(len(tuples.growth) + len(words.growth))
-    growth, recalled = (
-        np.concatenate([share * side for share, side in zip(shares, sides, strict=True)])
-        for shares, sides in zip(halves, ((tuples.growth, words.growth), (tuples.found, words.found)), strict=True)
-    )
+    growth = np.concatenate([of_precision[0] * tuples.growth, of_precision[1] * words.growth])
+    recalled = np.concatenate([of_recall[0] * tuples.found, of_recall[1] * words.found])
     slope = 2 * (math.log1p(recall / precision) - recall / (precision + recall))
     earned: Vector = 2 * precision / (precision + recall) * recalled + slope * growth
     return earned
 
 
-def _half(values: Sequence[float | None]) -> tuple[float, float]:
+def _half(tuples: float | None, words: float | None) -> tuple[float, float]:
     """Return the shares of tuples and of words: words have theirs where they weigh anything, and nothing alone."""
-    tuples, words = values
     share = 0.0 if words is None else WORDS_SHARE
     return (0.0, 0.0) if tuples is None else (1 - share, share)
 

@@ -110,26 +110,34 @@ def explain_match(
 
     At most so many ``changes`` are named; none are looked for with 0, which is ten times as fast.
     """
-    sides = graded_tuples(match, vectors)
-    denials = [graded.denied_by for graded in sides[0]]
+    rows = vectors.rows(
+        concept.strings
+        for side in (match.candidate, match.reference)
+        for scene_tuple in side.tuples
+        for concept in scene_tuple.concepts
+    )
+    attributes = [
+        (index, scene_tuple.concepts[0], values)
+        for index, scene_tuple in enumerate(match.reference.tuples)
+        if len(scene_tuple.concepts) == 2 and (values := values_of(scene_tuple.concepts[1].strings))
+    ]
+    denials = []  # for each candidate tuple the reference attribute of the most similar object that excludes it
+    for candidate, denied in zip(match.candidate.tuples, match.precision.contradicted, strict=True):
+        against = [
+            (_alike(candidate.concepts[0], owner, rows), -index)
+            for index, owner, values in attributes
+            if denied and deny(values_of(candidate.concepts[1].strings), values)
+        ]
+        denials.append(-max(against)[1] if against else None)
+    nobody = [None] * len(match.reference.tuples)
+    sides = (
+        tuple(_tuples(match.candidate, match.precision, match.reference.tuples, rows, denials)),
+        tuple(_tuples(match.reference, match.recall, match.candidate.tuples, rows, nobody)),
+    )
     best_changes = changes_of(match, denials, rescore)[:changes] if changes else ()
     texts = match.texts
     whole = None if meaning is None or texts.meaning is None else likeness(meaning, texts.candidate, texts.references)
     return GradedExplanation(sides, best_changes, match, vectors, whole)
-
-
-def graded_tuples(match: GradedMatch, vectors: Vectors) -> tuple[tuple[GradedTuple, ...], tuple[GradedTuple, ...]]:
-    """Return the tuples of both sides with what supports them; indices are places in these."""
-    sides = match.candidate, match.reference
-    rows = vectors.rows(
-        concept.strings for side in sides for scene_tuple in side.tuples for concept in scene_tuple.concepts
-    )
-    denials = list(_denials(match, rows))
-    nobody = [None] * len(match.reference.tuples)
-    return (
-        tuple(_tuples(match.candidate, match.precision, match.reference.tuples, rows, denials)),
-        tuple(_tuples(match.reference, match.recall, match.candidate.tuples, rows, nobody)),
-    )
 
 
 def _tuples(
@@ -137,30 +145,25 @@ def _tuples(
 ) -> Iterator[GradedTuple]:
     total = float(side.weights.sum())
     for index, scene_tuple in enumerate(side.tuples):
-        partner = int(support.partner[index])
+        partner, concepts = int(support.partner[index]), scene_tuple.concepts
         paired = partner != NO_PARTNER
+        facing: list[Concept | None] = [None] * len(concepts)  # what the partner has in each slot
+        if paired:
+            held = others[partner].concepts
+            if len(held) == len(concepts):
+                facing = [*held]
+            elif (len(concepts), len(held)) == (2, 1):  # both slots of an attribute are held against a plain object
+                facing = [held[0], held[0]]
+            else:
+                facing[_HEAD[len(concepts)]] = held[_HEAD[len(held)]]
         yield GradedTuple(
             scene_tuple.strings,
             float(side.weights[index]) / total if total else 0.0,
             float(support.support[index]),
             partner if paired else None,
-            _slots(scene_tuple, others[partner], rows) if paired else (None,) * len(scene_tuple.concepts),
+            tuple(None if b is None else _alike(a, b, rows) for a, b in zip(concepts, facing, strict=True)),
             denials[index],
         )
-
-
-def _slots(scene_tuple: SceneTuple, partner: SceneTuple, rows: Rows) -> tuple[float | None, ...]:
-    """Return the similarities by slot; an attribute has both of its slots held against a plain object."""
-    length, other = len(scene_tuple.concepts), len(partner.concepts)
-    if length == other:
-        return tuple(_alike(a, b, rows) for a, b in zip(scene_tuple.concepts, partner.concepts, strict=True))
-    if (length, other) == (2, 1):
-        return tuple(_alike(a, partner.concepts[0], rows) for a in scene_tuple.concepts)
-    head = partner.concepts[_HEAD[other]]
-    return tuple(
-        _alike(concept, head, rows) if slot == _HEAD[length] else None
-        for slot, concept in enumerate(scene_tuple.concepts)
-    )
 
 
 def _alike(first: Concept, second: Concept, rows: Rows) -> float:
@@ -173,22 +176,6 @@ def _alike(first: Concept, second: Concept, rows: Rows) -> float:
         return 1.0
     first_vector, second_vector = (rows.vectors[rows.places[concept.strings]] for concept in (first, second))
     return min(max(float(first_vector @ second_vector), 0.0), 1.0)
-
-
-def _denials(match: GradedMatch, rows: Rows) -> Iterator[int | None]:
-    """Yield for each candidate tuple the reference attribute of the most similar object that excludes it."""
-    attributes = [
-        (index, scene_tuple.concepts[0], values)
-        for index, scene_tuple in enumerate(match.reference.tuples)
-        if len(scene_tuple.concepts) == 2 and (values := values_of(scene_tuple.concepts[1].strings))
-    ]
-    for candidate, denied in zip(match.candidate.tuples, match.precision.contradicted, strict=True):
-        against = [
-            (_alike(candidate.concepts[0], owner, rows), -index)
-            for index, owner, values in attributes
-            if denied and deny(values_of(candidate.concepts[1].strings), values)
-        ]
-        yield -max(against)[1] if against else None
 
 
 Rescore = Callable[[Sequence[Sequence[Fact]]], Sequence[float]]

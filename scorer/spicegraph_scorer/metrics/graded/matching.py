@@ -24,7 +24,7 @@ from spicegraph_parser.spice.graph import CountedGraph, SceneGraph, SceneTuple
 from spicegraph_scorer.metrics.graded.facts import Values, deny, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.spice.lexicon import Concept
     from spicegraph_scorer.metrics.graded.vectors import Rows, Strings
@@ -219,12 +219,17 @@ class Side:
 
     @cached_property
     def tuples(self) -> tuple[SceneTuple, ...]:
-        """The tuples themselves; scores do without them.
+        """The tuples themselves, in the graph's order: objects, attributes, relations; scores do without them.
 
         Raises:
             ValueError: the graph was merged without its evidence.
         """
-        return tuples_of(self.graph)
+        nodes = [node.concept for node in self.graph.objects]
+        return (
+            *[SceneTuple((concept,), seen) for concept, seen in self.graph.objects],
+            *[SceneTuple((nodes[of], concept), seen) for of, concept, seen in self.graph.attributes],
+            *[SceneTuple((nodes[a], concept, nodes[b]), seen) for a, b, concept, seen in self.graph.relations],
+        )
 
     @property
     def graph(self) -> SceneGraph:
@@ -262,16 +267,6 @@ class GradedMatch:
     precision: Support
     recall: Support
     texts: TextMatch
-
-
-def tuples_of(graph: SceneGraph) -> tuple[SceneTuple, ...]:
-    """Return objects, attributes and relations of a graph in its own order."""
-    nodes = [node.concept for node in graph.objects]
-    return (
-        *[SceneTuple((concept,), seen) for concept, seen in graph.objects],
-        *[SceneTuple((nodes[of], concept), seen) for of, concept, seen in graph.attributes],
-        *[SceneTuple((nodes[a], concept, nodes[b]), seen) for a, b, concept, seen in graph.relations],
-    )
 
 
 class _Lines(NamedTuple):
@@ -391,11 +386,7 @@ def _judge_values(
                 matrix[tuple(zip(*agreed, strict=True))] = 1
             if excluded:
                 matrix[tuple(zip(*excluded, strict=True))] = 0
-                graphs_of = (
-                    _ValuedGraph(sides, candidate, valued[candidate]),
-                    _ValuedGraph(sides, reference, valued[reference]),
-                )
-                parts.append((first, _excess(*graphs_of, matrix, excluded)))
+                parts.append((first, _excess(sides, (candidate, reference), valued, matrix, excluded)))
         first += counts[candidate]
     excess = np.zeros(first, np.float32)
     for start, part in parts:
@@ -403,63 +394,50 @@ def _judge_values(
     return excess
 
 
-class _ValuedGraph(NamedTuple):
-    """A graph of :class:`Sides`, and which of its tuples have values that exclude others."""
-
-    sides: Sides
-    graph: int
-    values: Sequence[tuple[int, Values]]
-
-    @property
-    def attributes(self) -> slice:
-        """The places of its attributes."""
-        objects, attributes, _ = self.sides.sizes[self.graph].tolist()
-        return slice(objects, objects + attributes)
-
-    @property
-    def owners(self) -> Integers:
-        """The objects of its attributes."""
-        start, attributes = self.sides.starts[self.graph], self.attributes
-        return self.sides.owners[start + attributes.start : start + attributes.stop]
-
-    def of_owners(self) -> list[Values]:
-        """Return, for each attribute, the values of all attributes of its object."""
-        attributes, owners = self.attributes, self.owners.tolist()
-        of_owner: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
-        for index, values in self.values:
-            if attributes.start <= index < attributes.stop:
-                of_owner[owners[index - attributes.start]] |= values
-        return [frozenset(of_owner[owner]) for owner in owners]
-
-
 def _excess(
-    candidate: _ValuedGraph, reference: _ValuedGraph, words: Matrix, excluded: Iterable[tuple[int, int]]
+    sides: Sides,
+    graphs: tuple[int, int],
+    valued: Mapping[int, Sequence[tuple[int, Values]]],
+    words: Matrix,
+    excluded: Iterable[tuple[int, int]],
 ) -> Floats:
     """Return how much more the references deny each tuple of a candidate than they say it.
 
     They deny an attribute by another colour or count of an object that is as similar. Colours are compared as sets: a
     grey, black and white cat is not denied by a grey one. Words alone are denied where the references have others of
-    their family, and none of the candidate's.
+    their family, and none of the candidate's. ``valued`` has the tuples of each graph with values that exclude others.
     """
     excess = np.zeros(len(words), np.float32)
-    if not candidate.sides.sizes[[candidate.graph, reference.graph], ATTRIBUTE:].any():  # words alone
-        said = [frozenset(chain.from_iterable(values for _, values in side.values)) for side in (candidate, reference)]
-        for index, values in candidate.values:
-            families = {family for family, _ in values}
-            excess[index] = deny(*(frozenset(value for value in side if value[0] in families) for side in said))
+    if not sides.sizes[list(graphs), ATTRIBUTE:].any():  # words alone
+        said, referred = (frozenset(chain.from_iterable(values for _, values in valued[graph])) for graph in graphs)
+        for index, word_values in valued[graphs[0]]:
+            families = {family for family, _ in word_values}
+            excess[index] = deny(frozenset(value for value in said if value[0] in families), referred)
         return excess
-    candidate_attributes, reference_attributes = candidate.attributes, reference.attributes
-    values, others = candidate.of_owners(), reference.of_owners()
+    (attributes, owners, values), (reference_attributes, reference_owners, others) = (
+        _attributes(sides, graph, valued[graph]) for graph in graphs
+    )
     denied = np.zeros((len(values), len(others)), np.float32)
     for row, column in excluded:
-        attribute, reference_attribute = row - candidate_attributes.start, column - reference_attributes.start
+        attribute, reference_attribute = row - attributes.start, column - reference_attributes.start
         if 0 <= attribute < len(values) and 0 <= reference_attribute < len(others):
             denied[attribute, reference_attribute] = deny(values[attribute], others[reference_attribute])
     if denied.any():
-        owners = words[candidate.owners][:, reference.owners]
-        agreed = np.minimum(owners, words[candidate_attributes, reference_attributes]).max(axis=1)
-        excess[candidate_attributes] = np.maximum(0, (owners * denied).max(axis=1) - agreed)
+        alike = words[owners][:, reference_owners]
+        agreed = np.minimum(alike, words[attributes, reference_attributes]).max(axis=1)
+        excess[attributes] = np.maximum(0, (alike * denied).max(axis=1) - agreed)
     return excess
+
+
+def _attributes(sides: Sides, graph: int, valued: Iterable[tuple[int, Values]]) -> tuple[slice, Integers, list[Values]]:
+    """Return the places of a graph's attributes, their objects, and for each the values of all of its object."""
+    start, (objects, count, _) = sides.starts[graph], sides.sizes[graph].tolist()
+    owners = sides.owners[start + objects : start + objects + count]
+    of_owner: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
+    for index, values in valued:
+        if objects <= index < objects + count:
+            of_owner[int(owners[index - objects])] |= values
+    return slice(objects, objects + count), owners, [frozenset(of_owner[owner]) for owner in owners.tolist()]
 
 
 def _places(sides: Sides, candidates: Integers, references: Integers, bases: Integers, words: Matrix) -> Matrix:
@@ -524,7 +502,10 @@ def matches_of(
     precision, recall = supports
     halves = [
         [
-            (Side(sides.nodes[graph], weights[end - count : end]), side.found.part(slice(end - count, end)))
+            (
+                Side(sides.nodes[graph], weights[end - count : end]),
+                side.found.part(slice(end - count, end)),
+            )
             for graph, count, end in zip(graphs, side.counts.tolist(), side.counts.cumsum().tolist(), strict=True)
         ]
         for side, graphs, weights in (

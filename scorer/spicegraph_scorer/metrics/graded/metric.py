@@ -8,7 +8,6 @@ reference decides; there are no synonyms and no penalty for chunks.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, chain, islice, repeat, starmap
@@ -56,7 +55,7 @@ from spicegraph_scorer.metrics.graded.texts import (
     words_of_text,
 )
 from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors, load_vectors, vectors_of
-from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
+from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge, told_by_captions
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_digest
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
 
@@ -83,12 +82,7 @@ class _Reading(NamedTuple):
 
 def _reading_of(graph: SceneGraph) -> _Reading:
     """Return what a graph that has its evidence says."""
-    told: defaultdict[int, list[Fact]] = defaultdict(list)
-    for part in (graph.objects, graph.attributes, graph.relations):
-        for node in part:
-            for caption, fact in node.evidence:
-                told[caption].append(fact)
-    return _Reading(nodes_of(graph), list(map(content_words, told.values())))
+    return _Reading(nodes_of(graph), list(map(content_words, told_by_captions(graph))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,15 +178,10 @@ class SpiceG(Metric[GradedStatistic]):
     def signature(self) -> dict[str, str]:
         """Return metric, formula and its share, pipeline, lexicon tables, and categories of the user, if any."""
         digest = categories_digest(self.categories)
-        formula = (
-            {"formula": "4"}
-            if self.meaning is None
-            else {
-                "formula": "5",
-                "meaning": self.meaning.signature,
-                "meaning share": f"{MEANING_SHARE:g}",
-            }
-        )
+        formula = {"formula": "4"}
+        if self.meaning is not None:
+            share = f"{MEANING_SHARE:g}"
+            formula = {"formula": "5", "meaning": self.meaning.signature, "meaning share": share}
         return {
             "metric": self.name,
             **formula,

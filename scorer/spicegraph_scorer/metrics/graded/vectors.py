@@ -310,8 +310,8 @@ class Vectors:
         rows: dict[Strings, int] = {}
         places: dict[Strings, int] = {}
         for strings in dict.fromkeys(concepts):
-            known = strings if len(strings) == 1 and strings[0] in self.places else self._canonical(strings)
-            places[strings] = rows.setdefault(known, len(rows))
+            known = strings == _MARK or (len(strings) == 1 and strings[0] in self.places)
+            places[strings] = rows.setdefault(strings if known else tuple(map(self._form, strings)), len(rows))
         concept_rows = list(map(self.row, rows))
         vectors = np.zeros((len(rows), self.directions.shape[1]), np.float32)
         plain = {
@@ -339,9 +339,6 @@ class Vectors:
         idf = min([weight for _, weight in parts if weight is not None], default=_UNKNOWN_IDF)
         denied = any(string.startswith(NO) for string in strings)
         return _ConceptRow(None, _sum([vector for vector, _ in parts]), idf, values, denied)
-
-    def _canonical(self, strings: Strings) -> Strings:
-        return strings if strings == _MARK else tuple(map(self._form, strings))
 
     def _form(self, string: str) -> str:
         if " " not in string:

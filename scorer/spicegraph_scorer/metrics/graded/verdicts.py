@@ -248,7 +248,7 @@ class _ReferenceWords(NamedTuple):
 
 def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     """Return the content words of a candidate, in the order of the text, and how the references stand to them."""
-    told, referred = _told(match.candidate.graph), _told(match.reference.graph)
+    told, referred = told_by_captions(match.candidate.graph), told_by_captions(match.reference.graph)
     candidate_words = sorted(content_words([fact for facts in told for fact in facts]) - _PRONOUNS)
     if not candidate_words:
         return []
@@ -273,8 +273,7 @@ def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     for index, word in enumerate(candidate_words):
         alike[index, [place for base in _bases(word) for place in places.get(base, ())]] = 1
     candidate = candidate_words, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]]
-    style = "scene" if any(fact.rule in SCENE_RULES for facts in told for fact in facts) else "spice"
-    return [observed._replace(style=style) for observed in _observed(text, told, candidate, said, alike)]
+    return _observed(text, told, candidate, said, alike)
 
 
 @lru_cache(maxsize=50_000)
@@ -298,6 +297,7 @@ def _observed(
     }
     order = sorted(range(len(words)), key=lambda index: (places[words[index]][:1] or ((len(text), 0),), words[index]))
     kinds, modifiers = _kinds(told), _modifiers(told)
+    style = "scene" if any(fact.rule in SCENE_RULES for facts in told for fact in facts) else "spice"
     objects = [
         words[index] for index in order if kinds[words[index]] == "object" and words[index] not in PLACES_AND_PARTS
     ]
@@ -339,7 +339,7 @@ def _observed(
             float(word in modifiers),
         )
         name = None if partner is None else said.words[partner]
-        observed.append(Observed(word, places[word], features, name, None if best[index] >= 1 else other))
+        observed.append(Observed(word, places[word], features, name, None if best[index] >= 1 else other, style))
     return observed
 
 
@@ -349,7 +349,7 @@ def object_words(match: GradedMatch) -> frozenset[str]:
     Raises:
         ValueError: the match has no graphs.
     """
-    return _objects(_told(match.candidate.graph))
+    return _objects(told_by_captions(match.candidate.graph))
 
 
 def _objects(told: Sequence[Iterable[Fact]]) -> frozenset[str]:
@@ -357,8 +357,12 @@ def _objects(told: Sequence[Iterable[Fact]]) -> frozenset[str]:
     return frozenset(word for word, kind in kinds.items() if kind == "object").union(_modifiers(told))
 
 
-def _told(graph: SceneGraph | None) -> list[list[Fact]]:
-    """Return the facts of each caption of a graph."""
+def told_by_captions(graph: SceneGraph | None) -> list[list[Fact]]:
+    """Return the facts of each caption of a graph.
+
+    Raises:
+        ValueError: the graph was merged without its evidence.
+    """
     if graph is None:
         raise ValueError("the graph was merged without its evidence")
     told: defaultdict[int, dict[Fact, None]] = defaultdict(dict)
@@ -403,12 +407,7 @@ def _judge_values(
     if not values:
         return None
     families = {family for family, _ in values}
-    candidate_values = frozenset(
-        value for other in candidate_words for value in values_of((other,)) if value[0] in families
-    )
-    reference_values = frozenset(
-        value for other in reference_words for value in values_of((other,)) if value[0] in families
-    )
+    candidate_values = frozenset(value for value in values_of(candidate_words) if value[0] in families)
     denying = None
     for index, other in enumerate(reference_words):
         others = values_of((other,))
@@ -417,7 +416,7 @@ def _judge_values(
             denying = denying or other
         elif not values.isdisjoint(others):
             likeness[index] = 1
-    return denying if deny(candidate_values, reference_values) else None
+    return denying if deny(candidate_values, values_of(reference_words)) else None
 
 
 def _uncovered(said: _ReferenceWords, alike: Vector, objects: Sequence[str]) -> list[tuple[str, float]]:
