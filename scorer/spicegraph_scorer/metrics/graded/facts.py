@@ -78,7 +78,7 @@ def read_caption(facts: Sequence[Fact]) -> Told:
     if facts and facts[0][1] in SCENE_RULES:
         facts = [fact for fact in facts if fact[1] != WORD_RULE]
     if facts and facts[-1][1] in NOTES:  # in few captions
-        facts = _as_noted(_of_scene(facts))
+        facts = _as_noted(facts)
     strings = set(chain.from_iterable(map(_words_of, facts)))
     if not strings.isdisjoint(_READ):  # in some captions
         facts = [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
@@ -141,6 +141,19 @@ def _content(string: str) -> tuple[str, ...]:
 
 
 def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
+    """Return facts as their notes say; of scene graphs, with lemmas for names, and each relation as stated best."""
+    lemmas = {tokens[0][-1]: words for words, rule, tokens in facts if rule == LEMMA}
+    implied = {(words, tokens) for words, rule, tokens in facts if rule == IMPLIED}
+    if lemmas or implied:
+        scene_facts = []
+        for words, rule, tokens in facts:
+            if rule not in {LEMMA, IMPLIED} and (words, tokens) not in implied:
+                said = [
+                    lemmas[of_slot[-1]][1] if of_slot and lemmas.get(of_slot[-1], ("",))[0] == word else word
+                    for word, of_slot in zip(words, tokens, strict=True)
+                ]
+                scene_facts.append(Fact(tuple(said), rule, tokens))
+        facts = scene_facts
     end = len(facts)
     while end and facts[end - 1][1] in NOTES:
         end -= 1
@@ -160,28 +173,11 @@ def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
         elif rule in _OF_THE_QUANTITY and tokens[0] in quantities:
             sizes[tokens[0]].append(words[1])
         elif rule == QUANTITY and tokens[1] in sizes:
-            said = " ".join([*dict.fromkeys(sizes[tokens[1]]), words[1]])
-            noted_facts += _read(Fact((words[0], said), rule, tokens), quantities, denied)
+            size = " ".join([*dict.fromkeys(sizes[tokens[1]]), words[1]])
+            noted_facts += _read(Fact((words[0], size), rule, tokens), quantities, denied)
         elif len(tokens) > 1 or tokens[0] not in no_objects:
             noted_facts += _read(fact, quantities, denied)
     return noted_facts
-
-
-def _of_scene(facts: Sequence[Fact]) -> Sequence[Fact]:
-    """Return facts with the lemmas that notes have for names, and without relations that a loose fact states better."""
-    lemmas = {tokens[0][-1]: words for words, rule, tokens in facts if rule == LEMMA}
-    implied = {(words, tokens) for words, rule, tokens in facts if rule == IMPLIED}
-    if not lemmas and not implied:
-        return facts
-    scene_facts = []
-    for words, rule, tokens in facts:
-        if rule not in {LEMMA, IMPLIED} and (words, tokens) not in implied:
-            said = [
-                lemmas[slot_tokens[-1]][1] if slot_tokens and lemmas.get(slot_tokens[-1], ("",))[0] == word else word
-                for word, slot_tokens in zip(words, tokens, strict=True)
-            ]
-            scene_facts.append(Fact(tuple(said), rule, tokens))
-    return scene_facts
 
 
 def _read(fact: Fact, quantities: Mapping[tuple[int, ...], _Slot], denied: Container[tuple[int, ...]]) -> list[Fact]:

@@ -414,30 +414,27 @@ def _excess(
             families = {family for family, _ in word_values}
             excess[index] = deny(frozenset(value for value in said if value[0] in families), referred)
         return excess
-    (attributes, owners, values), (reference_attributes, reference_owners, others) = (
-        _attributes(sides, graph, valued[graph]) for graph in graphs
-    )
+    slots, owners, values_of_owners = [], [], []
+    for graph in graphs:
+        start, (objects, count, _) = sides.starts[graph], sides.sizes[graph].tolist()
+        owners.append(sides.owners[start + objects : start + objects + count])
+        of_owner: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
+        for index, attribute_values in valued[graph]:
+            if objects <= index < objects + count:
+                of_owner[int(owners[-1][index - objects])] |= attribute_values
+        slots.append(slice(objects, objects + count))
+        values_of_owners.append([frozenset(of_owner[owner]) for owner in owners[-1].tolist()])
+    (attributes, reference_attributes), (values, others) = slots, values_of_owners
     denied = np.zeros((len(values), len(others)), np.float32)
     for row, column in excluded:
         attribute, reference_attribute = row - attributes.start, column - reference_attributes.start
         if 0 <= attribute < len(values) and 0 <= reference_attribute < len(others):
             denied[attribute, reference_attribute] = deny(values[attribute], others[reference_attribute])
     if denied.any():
-        alike = words[owners][:, reference_owners]
+        alike = words[owners[0]][:, owners[1]]
         agreed = np.minimum(alike, words[attributes, reference_attributes]).max(axis=1)
         excess[attributes] = np.maximum(0, (alike * denied).max(axis=1) - agreed)
     return excess
-
-
-def _attributes(sides: Sides, graph: int, valued: Iterable[tuple[int, Values]]) -> tuple[slice, Integers, list[Values]]:
-    """Return the places of a graph's attributes, their objects, and for each the values of all of its object."""
-    start, (objects, count, _) = sides.starts[graph], sides.sizes[graph].tolist()
-    owners = sides.owners[start + objects : start + objects + count]
-    of_owner: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
-    for index, values in valued:
-        if objects <= index < objects + count:
-            of_owner[int(owners[index - objects])] |= values
-    return slice(objects, objects + count), owners, [frozenset(of_owner[owner]) for owner in owners.tolist()]
 
 
 def _places(sides: Sides, candidates: Integers, references: Integers, bases: Integers, words: Matrix) -> Matrix:

@@ -70,7 +70,9 @@ class WordOrder:
     _rows: Mapping[str, Mapping[str, float]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Lay the table out for look-ups."""
+        """Lay the table out for look-ups; a table that lacks the edge or other words is damaged (ValueError)."""
+        if self.kinds and not {_EDGE, _ENDING} <= set(self.kinds):
+            raise ValueError("no word order")
         rows = (self.information / _STEPS).tolist()
         by_kind = {kind: dict(zip(self.kinds, row, strict=True)) for kind, row in zip(self.kinds, rows, strict=True)}
         object.__setattr__(self, "_rows", by_kind)

@@ -205,8 +205,7 @@ class VectorTable:
             and table.image_counts.dtype == np.int32
             and table.image_counts.shape == (len(table.words),) == table.vectors.shape[:1]
             and bool(((table.image_counts > 0) & (table.image_counts <= table.images)).all())
-            and (order is None or (information.dtype == np.int8 and {"", "-"} <= set(kinds)))
-            and information.shape == (0 if order is None else len(kinds),) * 2
+            and (order is None or information.dtype == np.int8)
         )
         if int(file_format) != _FORMAT or not sound:
             raise DataError(f"{path}: a table of vectors of another version, or damaged; build it again")
