@@ -64,23 +64,25 @@ def test_flickr8k_expert_takes_every_rating_and_leaves_out_own_references():
 
 def test_flickr8k_cf_keeps_the_caption_and_removes_it_from_its_references():
     own = judged("1", "a dog runs", (1.0,), references=("a dog runs", "a dog is running"))
-    prepared = prepare([own, judged("2", "a cat", (0.0,))], caption_protocol("flickr8k-cf"))
-    assert [judgement.references for judgement in prepared.judgements] == [("a dog is running",), ("a dog runs",)]
-    assert prepared.removed == {"references equal to a judged caption, removed": 1}
+    kept, removed = prepare([own, judged("2", "a cat", (0.0,))], caption_protocol("flickr8k-cf"))
+    assert [judgement.references for judgement in kept] == [("a dog is running",), ("a dog runs",)]
+    assert removed == {"references equal to a judged caption, removed": 1}
     other = replace(own, candidate="a bird")
-    of_image = prepare([own, other], caption_protocol("flickr8k-cf"))
-    assert [judgement.references for judgement in of_image.judgements] == [("a dog is running",)] * 2
-    alone = prepare([own, other], replace(caption_protocol("flickr8k-cf"), own=Own.DROP_REFERENCE))
-    assert [len(judgement.references) for judgement in alone.judgements] == [1, 2]
-    alone = prepare([judged("1", "a dog runs", (1.0,)), judged("2", "a cat", (0.0,))], caption_protocol("flickr8k-cf"))
-    assert [judgement.image for judgement in alone.judgements] == ["2"]
-    assert alone.removed == {"captions without another reference": 1}
+    of_image, _ = prepare([own, other], caption_protocol("flickr8k-cf"))
+    assert [judgement.references for judgement in of_image] == [("a dog is running",)] * 2
+    alone, _ = prepare([own, other], replace(caption_protocol("flickr8k-cf"), own=Own.DROP_REFERENCE))
+    assert [len(judgement.references) for judgement in alone] == [1, 2]
+    alone, removed = prepare(
+        [judged("1", "a dog runs", (1.0,)), judged("2", "a cat", (0.0,))], caption_protocol("flickr8k-cf")
+    )
+    assert [judgement.image for judgement in alone] == ["2"]
+    assert removed == {"captions without another reference": 1}
 
 
 def test_thumb_machine_leaves_out_people():
     judgements = [judged("1", "a dog", (5.0,), system="Human"), judged("1", "a cat", (1.0,), system="Up-Down")]
-    assert [j.system for j in prepare(judgements, caption_protocol("thumb-machine")).judgements] == ["Up-Down"]
-    assert len(prepare(judgements, caption_protocol("thumb")).judgements) == 2
+    assert [j.system for j in prepare(judgements, caption_protocol("thumb-machine"))[0]] == ["Up-Down"]
+    assert len(prepare(judgements, caption_protocol("thumb"))[0]) == 2
     with pytest.raises(InputError, match=r"thumb-machine leaves no caption: captions by left-out systems \(1\)"):
         prepare(judgements[:1], caption_protocol("thumb-machine"))
 

@@ -13,18 +13,17 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_studies.agreement import JudgementScoring
 from spicegraph_studies.agreement.hallucinations import (
-    HALLUCINATION_PROTOCOLS,
     Marked,
     Suspect,
-    _located,
     agree_on_hallucinations,
     average_precision,
     changed_spans,
-    hallucination_protocol,
+    located,
     marked_spans,
     read_marked,
     roc_auc,
 )
+from spicegraph_studies.agreement.protocols import HALLUCINATION_PROTOCOLS, hallucination_protocol
 
 HAT = {
     "image_id": "7",
@@ -114,11 +113,11 @@ def test_the_word_that_is_most_likely_wrong_is_found_and_equals_share():
     cat, bus = Suspect([(2, 5)], 0.4, is_object=True), Suspect([(11, 14)], 0.4, is_object=True)
     red = Suspect([(0, 1)], 0.9, is_object=False)
     hat, aloha = HALLUCINATION_PROTOCOLS["hat"], HALLUCINATION_PROTOCOLS["aloha-localisation"]
-    assert _located([caption], [[cat, bus, red]], hat)[0] == 0.0
-    assert _located([caption], [[cat, bus, red]], aloha)[0] == 0.5
-    assert _located([caption], [[cat._replace(probability=0.1), bus]], hat)[0] == 1.0
-    assert _located([caption], [[cat._replace(probability=0.0), bus._replace(probability=0.0)]], hat)[0] == 0.0
-    assert _located([caption], [[]], hat)[0] == 0.0
+    assert located([caption], [[cat, bus, red]], hat)[0] == 0.0
+    assert located([caption], [[cat, bus, red]], aloha)[0] == 0.5
+    assert located([caption], [[cat._replace(probability=0.1), bus]], hat)[0] == 1.0
+    assert located([caption], [[cat._replace(probability=0.0), bus._replace(probability=0.0)]], hat)[0] == 0.0
+    assert located([caption], [[]], hat)[0] == 0.0
 
 
 def test_chair_finds_the_object_that_no_reference_has():
@@ -128,13 +127,13 @@ def test_chair_finds_the_object_that_no_reference_has():
         Marked("3", "3", "a red kite", ("a blue kite",), ((2, 5),)),
     ]
     found = agree_on_hallucinations(captions, scoring=JudgementScoring(("chair", "rouge")), resampling=Resampling(50))
-    rows = {one.score: one for one in found.detections}
+    rows = found.detections
     assert (found.captions, found.faulty, found.images) == (3, 2, 3)
-    assert rows["CHAIRi"].localisation.value == 0.5
-    assert rows["CHAIRi"].average_precision.value == pytest.approx(0.5 + 0.5 * 2 / 3)
-    assert rows["CHAIRs"].auc.value == 0.75
-    assert rows["ROUGE_L"].localisation is None
-    assert rows["CHAIRi"].localisation.low <= 0.5 <= rows["CHAIRi"].localisation.high
+    assert rows["CHAIRi"]["localisation"].value == 0.5
+    assert rows["CHAIRi"]["average_precision"].value == pytest.approx(0.5 + 0.5 * 2 / 3)
+    assert rows["CHAIRs"]["auc"].value == 0.75
+    assert rows["ROUGE_L"]["localisation"] is None
+    assert rows["CHAIRi"]["localisation"].low <= 0.5 <= rows["CHAIRi"]["localisation"].high
     assert json.loads(json.dumps(found.to_dict()))["detections"]["ROUGE_L"]["localisation"] is None
 
 
@@ -144,10 +143,10 @@ def test_verdicts_say_which_word_is_wrong():
         Marked("2", "2", "a dog on a sofa", ("a dog on a couch", "a puppy lies on a sofa"), ()),
     ]
     found = agree_on_hallucinations(captions, scoring=JudgementScoring(("spice-g",)), resampling=Resampling(5))
-    rows = {one.score: one for one in found.detections}
+    rows = found.detections
     assert list(rows) == ["SPICE-G", "SPICE-G verdicts, worst word", "SPICE-G verdicts, mean of words"]
-    assert rows["SPICE-G verdicts, worst word"].localisation.value == 1.0
-    assert rows["SPICE-G verdicts, worst word"].average_precision.value == 1.0
+    assert rows["SPICE-G verdicts, worst word"]["localisation"].value == 1.0
+    assert rows["SPICE-G verdicts, worst word"]["average_precision"].value == 1.0
 
 
 def test_what_cannot_be_measured_is_refused():

@@ -22,14 +22,15 @@ SCORES = {
 
 def test_coefficients_and_p_values_are_scipys():
     found = agree_on_systems(HUMAN, SCORES, resampling=QUICK)
-    rows = {(row.metric, row.human): row for row in found.correlations}
     for key, function in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("tau_b", stats.kendalltau)):
         expected = function([1, 2, 4, 3], [0.2, 0.3, 0.5, 0.6])
-        cell = rows["SPICE", "M1"].coefficients[key]
+        cell = found.correlations["SPICE"]["M1"][key]
         assert cell.value == pytest.approx(expected.statistic)
         assert cell.p == pytest.approx(expected.pvalue)
-    assert rows["SPICE", "M2"].systems == 3
-    assert rows["SPICE", "M2"].coefficients["pearson"].value == pytest.approx(stats.pearsonr([1, 2, 4], [3, 2.5, 4])[0])
+    assert found.known("SPICE", "M2") == 3
+    assert found.correlations["SPICE"]["M2"]["pearson"].value == pytest.approx(
+        stats.pearsonr([1, 2, 4], [3, 2.5, 4])[0]
+    )
 
 
 def test_intervals_and_tests_come_with_it():
@@ -42,7 +43,7 @@ def test_intervals_and_tests_come_with_it():
     assert row.high < 0
     assert row.p_permutation < 0.01
     assert row.p_williams < 0.001
-    cell = next(c for c in found.correlations if c.metric == "poor").coefficients["pearson"]
+    cell = found.correlations["poor"]["M1"]["pearson"]
     assert cell.low < cell.value < cell.high
 
 

@@ -155,7 +155,7 @@ def test_intervals_and_shares_are_those_of_resampled_studies(study: BoundsStudy)
     assert (share.low, share.high) == pytest.approx(tuple(np.quantile(ratios, [0.025, 0.975])), abs=1e-9)
     value = found.trials[1].scores[0].value
     assert value is not None
-    assert share.percent == pytest.approx(100 * value / (found.human.scores[0].value or math.nan))
+    assert share.value == pytest.approx(100 * value / (found.human.scores[0].value or math.nan))
     assert found.human.scores[0].share is None
 
 
@@ -219,7 +219,7 @@ def test_undefined_is_none_everywhere() -> None:
         assert bound.captions == Distribution(0, None, None, None, None, None, None, None)
     share = found.trials[1].scores[0].share
     assert share is not None
-    assert share.percent is None
+    assert share.value is None
     assert found.ranking.captions[0][0].value is None
 
 

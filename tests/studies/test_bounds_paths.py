@@ -98,7 +98,7 @@ def near(golden: dict[str, dict[int, dict[str, Any]]], study: BoundsStudy) -> Tr
 def tables(metric: Metric[Any], study: BoundsStudy, trials: Sequence[Trial], *, fast: bool) -> list[Table]:
     path = path_of(metric) if fast else CALL_THE_METRIC
     told: list[tuple[int, int]] = []
-    found = path.tables(
+    found = path(
         metric, study, [trial.candidates for trial in trials], spread=map, advance=lambda *done: told.append(done)
     )
     assert told[-1][0] == told[-1][1]
@@ -219,8 +219,8 @@ def test_batches_hold_every_image_once_in_order() -> None:
     study = BoundsStudy(tuple(range(400)), captions)
     found = list(batches(study, [captions]))
     assert len(found) > 5
-    assert tuple(texts for batch in found for texts in batch.captions) == captions
-    assert all(batch.trials == (batch.captions,) for batch in found)
+    assert tuple(texts for of_people, _ in found for texts in of_people) == captions
+    assert all(of_people == of_trial for of_people, of_trial in found)
 
 
 def test_undefined_in_some_rounds_is_nan_there() -> None:

@@ -4,12 +4,7 @@ Rated captions: :func:`read_judgements` and :func:`agree_on_captions`. Pairs of 
 :func:`agree_on_pairs`. Whole systems: :func:`agree_on_systems`.
 """
 
-from spicegraph_studies.agreement.captions import (
-    CaptionAgreement,
-    SystemAgreement,
-    agree_on_captions,
-    agree_on_systems,
-)
+from spicegraph_studies.agreement.captions import CaptionAgreement, agree_on_captions
 from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement, JudgementScoring
 from spicegraph_studies.agreement.pairwise import PairAgreement, agree_on_pairs
 from spicegraph_studies.agreement.protocols import (
@@ -21,6 +16,7 @@ from spicegraph_studies.agreement.protocols import (
     pair_protocol,
 )
 from spicegraph_studies.agreement.reading import read_judgements, read_pairs
+from spicegraph_studies.agreement.systems import SystemAgreement, agree_on_systems
 
 __all__ = [
     "CAPTION_PROTOCOLS",

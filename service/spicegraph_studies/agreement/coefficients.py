@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import stats
@@ -25,14 +25,24 @@ if TYPE_CHECKING:
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Indices: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+Numbers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.float64 | np.int64]]"
+AnyShape = TypeVar("AnyShape", bound="np.ndarray[tuple[int, ...], np.dtype[np.float64]]")
 
 
 class Bounded(NamedTuple):
-    """A value with its 95 % bootstrap interval; ``None``: undefined."""
+    """A value with its 95 % bootstrap interval and the p-value of no association; ``None``: undefined or not computed.
+
+    The p-value takes observations as independent; the interval does not take those of one image so.
+    """
 
     value: float | None
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Return the values of a coefficient as JSON has them."""
+        return {"value": self.value, "p": self.p, "low": self.low, "high": self.high}
 
     @property
     def said(self) -> str:
@@ -92,8 +102,12 @@ class PairOrder:
         tied_both = _pairs(np.add.reduceat(ordered, self.joint_starts)).sum(axis=0)
         size = weights.sum(axis=1)
         discordant = np.zeros(len(weights))
-        for level in self.levels:
-            discordant += _crossings(ordered, level)
+        for level in self.levels:  # 1s that stand before a 0 of the same group, for each column of weights
+            drawn = ordered[level.order]
+            ones = drawn * level.ones[:, None]
+            before = np.cumsum(ones, axis=0)
+            before -= ones
+            discordant += np.einsum("ij,ij->j", drawn[level.zeros], before[level.zeros] - before[level.starts])
         return Balance(
             # what is neither tied nor discordant is concordant; a pair that is tied in both stands in both tie counts
             _pairs(size) - tied_many - tied_few + tied_both - 2 * discordant,
@@ -106,6 +120,9 @@ class PairOrder:
 def pair_order(first: Vector, second: Vector) -> PairOrder:
     """Order two variables of the same observations for :meth:`PairOrder.counts`.
 
+    Two ranks first differ at exactly one bit, counted from the top; so every inversion (a higher rank before a lower
+    one) is found at one level only, as a 1 before a 0 within a group.
+
     Example:
         >>> order = pair_order(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
         >>> counts = order.counts(np.ones((1, 3)))
@@ -116,7 +133,15 @@ def pair_order(first: Vector, second: Vector) -> PairOrder:
     many, few = (second, first) if swapped else (first, second)
     order = np.lexsort((few, many))
     few_order = np.argsort(few, kind="stable")
-    few_ranks = np.unique(few, return_inverse=True)[1].astype(np.int64)
+    ranks = np.unique(few, return_inverse=True)[1].astype(np.int64)[order]
+    levels = []
+    for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
+        groups = ranks >> (bit + 1)
+        place = np.argsort(groups, kind="stable")
+        ones = (ranks[place] >> bit) & 1
+        starts = np.maximum.accumulate(np.where(_changes(groups[place]), np.arange(len(place)), 0))
+        zeros = np.flatnonzero(ones == 0)
+        levels.append(_Level(place, ones.astype(np.float64), zeros, starts[zeros]))
     many_new = _changes(many[order])
     joint_new = many_new | _changes(few[order])
     return PairOrder(
@@ -127,34 +152,9 @@ def pair_order(first: Vector, second: Vector) -> PairOrder:
         np.flatnonzero(joint_new),
         few_order,
         np.flatnonzero(_changes(few[few_order])),
-        tuple(_levels(few_ranks[order])),
+        tuple(levels),
         swapped,
     )
-
-
-def _levels(ranks: Indices) -> Iterator[_Level]:
-    """Yield a level for every bit of the ranks.
-
-    Two ranks first differ at exactly one bit, counted from the top; so every inversion (a higher rank before a
-    lower one) is found at one level only, as a 1 before a 0 within a group.
-    """
-    for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
-        groups = ranks >> (bit + 1)
-        order = np.argsort(groups, kind="stable")
-        ones = (ranks[order] >> bit) & 1
-        starts = np.maximum.accumulate(np.where(_changes(groups[order]), np.arange(len(order)), 0))
-        zeros = np.flatnonzero(ones == 0)
-        yield _Level(order, ones.astype(np.float64), zeros, starts[zeros])
-
-
-def _crossings(ordered: Matrix, level: _Level) -> Vector:
-    """Return the weighted number of 1s that stand before a 0 of the same group, for each column of weights."""
-    weights = ordered[level.order]
-    ones = weights * level.ones[:, None]
-    before = np.cumsum(ones, axis=0)
-    before -= ones
-    crossings: Vector = np.einsum("ij,ij->j", weights[level.zeros], before[level.zeros] - before[level.starts])
-    return crossings
 
 
 def _changes(values: np.ndarray[tuple[int], np.dtype[np.generic]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -176,7 +176,7 @@ def tau_b(counts: Balance) -> Vector:
     """
     total = _pairs(counts.size)
     scale = np.sqrt(total - counts.tied_first) * np.sqrt(total - counts.tied_second)
-    return _ratio(counts.balance, scale)
+    return np.clip(ratio(counts.balance, scale), -1.0, 1.0)  # rounding may lead just outside
 
 
 def tau_c(counts: Balance) -> Vector:
@@ -186,22 +186,17 @@ def tau_c(counts: Balance) -> Vector:
     (Stuart 1953).
     """
     scale = counts.size**2 * (counts.classes - 1) / np.maximum(counts.classes, 1)
-    return _ratio(2 * counts.balance, scale)
+    return np.clip(ratio(2 * counts.balance, scale), -1.0, 1.0)
 
 
-def _ratio(above: Vector, below: Vector) -> Vector:
-    ratios = np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
-    return np.clip(ratios, -1.0, 1.0)  # rounding may lead just outside
+def ratio(above: AnyShape, below: Numbers) -> AnyShape:
+    """Return above over below; NaN where below is not above 0."""
+    ratios = np.full_like(above, np.nan)
+    np.divide(above, below, out=ratios, where=below > 0)
+    return ratios
 
 
 _FEWEST = 3  # two points correlate perfectly, whatever they are
-
-
-class Correlation(NamedTuple):
-    """A coefficient and the p-value of no association; both ``None`` where it is undefined."""
-
-    value: float | None
-    p: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +208,7 @@ class Coefficient:
     resampled: Callable[[PairOrder, Matrix], Vector]
 
 
-def correlation(name: str, values: Vector, ratings: Vector) -> Correlation:
+def correlation(name: str, values: Vector, ratings: Vector) -> Bounded:
     """Return a coefficient of ``COEFFICIENTS`` and its two-sided p-value, from scipy.
 
     The p-value takes the observations as independent of each other. The coefficient is undefined for fewer
@@ -224,13 +219,9 @@ def correlation(name: str, values: Vector, ratings: Vector) -> Correlation:
         1.0
     """
     if len(values) < _FEWEST or np.ptp(values) == 0 or np.ptp(ratings) == 0:
-        return Correlation(None, None)
-    value, p = COEFFICIENTS[name].exact(values, ratings)
-    return Correlation(_defined(value), _defined(p))
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+        return Bounded(None)
+    value, p = (None if np.isnan(number) else float(number) for number in COEFFICIENTS[name].exact(values, ratings))
+    return Bounded(value, p=p)
 
 
 def _scipy(function: Callable[..., Any], values: Vector, ratings: Vector, **options: str) -> tuple[float, float]:
@@ -250,21 +241,16 @@ def _resampled_pearson(of: PairOrder, weights: Matrix) -> Vector:
 
 def _resampled_spearman(of: PairOrder, weights: Matrix) -> Vector:
     """Return Pearson's coefficient of the ranks, which every resample has of its own."""
-    size = weights.sum(axis=1)
-    middle = (size[:, None] + 1) / 2
-    first, second = (_ranks(values, weights) - middle for values in (of.first, of.second))
+    size, centred = weights.sum(axis=1), []
+    for values in (of.first, of.second):
+        classes = np.unique(values, return_inverse=True)[1]
+        order = np.argsort(classes, kind="stable")
+        sizes = np.add.reduceat(weights[:, order], np.flatnonzero(_changes(classes[order])), axis=1)
+        ranks = np.cumsum(sizes, axis=1) - sizes + (sizes + 1) / 2  # equal values share the middle of their ranks
+        centred.append(ranks[:, classes] - (size[:, None] + 1) / 2)
+    first, second = centred
     sums = [(weights * part).sum(axis=1) for part in (first, second, first**2, second**2, first * second)]
     return _pearson(size, np.stack(sums))
-
-
-def _ranks(values: Vector, weights: Matrix) -> Matrix:
-    """Return the mid-rank of each observation in each resample."""
-    distinct, classes = np.unique(values, return_inverse=True)
-    order = np.argsort(classes, kind="stable")
-    starts = np.searchsorted(classes[order], np.arange(len(distinct)))
-    sizes = np.add.reduceat(weights[:, order], starts, axis=1)
-    ranks: Matrix = (np.cumsum(sizes, axis=1) - sizes + (sizes + 1) / 2)[:, classes]
-    return ranks
 
 
 def _pearson(size: Vector, sums: Matrix) -> Vector:

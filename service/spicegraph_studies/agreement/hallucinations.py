@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.scenes import SCENE
@@ -19,50 +21,20 @@ from spicegraph_scorer.metrics.graded.verdicts import conformal_threshold, objec
 from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
 from spicegraph_scorer.scoring import resources
-from spicegraph_studies.agreement.coefficients import Bounded, numbered, resamples
+from spicegraph_studies.agreement.coefficients import Bounded, numbered, ratio, resamples
 from spicegraph_studies.agreement.judgements import Judged, JudgementScoring
-from spicegraph_studies.agreement.protocols import by_name, protocol_of
+from spicegraph_studies.agreement.length import length_json, with_length_constant, word_counts
+from spicegraph_studies.agreement.protocols import HALLUCINATION_PROTOCOLS
 from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES, JudgementRow, read_content, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_studies.agreement.coefficients import Matrix, Vector
+    from spicegraph_studies.agreement.coefficients import Indices, Matrix, Vector
+    from spicegraph_studies.agreement.protocols import HallucinationProtocol
 
 Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class HallucinationProtocol:
-    """What counts as finding a wrong word: any content word, or objects alone."""
-
-    name: str
-    about: str
-    source: str
-    objects: bool
-
-
-_ALOHA: Final = "Petryk et al. 2024 (ALOHa)"
-HALLUCINATION_PROTOCOLS: Mapping[str, HallucinationProtocol] = by_name(
-    HallucinationProtocol(
-        "hat",
-        "Detection: average precision and area under the ROC curve of telling captions with a marked word from "
-        "others, by the metric's score. Localisation: of the captions with a marked word, in how many the word "
-        "that is most likely wrong is a marked one.",
-        f"{_ALOHA}, on HAT",
-        objects=False,
-    ),
-    HallucinationProtocol(
-        "aloha-localisation",
-        "As hat, but only objects and the words in front of them (the golf of a golf ball) are compared, as ALOHa "
-        "does: of the captions with a foil, in how many the one that is most likely wrong is in the foil. A true "
-        "caption and its foil are a caption each; the true one is not a reference.",
-        f"{_ALOHA}, on nocaps-FOIL",
-        objects=True,
-    ),
-)
-"""Every protocol for captions whose wrong words are marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +82,6 @@ def changed_spans(right: str, foil: str) -> tuple[Span, ...]:
     changes = SequenceMatcher(None, right.split(" "), words, autojunk=False).get_opcodes()
     spans = [(starts[first], starts[last] - 1) for kind, _, _, first, last in changes if kind in {"replace", "insert"}]
     return tuple(spans) or ((len(foil), len(foil)),)
-
-
-def hallucination_protocol(name: str) -> HallucinationProtocol:
-    """Return a protocol by name."""
-    return protocol_of(HALLUCINATION_PROTOCOLS, name, "hallucinations")
 
 
 def read_marked(*paths: str, limits: ReadLimits = DEFAULT_LIMITS) -> Judged[Marked]:
@@ -177,18 +144,23 @@ class Suspect(NamedTuple):
     probability: float
     is_object: bool
 
+    def is_marked(self, caption: Marked) -> bool:
+        """Say whether people marked the word, or a part of it."""
+        return any(s < end and start < e for s, e in self.spans for start, end in caption.wrong)
+
 
 def _of_verdicts(metric: Any, statistic: Any) -> list[Suspect]:
     objects = object_words(statistic.match)
     return [Suspect(word.spans, word.probability, word.word in objects) for word in metric.verdicts(statistic).words]
 
 
-def _of_chair(metric: Any, statistic: Any) -> list[Suspect]:
-    explained = metric.explain(statistic)
-    return [Suspect((mention.span,), float(mention.hallucinated), is_object=True) for mention in explained.mentions]
-
-
-LOCALISERS: Mapping[str, Callable[[Any, Any], list[Suspect]]] = {"spice-g": _of_verdicts, "chair": _of_chair}
+LOCALISERS: Mapping[str, Callable[[Any, Any], list[Suspect]]] = {
+    "spice-g": _of_verdicts,
+    "chair": lambda metric, statistic: [
+        Suspect((mention.span,), float(mention.hallucinated), is_object=True)
+        for mention in metric.explain(statistic).mentions
+    ],
+}
 """What says which word is wrong, by the metric whose evidence it reads."""
 
 
@@ -201,37 +173,26 @@ FIGURES: Final = {"average_precision": "average precision", "auc": "AUC", "local
 
 
 @dataclass(frozen=True, slots=True)
-class Detection:
-    """How well one score finds captions with a wrong word, and the word; ``None``: it does not say which word."""
-
-    score: str
-    average_precision: Bounded
-    auc: Bounded
-    localisation: Bounded | None = None
-
-    @property
-    def figures(self) -> dict[str, Bounded | None]:
-        """The intervals by the keys of ``FIGURES``."""
-        return {"average_precision": self.average_precision, "auc": self.auc, "localisation": self.localisation}
-
-
-@dataclass(frozen=True, slots=True)
 class HallucinationAgreement:
     """How well metrics find what people marked as wrong.
 
     ``faulty`` captions have a marked word: their share is the average precision of a metric that knows nothing.
-    ``undefined`` counts, by score, the captions without a value; they count as the most suspicious ones. ``thresholds``
-    are the probabilities of SPICE-G's verdicts above which a share of the words that nobody marked are flagged.
+    ``detections`` has the figures of each score, by the keys of ``FIGURES``; a score that does not say which word is
+    wrong has no localisation. ``undefined`` counts, by score, the captions without a value; they count as the most
+    suspicious ones. ``thresholds`` are the probabilities of SPICE-G's verdicts above which a share of the words that
+    nobody marked are flagged. ``length`` is that of :func:`~spicegraph_studies.agreement.length.with_length_constant`,
+    where a caption is rated 1 for a marked word, else 0, and more of a score is more suspicious.
     """
 
     protocol: HallucinationProtocol
     captions: int
     faulty: int
     images: int
-    detections: tuple[Detection, ...]
+    detections: Mapping[str, Mapping[str, Bounded | None]]
     undefined: Mapping[str, int]
     thresholds: Mapping[float, float]
     signature: Mapping[str, Json]
+    length: Mapping[str, float | None] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values."""
@@ -244,11 +205,13 @@ class HallucinationAgreement:
             "undefined": self.undefined,
             "thresholds": {f"{rate:g}": limit for rate, limit in self.thresholds.items()},
             "detections": {
-                detection.score: {
-                    name: None if value is None else value._asdict() for name, value in detection.figures.items()
+                score: {
+                    name: None if each is None else {"value": each.value, "low": each.low, "high": each.high}
+                    for name, each in figures.items()
                 }
-                for detection in self.detections
+                for score, figures in self.detections.items()
             },
+            **({"length": length_json(self.length)} if self.length else {}),
         }
 
 
@@ -279,40 +242,48 @@ def agree_on_hallucinations(
     statistics = collect(items, made)
     result = result_of(items, made, statistics, progress=scoring.progress)
     lower = lower_is_better(scoring.metrics)
-    groups = numbered(caption.image for caption in captions)
-    draws = _Draws(faulty, groups, resampling)
-    detections, undefined, thresholds = [], {}, {}
+    suspicion: dict[str, Vector] = {}
+    of_words: dict[str, Vector] = {}
+    undefined, thresholds = {}, {}
     for name, run in zip(made, result.runs, strict=True):
         localiser = LOCALISERS.get(name)
-        suspects = None if localiser is None else [localiser(made[name], each) for each in statistics[name]]
-        located = None if suspects is None else draws.share(_located(captions, suspects, protocol))
+        suspects = [] if localiser is None else [localiser(made[name], each) for each in statistics[name]]
+        shares = located(captions, suspects, protocol) if suspects else None
         for score in run.headline:
             undefined[score.name] = sum(value is None for value in score.each)
             sign = 1 if score.name in lower else -1
-            values = np.array([np.inf if value is None else sign * value for value in score.each])
-            detections.append(draws.detection(score.name, values, located if score.name in lower else None))
-        if name == "spice-g" and suspects is not None:
-            each = [np.array([caption.probability for caption in of_caption]) for of_caption in suspects]
-            worst = np.array([of_caption.max(initial=0) for of_caption in each])
-            mean = np.array([of_caption.mean() if len(of_caption) else 0.0 for of_caption in each])
+            suspicion[score.name] = np.array([np.inf if value is None else sign * value for value in score.each])
+            if shares is not None and score.name in lower:
+                of_words[score.name] = shares
+        if name == "spice-g" and shares is not None:
+            each = [np.array([word.probability for word in words]) for words in suspects]
             pairs = zip(captions, suspects, strict=True)
-            right = [word.probability for caption, words in pairs for word in words if not _is_marked(word, caption)]
+            right = [word.probability for caption, words in pairs for word in words if not word.is_marked(caption)]
             thresholds = {rate: conformal_threshold(right, rate) for rate in FALSE_ALARMS}
-            detections.append(draws.detection("SPICE-G verdicts, worst word", worst, located))
-            detections.append(draws.detection("SPICE-G verdicts, mean of words", mean, located))
+            worst, mean = "SPICE-G verdicts, worst word", "SPICE-G verdicts, mean of words"
+            suspicion[worst] = np.array([probabilities.max(initial=0) for probabilities in each])
+            suspicion[mean] = np.array([probabilities.mean() if len(probabilities) else 0.0 for probabilities in each])
+            of_words |= {worst: shares, mean: shares}
+    groups = numbered(caption.image for caption in captions)
+    labels = faulty.astype(np.float64)
     return HallucinationAgreement(
         protocol,
         len(captions),
         int(faulty.sum()),
         int(groups.max()) + 1,
-        tuple(detections),
+        _detections(suspicion, of_words, labels, groups, resampling),
         {name: count for name, count in undefined.items() if count},
         thresholds,
         {**result.signature, "resampling": resampling.signature()},
+        with_length_constant(
+            {name: stats.rankdata(values) for name, values in suspicion.items()},
+            labels,
+            word_counts(caption.candidate for caption in captions),
+        ),
     )
 
 
-def _located(
+def located(
     captions: Sequence[Marked], suspects: Sequence[Sequence[Suspect]], protocol: HallucinationProtocol
 ) -> Vector:
     """Return for each caption 1 where the most suspicious word is a marked one; of equals, the share of marked ones."""
@@ -320,20 +291,15 @@ def _located(
     for place, (caption, words) in enumerate(zip(captions, suspects, strict=True)):
         compared = [word for word in words if word.is_object or not protocol.objects]
         highest = max((word.probability for word in compared), default=0.0)
-        worst = [word for word in compared if word.probability == highest > 0]
-        hits = [_is_marked(word, caption) for word in worst]
+        hits = [word.is_marked(caption) for word in compared if word.probability == highest > 0]
         shares[place] = sum(hits) / len(hits) if hits else 0.0
     return shares
-
-
-def _is_marked(word: Suspect, caption: Marked) -> bool:
-    return any(s < end and start < e for s, e in word.spans for start, end in caption.wrong)
 
 
 def average_precision(scores: Vector, labels: Vector, weights: Matrix) -> Vector:
     """Return the average precision of finding the labels by the highest scores, for each row of weights.
 
-    The mean over the found ones of the precision at their score; equal scores are found together.
+    The mean over what has the label of the precision at its score; equal scores are taken together.
 
     >>> average_precision(np.array([3.0, 2.0, 1.0]), np.array([1.0, 0.0, 1.0]), np.ones((1, 3))).round(3).tolist()
     [0.833]
@@ -344,12 +310,7 @@ def average_precision(scores: Vector, labels: Vector, weights: Matrix) -> Vector
     hits = np.cumsum(ordered * labels[order], axis=1)[:, ends]
     seen = np.cumsum(ordered, axis=1)[:, ends]
     precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
-    total = hits[:, -1]
-    steps = np.diff(hits, axis=1, prepend=0)
-    precisions: Vector = np.divide(
-        (precision * steps).sum(axis=1), total, out=np.full(len(total), np.nan), where=total > 0
-    )
-    return precisions
+    return ratio((precision * np.diff(hits, axis=1, prepend=0)).sum(axis=1), hits[:, -1])
 
 
 def roc_auc(scores: Vector, labels: Vector, weights: Matrix) -> Vector:
@@ -363,40 +324,36 @@ def roc_auc(scores: Vector, labels: Vector, weights: Matrix) -> Vector:
     with_label = np.add.reduceat(weights[:, order] * labels[order], starts, axis=1)
     without = np.add.reduceat(weights[:, order] * (1 - labels[order]), starts, axis=1)
     above = np.cumsum(with_label, axis=1) - with_label / 2
-    pairs = with_label.sum(axis=1) * without.sum(axis=1)
-    areas: Vector = np.divide((above * without).sum(axis=1), pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
-    return areas
+    return ratio((above * without).sum(axis=1), with_label.sum(axis=1) * without.sum(axis=1))
 
 
-class _Draws:
-    """Values with intervals over resamples of the images, the same for all scores."""
+def _detections(
+    suspicion: Mapping[str, Vector],
+    of_words: Mapping[str, Vector],
+    labels: Vector,
+    groups: Indices,
+    resampling: Resampling,
+) -> dict[str, dict[str, Bounded | None]]:
+    """Return the figures of each score, with intervals over the same resamples of the images.
 
-    def __init__(self, faulty: np.ndarray[Any, np.dtype[np.bool_]], groups: Any, resampling: Resampling) -> None:
-        self._labels = faulty.astype(np.float64)
-        images = int(groups.max()) + 1
-        self._blocks = [drawn[:, groups].astype(np.int16) for drawn in resamples(resampling, images, len(groups))]
+    Localisation is the mean of ``of_words`` over the captions with a wrong word.
+    """
+    images = int(groups.max()) + 1
+    blocks = [drawn[:, groups].astype(np.int16) for drawn in resamples(resampling, images, len(groups))]
 
-    def _bounded(self, value_of: Callable[[Matrix], Vector]) -> Bounded:
-        value = float(value_of(np.ones((1, len(self._labels))))[0])
-        draws = [value_of(weights.astype(np.float64)) for weights in self._blocks]
-        return Bounded(value, *percentile_bounds(np.concatenate(draws)))
+    def bounded(figure: Callable[[Matrix], Vector]) -> Bounded:
+        draws = [figure(weights.astype(np.float64)) for weights in blocks]
+        return Bounded(float(figure(np.ones((1, len(labels))))[0]), *percentile_bounds(np.concatenate(draws)))
 
-    def share(self, located: Vector) -> Bounded:
-        """Return the weighted mean over the captions with a wrong word."""
+    def localisation(name: str, weights: Matrix) -> Vector:
+        drawn = weights * labels
+        return ratio(drawn @ of_words[name], drawn.sum(axis=1))
 
-        def mean(weights: Matrix) -> Vector:
-            drawn = weights * self._labels
-            total = drawn.sum(axis=1)
-            shares: Vector = np.divide(drawn @ located, total, out=np.full(len(total), np.nan), where=total > 0)
-            return shares
-
-        return self._bounded(mean)
-
-    def detection(self, name: str, values: Vector, located: Bounded | None) -> Detection:
-        """Return how well values, the higher the more suspicious, find the captions with a wrong word."""
-        return Detection(
-            name,
-            self._bounded(lambda weights: average_precision(values, self._labels, weights)),
-            self._bounded(lambda weights: roc_auc(values, self._labels, weights)),
-            located,
-        )
+    return {
+        name: {
+            "average_precision": bounded(partial(average_precision, values, labels)),
+            "auc": bounded(partial(roc_auc, values, labels)),
+            "localisation": bounded(partial(localisation, name)) if name in of_words else None,
+        }
+        for name, values in suspicion.items()
+    }

@@ -17,7 +17,7 @@ from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource, Progress
@@ -159,9 +159,10 @@ def pair_scores(pairs: Sequence[CaptionPair], scoring: JudgementScoring) -> tupl
 def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scoring: JudgementScoring) -> MetricScores:
     """Score captions (place, caption, references, given scores), and add the given scores by name.
 
-    Whoever has a given score must have it everywhere.
+    A score that one caption is given, all must be given.
     """
-    ours = MetricScores({}, {})
+    each: dict[str, Sequence[float | None]] = {}
+    signature: Mapping[str, Json] = {}
     if scoring.metrics:
         missing = [
             Fault(place, "references", "are missing, but a metric is to be computed")
@@ -170,7 +171,20 @@ def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scori
         ]
         if missing:
             raise input_error("judgements", missing)
-        ours = _computed([(caption, references) for _, caption, references, _ in rows], scoring)
+        result = score(
+            [Item(index, caption, references) for index, (_, caption, references, _) in enumerate(rows)],
+            scoring.metrics,
+            pipeline=scoring.pipeline,
+            progress=scoring.progress,
+            data=scoring.data,
+            empty=scoring.empty,
+        )
+        signature, lower = result.signature, lower_is_better(scoring.metrics)
+        for headline in chain.from_iterable(run.headline for run in result.runs):
+            if headline.name in lower:
+                each[f"1 - {headline.name}"] = [None if value is None else 1 - value for value in headline.each]
+            else:
+                each[headline.name] = headline.each
     names = list(dict.fromkeys(name for *_, given in rows for name in given))
     faults = [
         Fault(place, f"metrics.{name}", "is missing, but other rows have it")
@@ -178,32 +192,10 @@ def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scori
         for name in names
         if name not in given
     ]
-    faults += [
-        Fault("", f"metrics.{name}", "is computed, too: give it another name") for name in names if name in ours.each
-    ]
+    faults += [Fault("", f"metrics.{name}", "is computed, too: give it another name") for name in names if name in each]
     if faults:
         raise input_error("judgements", faults)
-    each = {**ours.each, **{name: [given[name] for *_, given in rows] for name in names}}
+    each |= {name: [given[name] for *_, given in rows] for name in names}
     if not each:
         raise InputError('there is no metric: none is asked for, and the input has no "metrics"')
-    return MetricScores(each, ours.signature)
-
-
-def _computed(captions: Iterable[tuple[str, tuple[str, ...]]], scoring: JudgementScoring) -> MetricScores:
-    items = [Item(index, candidate, references) for index, (candidate, references) in enumerate(captions)]
-    result = score(
-        items,
-        scoring.metrics,
-        pipeline=scoring.pipeline,
-        progress=scoring.progress,
-        data=scoring.data,
-        empty=scoring.empty,
-    )
-    lower = lower_is_better(scoring.metrics)
-    each: dict[str, Sequence[float | None]] = {}
-    for headline_score in chain.from_iterable(run.headline for run in result.runs):
-        if headline_score.name in lower:
-            each[f"1 - {headline_score.name}"] = [None if value is None else 1 - value for value in headline_score.each]
-        else:
-            each[headline_score.name] = headline_score.each
-    return MetricScores(each, result.signature)
+    return MetricScores(each, signature)

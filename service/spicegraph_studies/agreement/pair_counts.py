@@ -14,15 +14,17 @@ import numpy as np
 from scipy import stats
 from scipy.sparse import csr_array
 
-from spicegraph_scorer.core.significance import share_as_extreme
+from spicegraph_scorer.core.significance import percentile_bounds, share_as_extreme
 from spicegraph_studies.agreement.coefficients import (
     COEFFICIENTS,
     KENDALL,
     Balance,
+    MetricComparison,
     blocks,
     correlation,
     of_balance,
     pair_order,
+    williams,
 )
 
 if TYPE_CHECKING:
@@ -213,3 +215,37 @@ def permutation(
         weights: Matrix = np.hstack([1 - moved, moved])
         differences.append(resampled(both, 1 - weights) - resampled(both, weights))
     return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
+
+
+def compared(
+    name: str,
+    values: Mapping[str, Vector],
+    ratings: Vector,
+    groups: Indices,
+    *,
+    draws: Mapping[str, Vector],
+    resampling: Resampling,
+    pairs: Mapping[str, ImagePairs] | None = None,
+) -> MetricComparison:
+    """Return how a coefficient of two metrics differs; ``draws`` are those of resamples, ``pairs`` save time."""
+    (first_metric, first), (second_metric, second) = values.items()
+    of_first, of_second = (correlation(name, each, ratings).value for each in (first, second))
+    if of_first is None or of_second is None:
+        return MetricComparison(first_metric, second_metric, name, of_first, of_second, *[None] * 5)
+    sides = (pairs[first_metric], pairs[second_metric]) if pairs else None
+    return MetricComparison(
+        first_metric,
+        second_metric,
+        name,
+        of_first,
+        of_second,
+        of_second - of_first,
+        *percentile_bounds(draws[second_metric] - draws[first_metric]),
+        permutation(name, first, second, ratings, groups, resampling=resampling, pairs=sides),
+        williams(
+            correlation("pearson", first, ratings).value,
+            correlation("pearson", second, ratings).value,
+            correlation("pearson", first, second).value,
+            len(ratings),
+        ),
+    )

@@ -16,9 +16,11 @@ from spicegraph_studies.agreement.coefficients import (
     MetricComparison,
     accuracy_permutation,
     numbered,
+    ratio,
     resamples,
 )
 from spicegraph_studies.agreement.judgements import JudgementScoring, pair_scores
+from spicegraph_studies.agreement.length import length_json, word_counts
 from spicegraph_studies.agreement.protocols import (
     PAIR_PROTOCOLS,
     TIE_CREDIT,
@@ -131,11 +133,7 @@ class PairAgreement:
                 }
                 for point in self.curve
             ],
-            **(
-                {"length": {name or "length alone": value for name, value in self.length.items()}}
-                if self.length
-                else {}
-            ),
+            **({"length": length_json(self.length)} if self.length else {}),
         }
 
 
@@ -177,7 +175,6 @@ def agree_on_pairs(
     Raises:
         InputError: the protocol leaves nothing, scores or references are missing, or the curve is to be drawn
             from given scores.
-        DataError: a pipeline or the data of a metric is not installed.
     """
     resampling = resampling or Resampling()
     scoring = (scoring or JudgementScoring()).shared()
@@ -189,7 +186,7 @@ def agree_on_pairs(
         raise InputError("given scores belong to one set of references: there is no curve over their number")
     categories = tuple(sorted({pair.category for pair in kept} - {""}))
     table = _Table(kept, categories, protocol, scoring, resampling)
-    main = table.accuracies()
+    main = tuple(table.accuracies())
     return PairAgreement(
         protocol,
         len(kept) - table.left_out,
@@ -227,7 +224,7 @@ def _curve_point(
     categories = [row.category for row in main if row.category not in {ALL, MEAN}]
     protocol = replace(protocol, references=count)
     table = _Table(enough, tuple(dict.fromkeys(categories)), protocol, scoring, resampling)
-    return CurvePoint(count, table.accuracies(), fewer)
+    return CurvePoint(count, tuple(table.accuracies()), fewer)
 
 
 def _outcomes(first: Sequence[float | None], second: Sequence[float | None], preferred: Vector) -> Matrix:
@@ -302,43 +299,40 @@ class _Table:
             )
             signature = first.signature
             for name in first.each:
-                credit = _outcomes(first.each[name], second.each[name], preferred)
-                sums[name] = sums[name] + credit if name in sums else credit
+                outcomes = _outcomes(first.each[name], second.each[name], preferred)
+                sums[name] = sums[name] + outcomes if name in sums else outcomes
         empty = sum(not text.strip() for pair in pairs for text in pair.captions)
         if signature and empty:
             signature = {**signature, "empty": {"candidates": empty, "scored": "zero"}}
         return {name: total / draws for name, total in sums.items()}, signature
 
-    def accuracies(self) -> tuple[Accuracy, ...]:
-        """Return every metric's accuracy in every category, over all pairs, and the mean of the categories."""
-        return tuple(accuracy for name, each in self.outcomes.items() for accuracy in self._metric(name, each))
-
-    def _metric(self, name: str, outcomes: Matrix) -> Iterator[Accuracy]:
-        known = ~np.isnan(outcomes[:, 0])
-        draws = self._draws(outcomes)
-        values: dict[str, float | None] = {}
-        for category, rows in self._rows.items():
-            known_outcomes = outcomes[rows & known]
-            right, tied, wrong = map(float, known_outcomes.sum(axis=0))
-            values[category] = (
-                float(known_outcomes.sum(axis=0) @ self._credit) / len(known_outcomes) if len(known_outcomes) else None
-            )
-            ends = percentile_bounds(draws[category])
-            yield Accuracy(name, category, len(known_outcomes), right, tied, wrong, values[category], *ends)
-        if len(self._categories) > 1:
-            each = [values[category] for category in self._categories]
-            known_values = [value for value in each if value is not None]
-            mean = float(np.mean(known_values)) if len(known_values) == len(each) else None
-            ends = percentile_bounds(np.mean([draws[category] for category in self._categories], axis=0))
-            right, tied, wrong = map(float, outcomes[known].sum(axis=0))
-            yield Accuracy(name, MEAN, int(known.sum()), right, tied, wrong, mean, *ends)
+    def accuracies(self) -> Iterator[Accuracy]:
+        """Yield every metric's accuracy in every category, over all pairs, and the mean of the categories."""
+        for name, outcomes in self.outcomes.items():
+            known = ~np.isnan(outcomes[:, 0])
+            draws = self._draws(outcomes)
+            values: dict[str, float | None] = {}
+            for category, rows in self._rows.items():
+                of_category = outcomes[rows & known]
+                totals, size = of_category.sum(axis=0), len(of_category)
+                right, tied, wrong = map(float, totals)
+                values[category] = float(totals @ self._credit) / size if size else None
+                ends = percentile_bounds(draws[category])
+                yield Accuracy(name, category, size, right, tied, wrong, values[category], *ends)
+            if len(self._categories) > 1:
+                each = [values[category] for category in self._categories]
+                known_values = [value for value in each if value is not None]
+                mean = float(np.mean(known_values)) if len(known_values) == len(each) else None
+                ends = percentile_bounds(np.mean([draws[category] for category in self._categories], axis=0))
+                right, tied, wrong = map(float, outcomes[known].sum(axis=0))
+                yield Accuracy(name, MEAN, int(known.sum()), right, tied, wrong, mean, *ends)
 
     def of_like_length(self, pairs: Sequence[CaptionPair]) -> dict[str, float | None]:
         """Return how often people prefer the longer caption, and accuracies where neither is a quarter longer.
 
         Nothing where captions have 30 words or fewer in the mean; pairs on which people are tied are left out.
         """
-        words = np.array([[max(1, len(text.split())) for text in pair.captions] for pair in pairs], np.float64)
+        words = np.maximum([word_counts(pair.captions) for pair in pairs], 1)
         if words.mean() <= LONG:
             return {}
         preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
@@ -365,8 +359,7 @@ class _Table:
             axis=1,
         )
         sums = np.concatenate([drawn @ columns for drawn in resamples(self._resampling, self._images)])
-        points, sizes = sums[:, ::2], sums[:, 1::2]
-        shares = np.divide(points, sizes, out=np.full_like(points, np.nan), where=sizes > 0)
+        shares = ratio(sums[:, ::2], sums[:, 1::2])
         return {category: shares[:, index] for index, category in enumerate(self._rows)}
 
     def comparisons(self) -> Iterator[MetricComparison]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_parser.errors import InputError
 
@@ -93,12 +93,17 @@ class PairProtocol:
     """A coin decides where people are tied: such a pair counts half for every metric. Otherwise it is left out."""
 
 
-Named = TypeVar("Named", bound="_HasName")
+@dataclass(frozen=True, slots=True)
+class HallucinationProtocol:
+    """What counts as finding a wrong word: any content word, or objects alone."""
+
+    name: str
+    about: str
+    source: str
+    objects: bool
 
 
-class _HasName(Protocol):
-    @property
-    def name(self) -> str: ...
+Named = TypeVar("Named", CaptionProtocol, PairProtocol, HallucinationProtocol)
 
 
 def by_name(*protocols: Named) -> Mapping[str, Named]:
@@ -114,6 +119,7 @@ def protocol_of(protocols: Mapping[str, Named], name: str, judged: str) -> Named
 
 
 _SPICE = "Anderson et al. 2016 (SPICE), section 4"
+_ALOHA = "Petryk et al. 2024 (ALOHa)"
 _CLIPSCORE = "Hessel et al. 2021 (CLIPScore), section 4 and appendix A"
 
 CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = by_name(
@@ -233,12 +239,29 @@ PAIR_PROTOCOLS: Mapping[str, PairProtocol] = by_name(
 )
 """Every protocol for pairs of captions."""
 
+HALLUCINATION_PROTOCOLS: Mapping[str, HallucinationProtocol] = by_name(
+    HallucinationProtocol(
+        "hat",
+        "Detection: average precision and area under the ROC curve of telling captions with a marked word from "
+        "others, by the metric's score. Localisation: of the captions with a marked word, in how many the word "
+        "that is most likely wrong is a marked one.",
+        f"{_ALOHA}, on HAT",
+        objects=False,
+    ),
+    HallucinationProtocol(
+        "aloha-localisation",
+        "As hat, but only objects and the words in front of them (the golf of a golf ball) are compared, as ALOHa "
+        "does: of the captions with a foil, in how many the one that is most likely wrong is in the foil. A true "
+        "caption and its foil are a caption each; the true one is not a reference.",
+        f"{_ALOHA}, on nocaps-FOIL",
+        objects=True,
+    ),
+)
+"""Every protocol for captions whose wrong words are marked."""
+
 
 def caption_protocol(name: str) -> CaptionProtocol:
     """Return a protocol for rated captions by name.
-
-    Raises:
-        InputError: no protocol has that name.
 
     Example:
         >>> caption_protocol("flickr8k-expert").coefficient
@@ -248,19 +271,13 @@ def caption_protocol(name: str) -> CaptionProtocol:
 
 
 def pair_protocol(name: str) -> PairProtocol:
-    """Return a protocol for pairs by name.
-
-    Raises:
-        InputError: no protocol has that name.
-    """
+    """Return a protocol for pairs by name."""
     return protocol_of(PAIR_PROTOCOLS, name, "pairs")
 
 
-class PreparedJudgements(NamedTuple):
-    """The judgements that a protocol uses, and how many it left out or changed, by reason."""
-
-    judgements: tuple[Judgement, ...]
-    removed: Mapping[str, int]
+def hallucination_protocol(name: str) -> HallucinationProtocol:
+    """Return a protocol for captions with marked words by name."""
+    return protocol_of(HALLUCINATION_PROTOCOLS, name, "hallucinations")
 
 
 _OWN = "captions that are a reference of their image"
@@ -269,8 +286,8 @@ _OWN_REFERENCES = "references equal to a judged caption, removed"
 _SYSTEMS = "captions by left-out systems"
 
 
-def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> PreparedJudgements:
-    """Leave out or change what the protocol says."""
+def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> tuple[tuple[Judgement, ...], dict[str, int]]:
+    """Leave out or change what the protocol says; return how many were left out or changed as well, by reason."""
     judged = tuple(judgements)
     of_image = _captions_of((each.image, (each.candidate,)) for each in judged)
     kept: list[Judgement] = []
@@ -286,7 +303,7 @@ def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> Prepa
             kept.append(replace(judgement, references=references))
     if not kept:
         raise InputError(f"the protocol {protocol.name} leaves no caption: {_reasons(removed)}")
-    return PreparedJudgements(tuple(kept), dict(removed))
+    return tuple(kept), dict(removed)
 
 
 def prepare_pairs(
@@ -305,7 +322,13 @@ def prepare_pairs(
         others = _others(pair.references, own)
         second = pair.second
         if protocol.own is Own.DROP_REFERENCE and pair.references:
-            sides = _each_without_itself(pair)
+            # Both captions lack themselves among their references, or the other one where they don't stand there.
+            sides = []
+            for side in (0, 1):
+                references = pair.references_of(side)
+                caption, other = (_plain((pair.captions[place],)) for place in (side, 1 - side))
+                without = _others(references, caption)
+                sides.append(without if len(without) < len(references) else _others(references, other))
             _kept(protocol.own, pair.references, others if all(sides) else (), removed)
             first, second = sides[0] if all(sides) else None, sides[1] if sides[0] != sides[1] else None
         else:
@@ -317,17 +340,6 @@ def prepare_pairs(
     if not kept:
         raise InputError(f"the protocol {protocol.name} leaves no pair: {_reasons(removed)}")
     return tuple(kept), dict(removed)
-
-
-def _each_without_itself(pair: CaptionPair) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the references of both captions: without the caption, or without the other where it is not among them."""
-    sides = []
-    for side in (0, 1):
-        references = pair.references_of(side)
-        own, other = (_plain((pair.captions[place],)) for place in (side, 1 - side))
-        without = _others(references, own)
-        sides.append(without if len(without) < len(references) else _others(references, other))
-    return sides[0], sides[1]
 
 
 def _kept(

@@ -37,7 +37,7 @@ from spicegraph_studies.agreement.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_studies.agreement.records import Records
@@ -229,33 +229,38 @@ def read_system_scores(path: str, name: str, *, limits: ReadLimits = DEFAULT_LIM
     """Read scores of one system (the JSON of ``spicegraph score``, called ``name``), or of many (a table)."""
     content = read_content(path, limits)
     value = content.value
-    if isinstance(value, dict) and isinstance(value.get("corpus"), dict):
-        return {name: dict(_numbers(value["corpus"]))}
-    return _table(content)
-
-
-def _numbers(corpus: Mapping[str, object]) -> Iterator[tuple[str, float | None]]:
-    """Yield the scores of a result; categories have their F as ``SPICE_Color``."""
-    for key, value in corpus.items():
-        if isinstance(value, dict):
-            name = key.removesuffix("_categories")
-            yield from (
-                (f"{name}_{category}", float(f) if isinstance(f, int | float) else None)
-                for category, part in value.items()
-                if isinstance(part, dict) and category != "All"
-                for f in (part.get("f"),)
-            )
-        elif value is None or isinstance(value, int | float):
-            yield key, None if value is None else float(value)
+    if not isinstance(value, dict) or not isinstance(value.get("corpus"), dict):
+        return _table(content)
+    numbers: dict[str, float | None] = {}
+    for key, part in value["corpus"].items():
+        if isinstance(part, dict):  # categories have their F as ``SPICE_Color``
+            metric = key.removesuffix("_categories")
+            for category, scores in part.items():
+                if isinstance(scores, dict) and category != "All":
+                    f = scores.get("f")
+                    numbers[f"{metric}_{category}"] = float(f) if isinstance(f, int | float) else None
+        elif part is None or isinstance(part, int | float):
+            numbers[key] = None if part is None else float(part)
+    return {name: numbers}
 
 
 def _table(content: Content) -> SystemTable:
     faults: list[Fault] = []
     if content.reason:
         raise InputError(f"{content.name}: {content.reason}")
-    rows = _json_rows(content) if content.value is not None else _csv_rows(content)
+    value = content.value
+    rows: Iterable[tuple[str, object, object]]
+    if isinstance(value, dict):
+        rows = [(f"row {shown(key)}", key, cells) for key, cells in value.items()]
+    elif isinstance(value, list):
+        named = [(row.get(_SYSTEM) if isinstance(row, dict) else None, row) for row in value]
+        rows = [(f"row {number}", system, row) for number, (system, row) in enumerate(named, start=1)]
+    else:
+        rows = _csv_rows(content) if value is None else ()
     table: SystemTable = {}
     for place, system, cells in rows:
+        if not isinstance(cells, dict):
+            raise InputError(f"{content.name}: {place.removeprefix('row ')} is {shown(cells)}, expected an object")
         row = JudgementRow(f"{place} ({shown(system)})", cells, faults)
         if not isinstance(system, str) or not system.strip():
             faults.append(Fault(place, _SYSTEM, "is missing"))
@@ -270,17 +275,7 @@ def _table(content: Content) -> SystemTable:
     return table
 
 
-def _json_rows(content: Content) -> Iterator[tuple[str, object, Mapping[str, object]]]:
-    value = content.value
-    items = value.items() if isinstance(value, dict) else enumerate(value, start=1) if isinstance(value, list) else ()
-    for key, cells in items:
-        if not isinstance(cells, dict):
-            raise InputError(f"{content.name}: {shown(key)} is {shown(cells)}, expected an object")
-        system = key if isinstance(value, dict) else cells.get(_SYSTEM)
-        yield f"row {shown(key)}", system, cells
-
-
-def _csv_rows(content: Content) -> Iterator[tuple[str, object, Mapping[str, object]]]:
+def _csv_rows(content: Content) -> Iterator[tuple[str, object, dict[str, object]]]:
     text = text_of(content)
     separator = "\t" if "\t" in text.split("\n", 1)[0] else ","
     reader = csv.DictReader(io.StringIO(text), delimiter=separator, skipinitialspace=True)

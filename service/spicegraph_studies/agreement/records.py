@@ -15,7 +15,7 @@ from spicegraph_scorer.readers.source import ReadLimits, open_source
 from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.readers.checks import Empty
 
@@ -208,39 +208,34 @@ def judgements_of_records(records: Records, faults: list[Fault], *, rating: str 
 
 def pairs_of_records(records: Records, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     """Return the pairs of captions; every record has a judgement."""
-    return [_pair(JudgementRow(place, fields, faults)) for place, fields in records], 0
-
-
-def _pair(row: JudgementRow) -> CaptionPair:
-    captions = row.fields.get("captions")
-    texts = ("", "")
-    if isinstance(captions, list) and len(captions) == len(texts):
-        first, second = (row.checked_caption(f"captions[{side}]", text) for side, text in enumerate(captions))
-        texts = (first, second)
-    else:
-        row.fault("captions", "is missing" if captions is None else "is not a list of two captions")
-    key = field_of(row.fields, PREFERENCES)
-    preferred = row.fields.get(key)
-    if key not in row.fields:
-        row.fault(key, "is missing")
-    elif preferred is not None and (isinstance(preferred, bool) or preferred not in {0, 1}):
-        row.fault(key, f"is {preferred!a:.60}, expected 0 or 1 (which of the captions), or null for a tie")
-    references = row.references(REFERENCES)
-    others = row.references(SECOND) if SECOND[0] in row.fields else None
-    category = row.text("category") or ""
-    choice = preferred if isinstance(preferred, int) else None
-    image = _image(row, references, texts[0])
-    return CaptionPair(row.place, image, category, texts, choice, references, dict(_given(row)), others)
-
-
-def _given(row: JudgementRow) -> Iterable[tuple[str, tuple[float | None, float | None]]]:
-    metrics: Mapping[str, object] = row.mapping("metrics")
-    for name, values in metrics.items():
-        if not isinstance(values, list) or len(values) != 2:
-            row.fault(f"metrics.{name}", "is not a list of two numbers, one for each caption")
-            continue
-        first, second = (row.number(f"metrics.{name}[{side}]", value) for side, value in enumerate(values))
-        yield name, (first, second)
+    pairs: list[CaptionPair] = []
+    for place, fields in records:
+        row, captions, texts = JudgementRow(place, fields, faults), fields.get("captions"), ("", "")
+        if isinstance(captions, list) and len(captions) == len(texts):
+            first, second = (row.checked_caption(f"captions[{side}]", text) for side, text in enumerate(captions))
+            texts = (first, second)
+        else:
+            row.fault("captions", "is missing" if captions is None else "is not a list of two captions")
+        key = field_of(fields, PREFERENCES)
+        preferred = fields.get(key)
+        if key not in fields:
+            row.fault(key, "is missing")
+        elif preferred is not None and (isinstance(preferred, bool) or preferred not in {0, 1}):
+            row.fault(key, f"is {preferred!a:.60}, expected 0 or 1 (which of the captions), or null for a tie")
+        references = row.references(REFERENCES)
+        others = row.references(SECOND) if SECOND[0] in fields else None
+        category = row.text("category") or ""
+        choice = preferred if isinstance(preferred, int) else None
+        image = _image(row, references, texts[0])
+        given: dict[str, tuple[float | None, float | None]] = {}
+        for name, values in row.mapping("metrics").items():
+            if isinstance(values, list) and len(values) == len(texts):
+                numbers = [row.number(f"metrics.{name}[{side}]", value) for side, value in enumerate(values)]
+                given[name] = numbers[0], numbers[1]
+            else:
+                row.fault(f"metrics.{name}", "is not a list of two numbers, one for each caption")
+        pairs.append(CaptionPair(place, image, category, texts, choice, references, given, others))
+    return pairs, 0
 
 
 def _image(row: JudgementRow, references: tuple[str, ...], candidate: str) -> str:
@@ -287,40 +282,31 @@ def read_bank(paths: Sequence[str], *, needed_by: str, limits: ReadLimits, optio
     for path in paths:
         with open_source(path, limits=limits) as source:
             is_json = source.stream.peek(1).lstrip()[:1] == b"{"
-        if is_json and _is_records(path, limits):
-            bank = _from_records(path, limits)
+            first = decode(source.stream.readline(limits.content))[0] if is_json else None
+        if isinstance(first, dict) and any(name in first for name in REFERENCES):  # JSON Lines, whatever its name
+            images |= _from_records(path, limits)
+        elif is_json:
+            with open_source(path, limits=limits) as source:
+                annotations = read_annotations(source, limits=limits)
+            by_image, names = annotations.captions, annotations.file_names
+            images |= {str(image): texts for image, texts in by_image.items()}
+            images |= {_stem(name): by_image[image] for image, name in names.items() if name}
         else:
-            bank = _from_annotations(path, limits) if is_json else _from_tokens(path, limits)
-        images |= bank[0]
-        captions |= bank[1]
+            of_file, of_ids = _from_tokens(path, limits)
+            images |= of_file
+            captions |= of_ids
     return CaptionBank(images, captions, ", ".join(paths))
 
 
-def _is_records(path: str, limits: ReadLimits) -> bool:
-    """Return whether a file is JSON Lines, whatever its name: its first line is an object with references."""
-    with open_source(path, limits=limits) as source:
-        first = decode(source.stream.readline(limits.content))[0]
-    return isinstance(first, dict) and any(name in first for name in REFERENCES)
-
-
-def _from_records(path: str, limits: ReadLimits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+def _from_records(path: str, limits: ReadLimits) -> dict[str, tuple[str, ...]]:
     faults: list[Fault] = []
     images: dict[str, tuple[str, ...]] = {}
     for place, fields in records_of(read_content(path, limits), faults):
-        row = JudgementRow(place, fields, faults)
-        texts = row.references(REFERENCES)
+        texts = JudgementRow(place, fields, faults).references(REFERENCES)
         images |= {_stem(str(fields[name])): texts for name in (*IMAGES, "id") if name in fields}
     if faults:
         raise input_error(path, faults)
-    return images, {}
-
-
-def _from_annotations(path: str, limits: ReadLimits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
-    with open_source(path, limits=limits) as source:
-        annotations = read_annotations(source, limits=limits)
-    images = {str(image): captions for image, captions in annotations.captions.items()}
-    images |= {_stem(name): annotations.captions[image] for image, name in annotations.file_names.items() if name}
-    return images, {}
+    return images
 
 
 def _from_tokens(path: str, limits: ReadLimits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:

@@ -5,7 +5,6 @@ from spicegraph_studies.bounds.results import (
     BoundsResult,
     Distribution,
     RankAgreement,
-    Share,
     TrialBounds,
     find_bounds,
 )
@@ -20,7 +19,6 @@ __all__ = [
     "Distribution",
     "Lower",
     "RankAgreement",
-    "Share",
     "Trial",
     "TrialBounds",
     "find_bounds",

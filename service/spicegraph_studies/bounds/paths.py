@@ -7,7 +7,8 @@ To add one: a line in ``PATHS``, and the test that compares it with :data:`CALL_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -22,7 +23,7 @@ from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.meteor import Meteor
 from spicegraph_scorer.metrics.rouge import RougeL
 from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_studies.bounds.study import Batch, Table, batches, joined, part
+from spicegraph_studies.bounds.study import Table, batches, joined, part
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from spicegraph_studies.bounds.study import BoundsStudy, Candidates, Cube, Matrix
 
 
-def item_scores(work: tuple[Metric[Any], Batch]) -> list[Table[Matrix]]:
+def item_scores(work: tuple[Metric[Any], tuple[Candidates, ...]]) -> list[Table[Matrix]]:
     """Return the scores of each trial's candidates, each against its image's other captions.
 
     What is scored against the same captions follows each other, so that a metric that prepares a set of references once
@@ -40,12 +41,12 @@ def item_scores(work: tuple[Metric[Any], Batch]) -> list[Table[Matrix]]:
     """
     metric, batch = work
     items: list[Item] = []
-    for captions, *trials in zip(batch.captions, *batch.trials, strict=True):
+    for captions, *trials in zip(*batch, strict=True):
         for place in range(len(captions)):
             others = captions[:place] + captions[place + 1 :]
             items += [Item(len(items) + number, texts[place], others) for number, texts in enumerate(trials)]
     statistics = metric.collect(Corpus(tuple(items)))
-    return [part(metric, statistics[place :: len(batch.trials)]) for place in range(len(batch.trials))]
+    return [part(metric, statistics[place :: len(batch) - 1]) for place in range(len(batch) - 1)]
 
 
 def cider_rounds(metric: Cider, study: BoundsStudy, candidates: Candidates) -> Iterator[list[CiderStatistic]]:
@@ -83,27 +84,24 @@ Advance: TypeAlias = Callable[[int, int], None]
 class Path(Protocol):
     """A way to collect a metric's scores."""
 
-    def tables(
+    def __call__(
         self, metric: Any, study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
     ) -> list[Table[Cube]]:
         """Return the scores of each trial; the metric is of the class that the path is for."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ByCaption:
-    """For metrics whose statistic depends on the item alone: one statistic for every held-out caption.
+def by_caption(portable: Callable[[Any, list[str]], Any] = lambda metric, _texts: metric) -> Path:
+    """Return the path of metrics whose statistic depends on the item alone: one statistic for every held-out caption.
 
     ``portable`` gives the metric as another process can use it for some texts.
     """
 
-    portable: Callable[[Any, list[str]], Any] = lambda metric, _texts: metric
-
     def tables(
-        self, metric: Metric[Any], study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
+        metric: Metric[Any], study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
     ) -> list[Table[Cube]]:
-        """Return the scores of each trial, computed batch by batch."""
-        work = ((self.portable(metric, batch.texts()), batch) for batch in batches(study, trials))
+        texts = (list(dict.fromkeys(chain.from_iterable(chain(*batch)))) for batch in batches(study, trials))
+        work = ((portable(metric, each), batch) for each, batch in zip(texts, batches(study, trials), strict=True))
         by_trial: list[list[Table[Matrix]]] = [[] for _ in trials]
         done = 0
         for parts in spread(item_scores, work):
@@ -113,26 +111,26 @@ class ByCaption:
             advance(done, int(study.sizes.sum()))
         return [joined(parts, lambda each: np.concatenate(each)[study.held]) for parts in by_trial]
 
+    return tables
 
-@dataclass(frozen=True, slots=True)
-class ByRound:
-    """For metrics whose statistic depends on the whole corpus: round by round."""
 
-    rounds: Callable[[Any, BoundsStudy, Candidates], Iterator[Sequence[Any]]]
+def by_round(rounds: Callable[[Any, BoundsStudy, Candidates], Iterator[Sequence[Any]]]) -> Path:
+    """Return the path of metrics whose statistic depends on the whole corpus: round by round, in this process."""
 
     def tables(
-        self, metric: Metric[Any], study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
+        metric: Metric[Any], study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
     ) -> list[Table[Cube]]:
-        """Return the scores of each trial; this process does the work."""
         del spread
-        tables = []
-        for place, candidates in enumerate(trials):
-            tables.append(joined([part(metric, each) for each in self.rounds(metric, study, candidates)], np.stack))
-            advance(place + 1, len(trials))
-        return tables
+        of_trials = []
+        for place, candidates in enumerate(trials, start=1):
+            of_trials.append(joined([part(metric, each) for each in rounds(metric, study, candidates)], np.stack))
+            advance(place, len(trials))
+        return of_trials
+
+    return tables
 
 
-CALL_THE_METRIC: Final = ByRound(
+CALL_THE_METRIC: Final = by_round(
     lambda metric, study, candidates: (
         metric.collect(study.corpus(candidates, number)) for number in range(study.rounds)
     )
@@ -140,34 +138,28 @@ CALL_THE_METRIC: Final = ByRound(
 """The path for every metric without one of its own; the definition of what the others give."""
 
 
-@dataclass(frozen=True, slots=True)
-class _MeanOfTwo:
-    """SPIDEr: the mean of two metrics' scores, each collected on its own path."""
-
-    def tables(
-        self, metric: Spider, study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
-    ) -> list[Table[Cube]]:
-        names = tuple(score.name for score in metric.total(()))
-        cider, spice = (
-            path_of(part).tables(part, study, trials, spread=spread, advance=advance)
-            for part in (metric.cider, metric.spice)
-        )
-        return [
-            Table(names, (of_cider.each[:, :, :1] + of_spice.each[:, :, :1]) / 2, None)
-            for of_cider, of_spice in zip(cider, spice, strict=True)
-        ]
+def spider_tables(
+    metric: Spider, study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
+) -> list[Table[Cube]]:
+    """Return the mean of SPIDEr's two metrics' scores, each collected on its own path."""
+    names = tuple(score.name for score in metric.total(()))
+    parts = [path_of(of)(of, study, trials, spread=spread, advance=advance) for of in (metric.cider, metric.spice)]
+    return [
+        Table(names, (of_cider.each[:, :, :1] + of_spice.each[:, :, :1]) / 2, None)
+        for of_cider, of_spice in zip(*parts, strict=True)
+    ]
 
 
 PATHS: Mapping[type[Any], Path] = {
-    Bleu: ByCaption(),
-    SentenceBleu: ByCaption(),
-    RougeL: ByCaption(),
-    Meteor: ByCaption(lambda metric, _batch: replace(metric, data=None)),  # each process opens its files
+    Bleu: by_caption(),
+    SentenceBleu: by_caption(),
+    RougeL: by_caption(),
+    Meteor: by_caption(lambda metric, _batch: replace(metric, data=None)),  # each process opens its files
     # the facts of a batch are those of the text that SPICE scores
-    Spice: ByCaption(lambda metric, texts: replace(metric, source=_table(metric.facts, texts), text="written")),
-    SpiceG: ByCaption(lambda metric, texts: replace(metric, source=_table(metric.source, texts))),
-    Cider: ByRound(cider_rounds),
-    Spider: _MeanOfTwo(),
+    Spice: by_caption(lambda metric, texts: replace(metric, source=_table(metric.facts, texts), text="written")),
+    SpiceG: by_caption(lambda metric, texts: replace(metric, source=_table(metric.source, texts))),
+    Cider: by_round(cider_rounds),
+    Spider: spider_tables,
 }
 """The paths, by the exact class of the metric."""
 

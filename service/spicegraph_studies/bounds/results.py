@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -14,11 +15,13 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data, with_spice_text
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Fingerprint, Item
+from spicegraph_scorer.core.length import are_descriptions, control_of
 from spicegraph_scorer.core.results import signature_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.core.tokens import toolkit_text
 from spicegraph_scorer.metrics import lower_is_better, make_metrics, needs_of
-from spicegraph_studies.agreement.coefficients import Correlation, correlation
+from spicegraph_studies.agreement.coefficients import Bounded, correlation, ratio
+from spicegraph_studies.agreement.length import word_counts
 from spicegraph_studies.bounds.paths import path_of
 from spicegraph_studies.bounds.study import human
 
@@ -26,18 +29,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import FactSource, Progress
+    from spicegraph_scorer.core.length import LengthControl
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.core.results import Json
     from spicegraph_service.kit import Spread
+    from spicegraph_studies.agreement.coefficients import Matrix, Vector
     from spicegraph_studies.bounds.study import BoundsStudy, Cube, Kind, Table, Trial
 
 
-Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
-Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-Numbers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.float64 | np.int64]]"
-AnyShape = TypeVar("AnyShape", bound="np.ndarray[tuple[int, ...], np.dtype[np.float64]]")
 Weights: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.uint16]]
-Drawn: TypeAlias = "Mapping[str, Vector]"
 
 _BLOCK = 64  # resamples at a time: bounds memory
 
@@ -74,15 +74,6 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """A score in per cent of the human one, with its 95 % interval; ``None`` where it is undefined."""
-
-    percent: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Bound:
     """One score of one trial.
 
@@ -96,6 +87,8 @@ class Bound:
         captions: the scores of all held-out captions ("micro"); each counts once.
         images: the images' mean scores ("macro").
         within: the standard deviations of the scores within each image.
+
+    A value that is undefined is ``None``.
     """
 
     name: str
@@ -103,10 +96,18 @@ class Bound:
     low: float | None
     high: float | None
     rounds: tuple[float | None, ...]
-    share: Share | None
+    share: Bounded | None
     captions: Distribution
     images: Distribution
     within: Distribution
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the fields but the name as JSON values."""
+        of_people, values = self.share, asdict(self)
+        if of_people is not None:
+            values["share"] = {"percent": of_people.value, "low": of_people.low, "high": of_people.high}
+        del values["name"]
+        return values
 
 
 def resample_weights(images: int, resampling: Resampling) -> Weights:
@@ -115,13 +116,6 @@ def resample_weights(images: int, resampling: Resampling) -> Weights:
     chances = np.full(images, 1 / images)
     sizes = [min(_BLOCK, resampling.draws - done) for done in range(0, resampling.draws, _BLOCK)]
     return np.concatenate([generator.multinomial(images, chances, size=size).astype(np.uint16) for size in sizes])
-
-
-def drawn(metric: Metric[Any], table: Table[Cube], weights: Weights) -> dict[str, Vector]:
-    """Return, for each score, the mean of the rounds' corpus scores in each resample; NaN where undefined."""
-    corpus = corpus_scores(metric, table)
-    blocks = [corpus(weights[start : start + _BLOCK]) for start in range(0, len(weights), _BLOCK)]
-    return {name: np.concatenate([_mean(block[name]) for block in blocks]) for name in table.names}
 
 
 def corpus_scores(metric: Metric[Any], table: Table[Cube]) -> Callable[[Weights], dict[str, Matrix]]:
@@ -135,7 +129,11 @@ def corpus_scores(metric: Metric[Any], table: Table[Cube]) -> Callable[[Weights]
     if columns is None:
         defined = ~np.isnan(table.each)
         columns = np.concatenate([np.where(defined, table.each, 0.0), defined], axis=2)
-        combine = partial(_means, table.names)
+
+        def combine(sums: Matrix) -> Mapping[str, Vector]:
+            means = ratio(*np.hsplit(sums, 2))
+            return {name: means[:, place] for place, name in enumerate(table.names)}
+
     _, images, width = columns.shape
     by_image = np.ascontiguousarray(columns.transpose(1, 0, 2).reshape(images, rounds * width))
 
@@ -147,79 +145,51 @@ def corpus_scores(metric: Metric[Any], table: Table[Cube]) -> Callable[[Weights]
 
 
 def bounds_of(
-    metric: Metric[Any],
-    table: Table[Cube],
-    study: BoundsStudy,
-    *,
-    own: Drawn,
-    human: tuple[Sequence[Bound], Drawn] | None,
-) -> tuple[Bound, ...]:
-    """Return the numbers of each score of a trial."""
-    everything = np.ones((1, len(study.ids)), np.uint16)
-    rounds = corpus_scores(metric, table)(everything)
-    bounds = []
-    for place, name in enumerate(table.names):
-        value = _defined(_mean(rounds[name])[0])
-        share = None
-        if human is not None:
-            theirs = next(bound.value for bound in human[0] if bound.name == name)
-            share = Share(None, None, None)
-            if value is not None and theirs:
-                share = Share(100 * value / theirs, *percentile_bounds(100 * _ratio(own[name], human[1][name])))
-        bounds.append(
-            Bound(
-                name,
-                value,
-                *percentile_bounds(own[name]),
-                tuple(map(_defined, rounds[name][0])),
-                share,
-                *_distributions(table.each[:, :, place], study),
-            )
-        )
-    return tuple(bounds)
+    metric: Metric[Any], tables: Sequence[Table[Cube]], study: BoundsStudy, weights: Weights
+) -> Iterator[tuple[Bound, ...]]:
+    """Yield the numbers of each score of each trial; the first is the human one, of which the others have shares."""
+    human: dict[str, tuple[float | None, Vector]] = {}
+    for table in tables:
+        corpus, bounds = corpus_scores(metric, table), []
+        rounds = corpus(np.ones((1, len(study.ids)), np.uint16))
+        blocks = [corpus(weights[start : start + _BLOCK]) for start in range(0, len(weights), _BLOCK)]
+        scores: dict[str, tuple[float | None, Vector]] = {}
+        for place, name in enumerate(table.names):
+            value = _defined(_mean(rounds[name])[0])
+            draws = np.concatenate([_mean(block[name]) for block in blocks])  # NaN where a resample has no score
+            scores[name] = value, draws
+            share = Bounded(None) if human else None
+            of_people, draws_of_people = human.get(name, (None, draws))
+            if value is not None and of_people:
+                share = Bounded(100 * value / of_people, *percentile_bounds(100 * ratio(draws, draws_of_people)))
+            each = table.each[:, :, place]
+            means, counted = image_means(each, study), study.new & ~np.isnan(each)
+            squares = np.where(counted, (each - means) ** 2, 0.0).sum(axis=0)
+            deviations = np.sqrt(ratio(squares, counted.sum(axis=0) - 1))
+            spreads = map(Distribution.of, (each[study.new], means, deviations))
+            rounds_of_score = tuple(map(_defined, rounds[name][0]))
+            bounds.append(Bound(name, value, *percentile_bounds(draws), rounds_of_score, share, *spreads))
+        human = human or scores
+        yield tuple(bounds)
 
 
 def image_means(values: Matrix, study: BoundsStudy) -> Vector:
     """Return each image's mean over its captions, from scores by round and image; NaN where none is defined."""
     counted = study.new & ~np.isnan(values)
-    return _ratio(np.where(counted, values, 0.0).sum(axis=0), counted.sum(axis=0))
-
-
-def _distributions(values: Matrix, study: BoundsStudy) -> Iterator[Distribution]:
-    """Yield the distributions over captions, over images, and of the standard deviations within images."""
-    yield Distribution.of(values[study.new])
-    means = image_means(values, study)
-    yield Distribution.of(means)
-    counted = study.new & ~np.isnan(values)
-    squares = np.where(counted, (values - means) ** 2, 0.0).sum(axis=0)
-    yield Distribution.of(np.sqrt(_ratio(squares, counted.sum(axis=0) - 1)))
-
-
-def _means(names: Sequence[str], sums: Matrix) -> dict[str, Vector]:
-    """Return the means over the items where a score is defined, from sums and numbers of such items."""
-    values, defined = np.hsplit(sums, 2)
-    means = _ratio(values, defined)
-    return {name: means[:, place] for place, name in enumerate(names)}
+    return ratio(np.where(counted, values, 0.0).sum(axis=0), counted.sum(axis=0))
 
 
 def _mean(values: Matrix) -> Vector:
     """Return the mean of each row over its defined values."""
     defined = ~np.isnan(values)
-    return _ratio(np.where(defined, values, 0.0).sum(axis=1), defined.sum(axis=1))
-
-
-def _ratio(above: AnyShape, below: Numbers) -> AnyShape:
-    """Return above over below; NaN where below is not above 0."""
-    ratio = np.full_like(above, np.nan)
-    np.divide(above, below, out=ratio, where=below > 0)
-    return ratio
+    return ratio(np.where(defined, values, 0.0).sum(axis=1), defined.sum(axis=1))
 
 
 def _defined(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-Pairs: TypeAlias = "tuple[tuple[Correlation, ...], ...]"
+Pairs: TypeAlias = "tuple[tuple[Bounded, ...], ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +214,7 @@ def rank_agreement(scores: Mapping[str, Matrix], study: BoundsStudy, lower: Coll
 
 
 def _square(columns: list[Vector]) -> Pairs:
-    correlations: dict[tuple[int, int], Correlation] = {}
+    correlations: dict[tuple[int, int], Bounded] = {}
     for row, first in enumerate(columns):
         for column, second in enumerate(columns[: row + 1]):
             both = ~np.isnan(first) & ~np.isnan(second)
@@ -286,6 +256,8 @@ class BoundsResult:
     """The fewest and the most captions of an image that a held-out one is scored against."""
     trials: tuple[TrialBounds, ...]
     ranking: RankAgreement
+    length: Mapping[str, Mapping[str, LengthControl]] = field(default_factory=dict)
+    """By system and score, the system against people with length held constant; empty where captions are short."""
 
     @property
     def human(self) -> TrialBounds:
@@ -316,10 +288,7 @@ class BoundsResult:
                     "name": trial.name,
                     "kind": trial.kind,
                     "title": trial.title,
-                    "scores": {
-                        bound.name: {name: value for name, value in asdict(bound).items() if name != "name"}
-                        for bound in trial.scores
-                    },
+                    "scores": {bound.name: bound.to_dict() for bound in trial.scores},
                 }
                 for trial in self.trials
             ],
@@ -328,6 +297,16 @@ class BoundsResult:
                 "captions": _pairs_dict(self.ranking.captions),
                 "images": _pairs_dict(self.ranking.images),
             },
+            **(
+                {
+                    "length": {
+                        system: {name: asdict(control) for name, control in controls.items()}
+                        for system, controls in self.length.items()
+                    }
+                }
+                if self.length
+                else {}
+            ),
         }
 
 
@@ -370,7 +349,6 @@ def find_bounds(
 
     Raises:
         InputError: two trials have one name, a metric is unknown, or a field is given twice.
-        DataError: a pipeline or the data of a metric is not installed.
 
     Example:
         >>> from spicegraph_studies.bounds import BoundsStudy
@@ -383,23 +361,39 @@ def find_bounds(
     if twice:
         raise InputError(f"two trials are called {twice[0]!a}; give the systems names of their own")
     resampling = resampling or Resampling()
-    texts = [text for trial in everyone for trial_bounds in trial.candidates for text in trial_bounds]
+    texts = [text for trial in everyone for of_image in trial.candidates for text in of_image]
     data = with_spice_text(metrics, merged_data(data, fields))
     if data.spice_text == "coco":
         texts = list(map(toolkit_text, texts))
     places = any(needs.loose for needs in needs_of(metrics))  # notes on loose words name the places that they are about
-    facts = _facts_of(pipeline, texts, progress, places=places)
+
+    @cache  # the first metric that asks has all texts parsed
+    def facts() -> FactSource:
+        source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        return FactCache(source, progress, places=places).learn(texts)
+
     chosen = make_metrics(metrics, Resources(facts, progress, data))
     weights = resample_weights(len(study.ids), resampling)
     bounds_by_trial: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}
+    length: dict[str, dict[str, LengthControl]] = {}
+    words: dict[str, Matrix] = {}  # of each system of descriptions: the words of its captions and of people's
+    for trial in (trial for trial in everyone if trial.kind == "system"):
+        sides = [word_counts(chain.from_iterable(each)) for each in (trial.candidates, study.captions)]
+        lengths = np.stack([side[study.held][study.new] for side in sides], axis=1)
+        if are_descriptions(lengths.mean(axis=0, keepdims=True).tolist()):
+            words[trial.name] = lengths
     for name, metric in chosen.items():
         advance = partial(progress, f"scoring {name}") if progress else lambda _done, _total: None
-        tables = path_of(metric).tables(
+        tables = path_of(metric)(
             metric, study, [trial.candidates for trial in everyone], spread=spread, advance=advance
         )
-        ranked |= _headline(tables[0])
-        for trial_bounds, bounds in zip(bounds_by_trial, _bounds(metric, tables, study, weights), strict=True):
+        scores_of = [_headline(table) for table in tables]
+        ranked |= scores_of[0]
+        for trial, scores in zip(everyone, scores_of, strict=True):
+            if trial.name in words:
+                length.setdefault(trial.name, {}).update(_controls(study, words[trial.name], scores, scores_of[0]))
+        for trial_bounds, bounds in zip(bounds_by_trial, bounds_of(metric, tables, study, weights), strict=True):
             trial_bounds[name] = bounds
     return BoundsResult(
         _signature(study, chosen, resampling, empty=sum(not text.strip() for text in texts)),
@@ -412,20 +406,8 @@ def find_bounds(
             for trial, trial_bounds in zip(everyone, bounds_by_trial, strict=True)
         ),
         rank_agreement(ranked, study, lower_is_better(chosen)),
+        length,
     )
-
-
-def _facts_of(
-    pipeline: str | FactSource, texts: Sequence[str], progress: Progress | None, *, places: bool
-) -> Callable[[], FactSource]:
-    """Return what gives facts; the first metric that asks has all texts parsed."""
-
-    @cache
-    def facts() -> FactSource:
-        source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-        return FactCache(source, progress, places=places).learn(texts)
-
-    return facts
 
 
 def _headline(table: Table[Cube]) -> dict[str, Matrix]:
@@ -434,16 +416,17 @@ def _headline(table: Table[Cube]) -> dict[str, Matrix]:
     return {name: table.each[:, :, place] for place, name in enumerate(table.names) if not name.startswith(category)}
 
 
-def _bounds(
-    metric: Metric[Any], tables: Sequence[Table[Cube]], study: BoundsStudy, weights: Weights
-) -> Iterator[tuple[Bound, ...]]:
-    """Yield the numbers of each trial; the first is the human one."""
-    reference = None
-    for table in tables:
-        drawn_scores = drawn(metric, table, weights)
-        bounds = bounds_of(metric, table, study, own=drawn_scores, human=reference)
-        reference = reference or (bounds, drawn_scores)
-        yield bounds
+def _controls(
+    study: BoundsStudy, words: Matrix, scores: Mapping[str, Matrix], of_people: Mapping[str, Matrix]
+) -> dict[str, LengthControl]:
+    """Compare a system with people, caption by caption, with length held constant; ``words`` are those of either."""
+    controls = {}
+    for name, values in scores.items():
+        pairs = np.stack([values[study.new], of_people[name][study.new]], axis=1)
+        known = ~np.isnan(pairs).any(axis=1)
+        if known.any():
+            controls[name] = control_of(words[known].tolist(), pairs[known].tolist())
+    return controls
 
 
 def _signature(

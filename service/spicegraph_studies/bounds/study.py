@@ -186,24 +186,11 @@ class Table(Generic[Scores]):
     columns: Scores | None
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some images: their captions, and each trial's candidates for them."""
-
-    captions: Candidates
-    trials: tuple[Candidates, ...]
-
-    def texts(self) -> list[str]:
-        """Return every distinct text."""
-        rows = (texts for texts_of in (self.captions, *self.trials) for texts in texts_of)
-        return list(dict.fromkeys(text for texts in rows for text in texts))
-
-
-def batches(study: BoundsStudy, trials: Sequence[Candidates]) -> Iterator[Batch]:
-    """Cut the images into batches of about equal work."""
+def batches(study: BoundsStudy, trials: Sequence[Candidates]) -> Iterator[tuple[Candidates, ...]]:
+    """Cut the images into batches of about equal work: their captions, and each trial's candidates for them."""
     edges = np.flatnonzero(np.diff(np.cumsum(study.sizes**2) // _PAIRS)) + 1
     for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(study.ids)], strict=True):
-        yield Batch(study.captions[start:end], tuple(trial[start:end] for trial in trials))
+        yield study.captions[start:end], *(trial[start:end] for trial in trials)
 
 
 def part(metric: Metric[Any], statistics: Sequence[Any]) -> Table[Matrix]:

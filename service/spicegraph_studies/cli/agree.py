@@ -27,24 +27,21 @@ from spicegraph_service.kit import (
     warned_progress,
     write_stdout,
 )
-from spicegraph_studies.agreement.captions import agree_on_captions, agree_on_systems
+from spicegraph_studies.agreement.captions import agree_on_captions
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS
-from spicegraph_studies.agreement.hallucinations import (
-    HALLUCINATION_PROTOCOLS,
-    agree_on_hallucinations,
-    hallucination_protocol,
-    read_marked,
-)
+from spicegraph_studies.agreement.hallucinations import agree_on_hallucinations, read_marked
 from spicegraph_studies.agreement.judgements import JudgementScoring
 from spicegraph_studies.agreement.pairwise import ALL, agree_on_pairs
 from spicegraph_studies.agreement.protocols import (
     CAPTION_PROTOCOLS,
+    HALLUCINATION_PROTOCOLS,
     PAIR_PROTOCOLS,
     Own,
     Ratings,
     ReferenceChoice,
     Ties,
     caption_protocol,
+    hallucination_protocol,
     pair_protocol,
 )
 from spicegraph_studies.agreement.reading import (
@@ -53,6 +50,7 @@ from spicegraph_studies.agreement.reading import (
     read_system_scores,
     read_system_table,
 )
+from spicegraph_studies.agreement.systems import agree_on_systems
 from spicegraph_studies.cli import StudyOptions
 from spicegraph_studies.pages.judgements import (
     CAPTION_TABLES,

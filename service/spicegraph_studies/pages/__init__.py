@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spicegraph_service.kit import Column, Grid, Mark, Point, Row, headings, interval_chart, scatter_chart
+from spicegraph_service.kit import Column, Grid, Mark, Point, Row, cell_text, headings, interval_chart, scatter_chart
 from spicegraph_studies.agreement.coefficients import Bounded, MetricComparison
 from spicegraph_studies.pages.output import Chart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_service.kit import Cell
 
@@ -96,7 +96,7 @@ def best_metric(
 def forest_chart(title: str, rows: Iterable[tuple[str, Bounded]], *, axis: str) -> Chart:
     """Draw values with their intervals, one per line, the first at the top."""
     values = list(rows)
-    drawn = [Row(name, (Mark(title, *interval),)) for name, interval in values]
+    drawn = [Row(name, (Mark(title, each.value, each.low, each.high),)) for name, each in values]
     described = "; ".join(f"{name} {'undefined' if v.value is None else f'{v.value:.3f}'}" for name, v in values)
     return Chart(interval_chart(title, drawn, axis=axis, description=described), title)
 
@@ -112,3 +112,15 @@ def rating_chart(
     points = [Point(float(values[place]), float(ratings[place])) for place in chosen]
     described = f"{axes_names[0]} against {axes_names[1]}{part}"
     return Chart(scatter_chart(title, points, axes_names=axes_names, description=described), f"{title}{part}")
+
+
+def length_facts(length: Mapping[str, float | None], alone: str, held: str) -> Iterator[str]:
+    """Yield what length says of long texts: ``alone`` has a place for its figure, ``held`` says what the others are."""
+    if length:
+        first, *others = [(name, cell_text(Column(""), value)) for name, value in length.items()]
+        yield f"{alone.format(first[1])} {held}: {', '.join(f'{name} {value}' for name, value in others)}."
+
+
+def removed_fact(reasons: Mapping[str, int]) -> str:
+    """Return the fact that says what was left out, and how many of each."""
+    return "Removed: " + ("; ".join(f"{reason} ({n:,})" for reason, n in reasons.items() if n) or "nothing") + "."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, fields
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import counted
@@ -20,57 +21,40 @@ from spicegraph_service.kit import (
     interval_chart,
 )
 from spicegraph_studies.bounds import Distribution
+from spicegraph_studies.pages import ends
 from spicegraph_studies.pages.output import Chart, Section, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from spicegraph_service.kit import Cell, Span
     from spicegraph_studies.bounds import Bound, BoundsResult, TrialBounds
-    from spicegraph_studies.bounds.results import Pairs
 
+BOUNDS_TABLES: Final = ("scores", "rounds", "ranking")
+"""The tables that CSV can hold; the first is the default."""
 
 _SPREADS = ("captions", "images", "within")
-_SCORES = ("value", "low", "high", "percent", "percent_low", "percent_high")
+_OF_SCORE = headings("trial|text", "kind|text", "score|text")
+_SCORES = headings("value", "low", "high", "percent", "percent_low", "percent_high")
+_RANKING = headings("over|text", "first|text", "second|text", "tau_b", "p|p")
 
 
-def _scores(result: BoundsResult) -> Grid:
-    """Return a row for each score of each trial."""
-    columns = (
-        *(Column(name, "text") for name in ("trial", "kind", "score")),
-        *(Column(name) for name in _SCORES),
-        *(Column(f"{spread}_{part.name}") for spread in _SPREADS for part in fields(Distribution)),
-    )
+def _tables(result: BoundsResult) -> Iterator[Grid]:
+    """Yield the long tables: the scores of each trial, those of each round, and tau-b of every two scores."""
+    bounds = [(trial.name, trial.kind, bound) for trial in result.trials for bound in trial.scores]
     rows: list[Sequence[Cell]] = []
-    for trial in result.trials:
-        for bound in trial.scores:
-            share = astuple(bound.share) if bound.share else (None, None, None)
-            spreads = (cell for spread in _SPREADS for cell in astuple(getattr(bound, spread)))
-            rows.append((trial.name, trial.kind, bound.name, bound.value, bound.low, bound.high, *share, *spreads))
-    return Grid("scores", columns, rows)
-
-
-def _rounds(result: BoundsResult) -> Grid:
-    """Return a row for each round of each score of each trial."""
-    columns = (
-        *(Column(name, "text") for name in ("trial", "kind", "score")),
-        *headings("round|count", "value"),
-    )
+    for name, kind, bound in bounds:
+        share = bound.share[:3] if bound.share else (None, None, None)
+        spreads = (cell for spread in _SPREADS for cell in astuple(getattr(bound, spread)))
+        rows.append((name, kind, bound.name, bound.value, bound.low, bound.high, *share, *spreads))
+    spread_columns = (Column(f"{spread}_{part.name}") for spread in _SPREADS for part in fields(Distribution))
+    yield Grid("scores", (*_OF_SCORE, *_SCORES, *spread_columns), rows)
     rows = [
-        (trial.name, trial.kind, bound.name, number, value)
-        for trial in result.trials
-        for bound in trial.scores
+        (name, kind, bound.name, number, value)
+        for name, kind, bound in bounds
         for number, value in enumerate(bound.rounds)
     ]
-    return Grid("rounds", columns, rows)
-
-
-def _ranking(result: BoundsResult) -> Grid:
-    """Return a row for every two scores, over captions and over images."""
-    columns = (
-        *(Column(name, "text") for name in ("over", "first", "second")),
-        *headings("tau_b", "p|p"),
-    )
+    yield Grid("rounds", (*_OF_SCORE, *headings("round|count", "value")), rows)
     names = result.ranking.names
     rows = [
         (over, names[index], names[other], pair.value, pair.p)
@@ -79,73 +63,50 @@ def _ranking(result: BoundsResult) -> Grid:
         for other, pair in enumerate(row)
         if index < other
     ]
-    return Grid("ranking", columns, rows)
-
-
-BOUNDS_TABLES: Mapping[str, Callable[[BoundsResult], Grid]] = {
-    "scores": _scores,
-    "rounds": _rounds,
-    "ranking": _ranking,
-}
-"""The tables that CSV can hold; the first is the default."""
+    yield Grid("ranking", _RANKING, rows)
 
 
 def metric_charts(result: BoundsResult) -> list[Chart]:
     """Draw, for each metric, all its scores with their intervals, and the first of them as boxes."""
-    return [
-        chart for metric in result.human.metrics for chart in (_score_chart(result, metric), _box_chart(result, metric))
-    ]
-
-
-def _score_chart(result: BoundsResult, metric: str) -> Chart:
-    inks = _inks(result.trials)
-    first, *others = (bound.name for bound in result.human.metrics[metric])
-    categories = all(name.startswith(f"{first}_") for name in others)
-    rows = [
-        Row(
-            bound.name.removeprefix(f"{first}_") if categories else bound.name,
-            [
-                Mark(
-                    trial.name,
-                    metric_bound.value,
-                    metric_bound.low,
-                    metric_bound.high,
-                    colour,
-                    _share_note(metric_bound),
-                )
-                for trial, colour in zip(result.trials, inks, strict=True)
-                for metric_bound in (trial.metrics[metric][place],)
-            ],
+    inks = [ink(place - 1) if place else HUMAN_INK for place in range(len(result.trials))]
+    trials, charts = list(zip(result.trials, inks, strict=True)), []
+    for metric, human in result.human.metrics.items():
+        first, *others = (bound.name for bound in human)
+        categories = all(name.startswith(f"{first}_") for name in others)
+        rows = [
+            Row(
+                bound.name.removeprefix(f"{first}_") if categories else bound.name,
+                [
+                    Mark(trial.name, each.value, each.low, each.high, colour, _share_note(each))
+                    for trial, colour in trials
+                    for each in (trial.metrics[metric][place],)
+                ],
+            )
+            for place, bound in enumerate(human)
+        ]
+        svg = interval_chart(
+            f"{metric}: people, systems and lower bounds", rows, axis="corpus score", description=_TABLE
         )
-        for place, bound in enumerate(result.human.metrics[metric])
-    ]
-    svg = interval_chart(f"{metric}: people, systems and lower bounds", rows, axis="corpus score", description=_TABLE)
-    title = f"{first} and its categories" if others and categories else ", ".join((first, *others))
-    return Chart(svg, title, list(zip(inks, (trial.name for trial in result.trials), strict=True)))
-
-
-def _box_chart(result: BoundsResult, metric: str) -> Chart:
-    title = f"{result.human.metrics[metric][0].name} of single captions"
-    boxes = [
-        Box(trial.name, [getattr(trial.metrics[metric][0].captions, part) for part in _PARTS], colour)
-        for trial, colour in zip(result.trials, _inks(result.trials), strict=True)
-    ]
-    described = f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}"
-    return Chart(box_chart(title, boxes, axis=title, description=described), title)
+        title = f"{first} and its categories" if others and categories else ", ".join((first, *others))
+        charts.append(Chart(svg, title, [(colour, trial.name) for trial, colour in trials]))
+        title = f"{first} of single captions"
+        boxes = [
+            Box(trial.name, [getattr(trial.metrics[metric][0].captions, part) for part in _PARTS], colour)
+            for trial, colour in trials
+        ]
+        described = f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}"
+        charts.append(Chart(box_chart(title, boxes, axis=title, description=described), title))
+    return charts
 
 
 _PARTS = ("minimum", "q1", "median", "q3", "maximum", "mean")
 _TABLE = "The tables have the numbers."
 
 
-def _inks(trials: Sequence[TrialBounds]) -> list[str]:
-    return [ink(place - 1) if place else HUMAN_INK for place in range(len(trials))]
-
-
 def _share_note(bound: Bound) -> str:
     if bound.share is None:
         return "the upper bound"
-    return "no human score" if bound.share.percent is None else f"{bound.share.percent:.1f} % of the human score"
+    return "no human score" if bound.share.value is None else f"{bound.share.value:.1f} % of the human score"
 
 
 _SYSTEMS_TOGETHER: Final = 2
@@ -169,25 +130,51 @@ _CHARTS = (
     "from the first to the third quartile, with the median as a gap, the mean as a diamond, and a line from the least "
     "to the most."
 )
+_LENGTH_NOTE = (
+    "People: the held-out caption in whose place a system's stands. At equal length: the difference regressed on the "
+    "log of the ratio of words; –: no system's caption is of like length. A difference whose interval has 0 here may "
+    "be one of length alone."
+)
 
 
 def bounds_study(result: BoundsResult) -> Study:
     """Return the study of bounds."""
     systems = [trial for trial in result.trials if trial.kind == "system"]
     lower = [trial for trial in result.trials if trial.kind == "lower"]
+    few, most = result.references
+    against = f"{few}" if few == most else f"{few} to {most}"
+    sizes = (counted(result.images, "image"), counted(result.captions, "caption"), counted(result.rounds, "round"))
+    facts = [
+        f"{', '.join(sizes)}.",
+        f"Every caption is held out once and scored against the {against} others of its image: how well people do. "
+        "What stands in its place is scored against the same captions.",
+    ]
+    if result.lower_is_better:
+        facts.append(
+            f"Lower is better: {', '.join(result.lower_is_better)}. Of these, under 100 % of the human score is better "
+            "than people; ranks are turned round."
+        )
+    columns = headings(
+        "Score|text", "Human|score", "95 % interval|score span", *_SPREAD_COLUMNS, "mean of images", "sd of images"
+    )
+    rows = [
+        (b.name, b.value, ends(b), *astuple(b.captions)[1:], b.images.mean, b.images.sd) for b in result.human.scores
+    ]
+    people = Grid("People against people (upper bound)", columns, rows, (_INTERVALS, _SPREAD))
     return Study(
         "How high and how low scores can go",
-        tuple(_facts(result)),
+        facts,
         (
             Section("charts", "Charts", (_CHARTS,), charts=partial(metric_charts, result)),
-            Section("people", "People", (), (_people(result.human),)),
-            Section("systems", "Systems", (), tuple(_systems(result.human, systems))),
-            Section("lower", "Lower bounds", (), tuple(_lower(result.human, lower))),
+            Section("people", "People", (), (people,)),
+            Section("systems", "Systems", (), tuple(_beside_people(result.human, systems))),
+            Section("length", "Systems at equal length", (), tuple(_length(result))),
+            Section("lower", "Lower bounds", (), tuple(_beside_people(result.human, lower, is_lower=True))),
             Section("spread", "Intervals and spread", (), tuple(_details(result)), is_detail=True),
             Section("ranking", "Agreement of metrics", (), tuple(_rankings(result))),
             Section("method", "Method", _METHOD),
         ),
-        {name: table(result) for name, table in BOUNDS_TABLES.items()},
+        dict(zip(BOUNDS_TABLES, _tables(result), strict=True)),
         result.to_dict(),
         result.signature,
         _verdict(result.human.scores[0], [(trial.name, trial.scores[0]) for trial in systems], lower),
@@ -199,9 +186,9 @@ def _verdict(human: Bound, systems: Sequence[tuple[str, Bound]], lower: Sequence
     if human.value is None:
         return f"{human.name} is undefined for people", ""
     sentences = [
-        f"{name} {system_bound.value:.3f} ({system_bound.share.percent:.0f} % of people's)"
+        f"{name} {system_bound.value:.3f} ({system_bound.share.value:.0f} % of people's)"
         for name, system_bound in systems
-        if system_bound.value is not None and system_bound.share is not None and system_bound.share.percent is not None
+        if system_bound.value is not None and system_bound.share is not None and system_bound.share.value is not None
     ]
     headline = f"People reach {human.name} {human.value:.3f}" + "".join(f"; {text}" for text in sentences)
     floors = [(trial.scores[0].value, trial) for trial in lower if trial.scores[0].value is not None]
@@ -212,92 +199,51 @@ def _verdict(human: Bound, systems: Sequence[tuple[str, Bound]], lower: Sequence
     return headline, floor
 
 
-def _facts(result: BoundsResult) -> Iterator[str]:
-    few, most = result.references
-    against = f"{few}" if few == most else f"{few} to {most}"
-    sizes = (counted(result.images, "image"), counted(result.captions, "caption"), counted(result.rounds, "round"))
-    yield ", ".join(sizes) + "."
-    yield (
-        f"Every caption is held out once and scored against the {against} others of its image: how well people do. "
-        "What stands in its place is scored against the same captions."
-    )
-    if result.lower_is_better:
-        yield (
-            f"Lower is better: {', '.join(result.lower_is_better)}. Of these, under 100 % of the human score is better "
-            "than people; ranks are turned round."
-        )
-
-
 _SPREAD_COLUMNS = "mean", "sd", "min", "q1", "median", "q3", "max"
 """The headings of a distribution's fields, without their number."""
+_OF_SYSTEM = headings("95 % interval|score span", "%|percent", "95 % of it|percent span")
 
 
-def _people(human: TrialBounds) -> Grid:
-    first = headings("Score|text", "Human|score", "95 % interval|score span")
-    columns = (*first, *headings(*_SPREAD_COLUMNS, "mean of images", "sd of images"))
+def _beside_people(human: TrialBounds, trials: Sequence[TrialBounds], *, is_lower: bool = False) -> Iterator[Grid]:
+    """Yield each trial's scores and what part of the human score they are; of systems with their intervals."""
+    for together in _parts(trials, _LOWER_TOGETHER if is_lower else _SYSTEMS_TOGETHER):
+        more = headings("%|percent") if is_lower else _OF_SYSTEM
+        columns = [*headings("Score|text", "Human|score")]
+        for trial in together:
+            columns += Column(trial.name, "score"), *more
+        rows = []
+        for bound, *others in zip(human.scores, *(trial.scores for trial in together), strict=True):
+            shares = ((each, *_share(each)) for each in others)
+            cells = [
+                (each.value, share) if is_lower else (each.value, ends(each), share, interval)
+                for each, share, interval in shares
+            ]
+            rows.append((bound.name, bound.value, *chain(*cells)))
+        notes = [f"{trial.name}: {trial.title}." for trial in together] if is_lower else []
+        yield Grid(f"{'Lower bounds' if is_lower else 'Systems'}; %: of the human score", columns, rows, notes)
+
+
+def _length(result: BoundsResult) -> Iterator[Grid]:
+    """Yield what length alone says of the systems and people, and each difference with length held constant."""
+    columns = headings(
+        "System|text", "Score|text", "the longer has more|percent", "system - people at equal length|score",
+        "95 % interval|score span",
+    )  # fmt: skip
     rows = [
-        (b.name, b.value, (b.low, b.high), *astuple(b.captions)[1:], b.images.mean, b.images.sd) for b in human.scores
+        (system, name, control.longer_wins, control.difference, ends(control))
+        for system, controls in result.length.items()
+        for name, control in controls.items()
     ]
-    return Grid("People against people (upper bound)", columns, rows, (_INTERVALS, _SPREAD))
-
-
-def _systems(human: TrialBounds, systems: Sequence[TrialBounds]) -> Iterator[Grid]:
-    """Yield each system's scores and what part of the human score they are, with intervals."""
-    for together in _parts(systems, _SYSTEMS_TOGETHER):
-        columns = (
-            *headings("Score|text", "Human|score"),
-            *(
-                column
-                for trial in together
-                for column in (
-                    Column(trial.name, "score"),
-                    *headings("95 % interval|score span", "%|percent", "95 % of it|percent span"),
-                )
-            ),
-        )
-        rows = [
-            (
-                bound.name,
-                bound.value,
-                *(
-                    cell
-                    for system_bound in others
-                    for cell in (system_bound.value, (system_bound.low, system_bound.high), *_share(system_bound))
-                ),
-            )
-            for bound, *others in zip(human.scores, *(trial.scores for trial in together), strict=True)
-        ]
-        yield Grid("Systems; %: of the human score", columns, rows)
-
-
-def _lower(human: TrialBounds, lower: Sequence[TrialBounds]) -> Iterator[Grid]:
-    for together in _parts(lower, _LOWER_TOGETHER):
-        columns = (
-            *headings("Score|text", "Human|score"),
-            *(column for trial in together for column in (Column(trial.name, "score"), Column("%", "percent"))),
-        )
-        rows = [
-            (
-                bound.name,
-                bound.value,
-                *(cell for lower_bound in others for cell in (lower_bound.value, _share(lower_bound)[0])),
-            )
-            for bound, *others in zip(human.scores, *(trial.scores for trial in together), strict=True)
-        ]
-        notes = [f"{trial.name}: {trial.title}." for trial in together]
-        yield Grid("Lower bounds; %: of the human score", columns, rows, notes)
+    if rows:
+        first = {system: next(iter(controls.values())).words for system, controls in result.length.items() if controls}
+        words = "; ".join(f"{system} {ours:.0f} words, people {theirs:.0f}" for system, (ours, theirs) in first.items())
+        yield Grid(f"Length: {words}", columns, rows, (_LENGTH_NOTE,), is_grouped=True)
 
 
 def _share(bound: Bound) -> tuple[float | None, Span]:
     """Return the part of the human score that a score is, and its interval."""
-    share = bound.share
-    if share is None or share.percent is None:
-        return None, (None, None)
-    return share.percent / 100, (_hundredth(share.low), _hundredth(share.high))
-
-
-def _hundredth(percent: float | None) -> float | None:
-    return None if percent is None else percent / 100
+    part, *interval = (None if each is None else each / 100 for each in bound.share[:3]) if bound.share else [None] * 3
+    return part, (interval[0], interval[1]) if part is not None else (None, None)
 
 
 def _details(result: BoundsResult) -> Iterator[Grid]:
@@ -307,7 +253,7 @@ def _details(result: BoundsResult) -> Iterator[Grid]:
         "Corpus score|score", "95 % interval|score span", "% of human|percent", "95 % interval|percent span"
     )
     rows: list[Sequence[Cell]] = [
-        (bound.name, trial.name, bound.value, (bound.low, bound.high), *_share(bound)) for bound, trial in _all(result)
+        (bound.name, trial.name, bound.value, ends(bound), *_share(bound)) for bound, trial in _all(result)
     ]
     yield Grid("Corpus scores, and in per cent of the human score", (*first, *intervals), rows, is_grouped=True)
     for title, part in (
@@ -327,23 +273,20 @@ def _all(result: BoundsResult) -> Iterator[tuple[Bound, TrialBounds]]:
 
 
 def _rankings(result: BoundsResult) -> Iterator[Grid]:
+    """Yield squares of tau-b, in parts that fit a terminal; columns have the numbers of the rows."""
     ranking = result.ranking
-    if len(ranking.names) > 1:
-        yield from _squares(
-            "Kendall's tau-b of every two scores of people, over captions", ranking.names, ranking.captions
-        )
-        yield from _squares("The same over images, by the mean of their captions", ranking.names, ranking.images)
-
-
-def _squares(title: str, names: Sequence[str], pairs: Pairs) -> Iterator[Grid]:
-    """Yield a square, in parts that fit a terminal; columns have the numbers of the rows."""
-    for places in _parts(range(len(names)), _RANKS_TOGETHER):
-        columns = (Column("", "text"), *(Column(f"{place + 1}", "short") for place in places))
-        rows = [
-            (f"{number} {name}", *(row[place].value for place in places))
-            for number, (name, row) in enumerate(zip(names, pairs, strict=True), start=1)
-        ]
-        yield Grid(title, columns, rows)
+    squares = (
+        ("Kendall's tau-b of every two scores of people, over captions", ranking.captions),
+        ("The same over images, by the mean of their captions", ranking.images),
+    )
+    for title, pairs in squares if len(ranking.names) > 1 else ():
+        for places in _parts(range(len(ranking.names)), _RANKS_TOGETHER):
+            columns = (Column("", "text"), *(Column(f"{place + 1}", "short") for place in places))
+            rows = [
+                (f"{number} {name}", *(row[place].value for place in places))
+                for number, (name, row) in enumerate(zip(ranking.names, pairs, strict=True), start=1)
+            ]
+            yield Grid(title, columns, rows)
 
 
 def _parts(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

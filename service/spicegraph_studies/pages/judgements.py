@@ -1,13 +1,14 @@
-"""Agreement on rated captions and on pairs of captions, for every output."""
+"""Agreement on rated captions, on pairs of captions and on marked words, for every output."""
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import Column, Grid, Line, cell_text, headings, ink, line_chart
-from spicegraph_studies.agreement.coefficients import COEFFICIENTS, Bounded
+from spicegraph_service.kit import Column, Grid, Line, headings, ink, line_chart
+from spicegraph_studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_studies.agreement.hallucinations import FIGURES
 from spicegraph_studies.agreement.pairwise import ALL, MEAN, by_metric
 from spicegraph_studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
@@ -18,17 +19,25 @@ from spicegraph_studies.pages import (
     comparison_rows,
     ends,
     forest_chart,
+    length_facts,
     rating_chart,
+    removed_fact,
 )
 from spicegraph_studies.pages.output import Chart, Section, Study
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping, Sequence
 
     from spicegraph_studies.agreement.captions import CaptionAgreement
+    from spicegraph_studies.agreement.coefficients import Bounded
     from spicegraph_studies.agreement.hallucinations import HallucinationAgreement, Marked
     from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
     from spicegraph_studies.agreement.pairwise import PairAgreement
+
+CAPTION_TABLES: Final = ("agreement", "comparisons")
+PAIR_TABLES: Final = ("accuracy", "comparisons")
+HALLUCINATION_TABLES: Final = ("hallucinations",)
+"""The tables that CSV can hold; the first is the default."""
 
 _NO_JUDGED_REFERENCE = "references that equal any judged caption of the image are removed"
 
@@ -42,7 +51,6 @@ CAPTIONS_OWN_SAY: Mapping[Own, str] = {
     Own.DROP_REFERENCE: "a reference that equals the caption is removed",
     Own.DROP_FROM_IMAGE: _NO_JUDGED_REFERENCE,
 }
-_FIGURE = Column("")
 _PEOPLE = "people: rating against rating"
 _TIES_NOTE = (
     "Ties: of 100 pairs of observations, how many the metric, the people, or both score equally. tau-b corrects for "
@@ -52,83 +60,86 @@ _INTERVAL_NOTE = (
     "Intervals: 95 % percentile bootstrap over images. p: no association, from scipy, which takes observations as "
     "independent."
 )
+_HELD = "With length held constant (partial Spearman)"
+_CAPTION_ROWS = (
+    *headings("metric|text", "coefficient|text", "value", "p|p", "interval|span"),
+    *(Column(name, "count") for name in ("pairs", "tied_metric", "tied_human", "tied_both", "undefined")),
+)
 
 
 def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Study:
     """Return the study of a caption-level agreement."""
-    label = COEFFICIENTS[agreement.protocol.coefficient].label
+    protocol, key = agreement.protocol, agreement.protocol.coefficient
+    label, metrics, people = COEFFICIENTS[key].label, agreement.metrics, agreement.between_people
+    undefined = {f"captions where {row.metric} is undefined": row.undefined for row in metrics}
+    facts = [
+        f"Protocol {protocol.name}: {label}; {RATINGS_SAY[protocol.ratings]}; {CAPTIONS_OWN_SAY[protocol.own]}."
+        + (f" After {protocol.source}." if protocol.source else ""),
+        f"{judged.source} ({judged.format}): {counted(agreement.captions, 'caption')} of "
+        f"{counted(agreement.images, 'image')}, {counted(agreement.observations, 'observation')}.",
+        *length_facts(agreement.length, "Length alone: rank correlation of words and ratings {}.", _HELD),
+        removed_fact({**agreement.removed, "captions without a rating": judged.unrated, **undefined}),
+    ]
+    values = {row.metric: row.coefficients[key] for row in metrics}
+    drawn = [*values.items(), *([(_PEOPLE, people[key])] if people[key].value is not None else [])]
+    rows = [
+        (row.metric, name, each.value, each.p, ends(each), *astuple(row.ties)[:4], row.undefined)
+        for row in metrics
+        for name, each in row.coefficients.items()
+    ]
+    rows += [
+        (_PEOPLE, name, each.value, None, ends(each), *[None] * 5)
+        for name, each in people.items()
+        if each.value is not None
+    ]
+    points = agreement.points
+    tests = [comparison_grid(agreement.comparisons, label)] if agreement.comparisons else []
     return Study(
         f"Agreement with people: {judged.title}",
-        tuple(_caption_facts(agreement, judged, label)),
+        facts,
         (
             Section(
                 "agreement",
                 "Agreement",
-                (agreement.protocol.about,),
-                (_caption_grid(agreement),),
-                partial(_coefficient_charts, agreement),
+                (protocol.about,),
+                (_caption_grid(agreement, key, label),),
+                lambda: [forest_chart(f"{label} with 95 % intervals", drawn, axis=label)],
             ),
+            Section("comparisons", DIFFERENCE, (), tests),
             Section(
-                "comparisons",
-                DIFFERENCE,
-                (),
-                (comparison_grid(agreement.comparisons, label),) if agreement.comparisons else (),
+                "scatter",
+                "Metric and ratings",
+                charts=lambda: [
+                    rating_chart(name, points[name], points[""], axes_names=(name, "mean rating")) for name in values
+                ],
             ),
-            Section("scatter", "Metric and ratings", (), (), partial(_rating_charts, agreement)),
         ),
-        {name: table(agreement) for name, table in CAPTION_TABLES.items()},
+        {
+            "agreement": Grid("agreement", _CAPTION_ROWS, rows),
+            "comparisons": comparison_rows(agreement.comparisons),
+        },
         {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **agreement.to_dict()},
         agreement.signature,
-        best_metric(
-            label,
-            {row.metric: row.coefficients[agreement.protocol.coefficient].interval for row in agreement.metrics},
-            agreement.comparisons,
-        ),
+        best_metric(label, values, agreement.comparisons),
     )
 
 
-def _caption_facts(agreement: CaptionAgreement, judged: Judged[Judgement], label: str) -> Iterator[str]:
-    protocol = agreement.protocol
-    yield (
-        f"Protocol {protocol.name}: {label}; {RATINGS_SAY[protocol.ratings]}; {CAPTIONS_OWN_SAY[protocol.own]}."
-        + (f" After {protocol.source}." if protocol.source else "")
-    )
-    yield (
-        f"{judged.source} ({judged.format}): {counted(agreement.captions, 'caption')} of "
-        f"{counted(agreement.images, 'image')}, "
-        f"{counted(agreement.observations, 'observation')}."
-    )
-    if agreement.length:
-        alone, *held = [(name, cell_text(_FIGURE, value)) for name, value in agreement.length.items()]
-        yield (
-            f"Length alone: rank correlation of words and ratings {alone[1]}. "
-            f"With length held constant (partial Spearman): {', '.join(f'{name} {value}' for name, value in held)}."
-        )
-    undefined = {f"captions where {row.metric} is undefined": row.undefined for row in agreement.metrics}
-    yield _removed({**agreement.removed, "captions without a rating": judged.unrated, **undefined})
-
-
-def _caption_grid(agreement: CaptionAgreement) -> Grid:
-    key = agreement.protocol.coefficient
-    label = COEFFICIENTS[key].label
+def _caption_grid(agreement: CaptionAgreement, key: str, label: str) -> Grid:
     rows = [
         (
             row.metric,
-            *(interval.value for interval in row.coefficients.values()),
+            *(each.value for each in row.coefficients.values()),
             ends(row.coefficients[key]),
             row.coefficients[key].p,
-            *(
-                count / row.ties.pairs if row.ties.pairs else None
-                for count in (row.ties.metric, row.ties.human, row.ties.both)
-            ),
+            *(count / row.ties.pairs if row.ties.pairs else None for count in astuple(row.ties)[1:4]),
         )
         for row in agreement.metrics
     ]
     notes = [_INTERVAL_NOTE, _TIES_NOTE]
-    between = agreement.between_people
-    if any(interval.value is not None for interval in between.values()):
-        values = [each.value for each in between.values()]
-        rows.append((_PEOPLE, *values, ends(between[key]), None, None, None, None))
+    people = agreement.between_people
+    if any(each.value is not None for each in people.values()):
+        values = [each.value for each in people.values()]
+        rows.append((_PEOPLE, *values, ends(people[key]), None, None, None, None))
         notes.append(
             "People: one rating of a caption against another rating of it, over all ordered pairs of them. Both sides "
             "have ties, which tau-c does not correct for: compare this row with the metrics by tau-b."
@@ -136,74 +147,9 @@ def _caption_grid(agreement: CaptionAgreement) -> Grid:
     columns = (
         Column("Metric", "text"),
         *(Column(coefficient.label, is_ranked=True) for coefficient in COEFFICIENTS.values()),
-        Column(f"95 % of {label}", "span"),
-        Column("p", "p"),
-        *(Column(name, "percent") for name in ("ties: metric", "people", "both")),
+        *headings(f"95 % of {label}|span", "p|p", "ties: metric|percent", "people|percent", "both|percent"),
     )
     return Grid(f"Agreement with ratings (the protocol's coefficient: {label})", columns, rows, notes)
-
-
-def _caption_rows(agreement: CaptionAgreement) -> Grid:
-    columns = (
-        *headings("metric|text", "coefficient|text", "value", "p|p", "interval|span"),
-        *(Column(name, "count") for name in ("pairs", "tied_metric", "tied_human", "tied_both", "undefined")),
-    )
-    rows = [
-        (
-            row.metric,
-            key,
-            of.value,
-            of.p,
-            ends(of),
-            row.ties.pairs,
-            row.ties.metric,
-            row.ties.human,
-            row.ties.both,
-            row.undefined,
-        )
-        for row in agreement.metrics
-        for key, of in row.coefficients.items()
-    ]
-    people = [
-        (_PEOPLE, key, of.value, None, ends(of), *[None] * 5)
-        for key, of in agreement.between_people.items()
-        if of.value is not None
-    ]
-    return Grid("agreement", columns, [*rows, *people])
-
-
-def _coefficient_charts(agreement: CaptionAgreement) -> list[Chart]:
-    key = agreement.protocol.coefficient
-    label = COEFFICIENTS[key].label
-    rows = [(row.metric, row.coefficients[key].interval) for row in agreement.metrics]
-    people = agreement.between_people[key].interval
-    if people.value is not None:
-        rows.append((_PEOPLE, people))
-    return [forest_chart(f"{label} with 95 % intervals", rows, axis=label)]
-
-
-def _rating_charts(agreement: CaptionAgreement) -> list[Chart]:
-    points = agreement.points
-    return [
-        rating_chart(row.metric, points[row.metric], points[""], axes_names=(row.metric, "mean rating"))
-        for row in agreement.metrics
-    ]
-
-
-def _comparisons(agreement: CaptionAgreement | PairAgreement) -> Grid:
-    return comparison_rows(agreement.comparisons)
-
-
-def _removed(reasons: Mapping[str, int]) -> str:
-    """Return the fact that says what was left out, and how many of each."""
-    return "Removed: " + ("; ".join(f"{reason} ({n:,})" for reason, n in reasons.items() if n) or "nothing") + "."
-
-
-CAPTION_TABLES: Mapping[str, Callable[[CaptionAgreement], Grid]] = {
-    "agreement": _caption_rows,
-    "comparisons": _comparisons,
-}
-"""The tables that CSV can hold; the first is the default."""
 
 
 TIES_SAY: Mapping[Ties, str] = {
@@ -222,30 +168,73 @@ _PAIR_NOTES = (
     "Intervals: 95 % percentile bootstrap over images. Ties: of 100 pairs, how many the metric scores equally.",
     "mean is the mean of the categories; all is over all pairs.",
 )
+_PAIR_ROWS = (
+    *headings("metric|text", "category|text", "references|count", "pairs|count"),
+    *headings("right|mean count", "tied|mean count", "wrong|mean count", "accuracy", "interval|span"),
+)
 
 
 def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
     """Return the study of a pairwise agreement."""
-    about, charts = (agreement.protocol.about,), partial(_accuracy_charts, agreement)
-    sections = [Section("accuracy", "Accuracy", about, (_pair_grid(agreement),), charts)]
+    protocol, table = agreement.protocol, by_metric(agreement.accuracies)
+    names = (*agreement.categories, *([MEAN] if len(agreement.categories) > 1 else []), ALL)
+    pairs, images = counted(agreement.pairs, "pair"), counted(agreement.images, "image")
+    undefined = {f"pairs where {metric} is undefined": count for metric, count in agreement.undefined.items()}
+    facts = [
+        f"Protocol {protocol.name}: {TIES_SAY[protocol.ties]}; {references_say(protocol)}; "
+        f"{PAIRS_OWN_SAY[protocol.own]}{COIN_SAYS if protocol.coin else ''}."
+        + (f" After {protocol.source}." if protocol.source else ""),
+        f"{judged.source} ({judged.format}): {pairs} of {images}.",
+        *length_facts(
+            agreement.length,
+            "Length alone: people prefer the longer caption in {} of the pairs.",
+            "Accuracy on pairs of like length",
+        ),
+        removed_fact({**agreement.removed, "pairs that annotators did not confirm": judged.unrated, **undefined}),
+    ]
+    if agreement.fewer_references:
+        fewer = counted(agreement.fewer_references, "pair")
+        facts.append(f"{fewer} with fewer references than that: all of theirs are used.")
+    titles = {ALL: "all pairs", MEAN: "mean of the categories"}
+    sections = [
+        Section(
+            "accuracy",
+            "Accuracy",
+            (protocol.about,),
+            (_pair_grid(agreement, names),),
+            lambda: [
+                forest_chart(
+                    titles.get(name, name),
+                    [(metric, row[name].interval) for metric, row in table.items()],
+                    axis="accuracy",
+                )
+                for name in names
+            ],
+        )
+    ]
     if agreement.curve:
-        grids, charts = (_curve_grid(agreement),), partial(_curve_charts, agreement)
-        sections.append(Section("references", "Number of references", (), grids, charts))
+        charts = partial(_curve_charts, agreement)
+        sections.append(Section("references", "Number of references", (), (_curve_grid(agreement),), charts))
     if agreement.comparisons:
         grid = comparison_grid(agreement.comparisons, "accuracy over all pairs")
         sections.append(Section("comparisons", DIFFERENCE, (), (grid,)))
+    counts = [
+        (protocol.references, agreement.accuracies),
+        *((point.references, point.accuracies) for point in agreement.curve),
+    ]
+    rows = [
+        (r.metric, r.category, "all" if count is None else count, r.pairs, r.right, r.tied, r.wrong, r.value, ends(r))
+        for count, accuracies in counts
+        for r in accuracies
+    ]
     return Study(
         f"Agreement with people on pairs: {judged.title}",
-        tuple(_pair_facts(agreement, judged)),
-        tuple(sections),
-        {name: table(agreement) for name, table in PAIR_TABLES.items()},
+        facts,
+        sections,
+        {"accuracy": Grid("accuracy", _PAIR_ROWS, rows), "comparisons": comparison_rows(agreement.comparisons)},
         {"source": judged.source, "format": judged.format, "unconfirmed": judged.unrated, **agreement.to_dict()},
         agreement.signature,
-        best_metric(
-            "accuracy",
-            {metric: row[ALL].interval for metric, row in by_metric(agreement.accuracies).items()},
-            agreement.comparisons,
-        ),
+        best_metric("accuracy", {metric: row[ALL].interval for metric, row in table.items()}, agreement.comparisons),
     )
 
 
@@ -258,34 +247,7 @@ def references_say(protocol: PairProtocol) -> str:
     return f"{counted(protocol.references, 'reference')} drawn at random, mean of {counted(protocol.draws, 'draw')}"
 
 
-def _pair_facts(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Iterator[str]:
-    protocol = agreement.protocol
-    yield (
-        f"Protocol {protocol.name}: {TIES_SAY[protocol.ties]}; {references_say(protocol)}; "
-        f"{PAIRS_OWN_SAY[protocol.own]}{COIN_SAYS if protocol.coin else ''}."
-        + (f" After {protocol.source}." if protocol.source else "")
-    )
-    pairs, images = counted(agreement.pairs, "pair"), counted(agreement.images, "image")
-    yield f"{judged.source} ({judged.format}): {pairs} of {images}."
-    if agreement.length:
-        alone, *held = [(name, cell_text(_FIGURE, value)) for name, value in agreement.length.items()]
-        yield (
-            f"Length alone: people prefer the longer caption in {alone[1]} of the pairs. "
-            f"Accuracy on pairs of like length: {', '.join(f'{name} {value}' for name, value in held)}."
-        )
-    undefined = {f"pairs where {metric} is undefined": count for metric, count in agreement.undefined.items()}
-    yield _removed({**agreement.removed, "pairs that annotators did not confirm": judged.unrated, **undefined})
-    if agreement.fewer_references:
-        yield f"{counted(agreement.fewer_references, 'pair')} with fewer references than that: all of theirs are used."
-
-
-def _pair_columns(agreement: PairAgreement) -> tuple[str, ...]:
-    mean = (MEAN,) if len(agreement.categories) > 1 else ()
-    return (*agreement.categories, *mean, ALL)
-
-
-def _pair_grid(agreement: PairAgreement) -> Grid:
-    names = _pair_columns(agreement)
+def _pair_grid(agreement: PairAgreement, names: Sequence[str]) -> Grid:
     rows = [
         (
             metric,
@@ -295,11 +257,7 @@ def _pair_grid(agreement: PairAgreement) -> Grid:
         )
         for metric, row in by_metric(agreement.accuracies).items()
     ]
-    columns = (
-        Column("Metric", "text"),
-        *(Column(name) for name in names),
-        *headings("95 % of all|span", "ties|percent"),
-    )
+    columns = (Column("Metric", "text"), *map(Column, names), *headings("95 % of all|span", "ties|percent"))
     return Grid("Accuracy: how often the preferred caption scores higher", columns, rows, _PAIR_NOTES)
 
 
@@ -317,32 +275,6 @@ def _curve_grid(agreement: PairAgreement) -> Grid:
             fewer = counted(point.fewer_references, "pair")
             notes.append(f"{fewer} with fewer than {counted(point.references, 'reference')}: {what}.")
     return Grid("Accuracy over all pairs by number of references", columns, rows, notes)
-
-
-def _pair_rows(agreement: PairAgreement) -> Grid:
-    points = [(agreement.protocol.references, agreement.accuracies)]
-    points += [(point.references, point.accuracies) for point in agreement.curve]
-    columns = (
-        *headings("metric|text", "category|text", "references|count", "pairs|count"),
-        *(Column(name, "mean count") for name in ("right", "tied", "wrong")),
-        *headings("accuracy", "interval|span"),
-    )
-    rows = [
-        (r.metric, r.category, "all" if count is None else count, r.pairs, r.right, r.tied, r.wrong, r.value, ends(r))
-        for count, accuracies in points
-        for r in accuracies
-    ]
-    return Grid("accuracy", columns, rows)
-
-
-def _accuracy_charts(agreement: PairAgreement) -> list[Chart]:
-    table, titles = by_metric(agreement.accuracies), {ALL: "all pairs", MEAN: "mean of the categories"}
-    return [
-        forest_chart(
-            titles.get(name, name), [(metric, row[name].interval) for metric, row in table.items()], axis="accuracy"
-        )
-        for name in _pair_columns(agreement)
-    ]
 
 
 def _curve_charts(agreement: PairAgreement) -> list[Chart]:
@@ -365,37 +297,52 @@ def _curve_charts(agreement: PairAgreement) -> list[Chart]:
     return charts
 
 
-PAIR_TABLES: Mapping[str, Callable[[PairAgreement], Grid]] = {
-    "accuracy": _pair_rows,
-    "comparisons": _comparisons,
-}
-"""The tables that CSV can hold; the first is the default."""
+_FIGURE_ROWS = headings("score|text", "figure|text", "value", "interval|span")
 
 
 def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Marked]) -> Study:
     """Return the study of what metrics find of the words that people marked."""
     protocol, share = agreement.protocol, agreement.faulty / agreement.captions
     undefined = "; ".join(f"{name} ({count:,})" for name, count in agreement.undefined.items())
-    facts = (
+    facts = [
         f"Protocol {protocol.name}, after {protocol.source}.",
         f"{judged.source}: {counted(agreement.captions, 'caption')} of {counted(agreement.images, 'image')}, "
         f"{agreement.faulty:,} with a marked word: an average precision of {share:.3f} and an AUC of 0.5 are chance.",
-        f"Undefined, taken for the most suspicious: {undefined}." if undefined else _removed({}),
-    )
+        *length_facts(agreement.length, "Length alone: rank correlation of words and having a marked one {}.", _HELD),
+        f"Undefined, taken for the most suspicious: {undefined}." if undefined else removed_fact({}),
+    ]
     measured = {
-        name: [(row.score, value) for row in agreement.detections if (value := row.figures[name]) is not None]
+        name: [(score, value) for score, row in agreement.detections.items() if (value := row[name]) is not None]
         for name in FIGURES
     }
+    shown = [
+        (score, *(cell for each in row.values() for cell in ((each.value, ends(each)) if each else (None, None))))
+        for score, row in agreement.detections.items()
+    ]
+    columns = headings("Score|text", *(heading for label in FIGURES.values() for heading in (label, "95 %|span")))
+    notes = ["Intervals: 95 % percentile bootstrap over images. Localisation: of metrics that say which word is wrong."]
+    if agreement.thresholds:
+        limits = ", ".join(f"{limit:.3f} ({rate:.0%})" for rate, limit in agreement.thresholds.items())
+        notes.append(
+            "Verdicts of SPICE-G: probability of being wrong above which words are flagged, by the share of the words "
+            f"that nobody marked which it flags: {limits}."
+        )
+    grid = Grid("What metrics find of the words that people marked", columns, shown, notes)
+    rows = [
+        (score, name, value.value, ends(value))
+        for score, figures in agreement.detections.items()
+        for name, value in figures.items()
+        if value is not None
+    ]
 
     def charts() -> list[Chart]:
-        return [forest_chart(FIGURES[name], rows, axis=FIGURES[name]) for name, rows in measured.items() if rows]
+        return [forest_chart(FIGURES[name], drawn, axis=FIGURES[name]) for name, drawn in measured.items() if drawn]
 
-    grid = _figures_grid(agreement)
     return Study(
         f"Hallucinated words: {judged.title}",
         facts,
         (Section("hallucinations", "Detection and localisation", (protocol.about,), (grid,), charts),),
-        {name: table(agreement) for name, table in HALLUCINATION_TABLES.items()},
+        {"hallucinations": Grid("hallucinations", _FIGURE_ROWS, rows)},
         {"source": judged.source, "format": judged.format, **agreement.to_dict()},
         agreement.signature,
         _finds_most(measured, share),
@@ -417,34 +364,3 @@ def _finds_most(measured: Mapping[str, list[tuple[str, Bounded]]], chance: float
         name, words = best["localisation"]
         after += f" {name} finds the word itself best: {words.value:.3f}{words.said}."
     return f"{score} finds captions with a wrong word best: average precision {value.value:.3f}{value.said}", after
-
-
-def _figures_grid(agreement: HallucinationAgreement) -> Grid:
-    columns = headings("Score|text", *(heading for label in FIGURES.values() for heading in (label, "95 %|span")))
-    rows = [
-        (row.score, *(cell for of in row.figures.values() for cell in ((of.value, ends(of)) if of else (None, None))))
-        for row in agreement.detections
-    ]
-    notes = ["Intervals: 95 % percentile bootstrap over images. Localisation: of metrics that say which word is wrong."]
-    if agreement.thresholds:
-        limits = ", ".join(f"{limit:.3f} ({rate:.0%})" for rate, limit in agreement.thresholds.items())
-        notes.append(
-            "Verdicts of SPICE-G: probability of being wrong above which words are flagged, by the share of the words "
-            f"that nobody marked which it flags: {limits}."
-        )
-    return Grid("What metrics find of the words that people marked", columns, rows, notes)
-
-
-def _figure_rows(agreement: HallucinationAgreement) -> Grid:
-    columns = headings("score|text", "figure|text", "value", "interval|span")
-    rows = [
-        (row.score, name, value.value, ends(value))
-        for row in agreement.detections
-        for name, value in row.figures.items()
-        if value is not None
-    ]
-    return Grid("hallucinations", columns, rows)
-
-
-HALLUCINATION_TABLES: Mapping[str, Callable[[HallucinationAgreement], Grid]] = {"hallucinations": _figure_rows}
-"""The table that CSV can hold."""

@@ -112,16 +112,6 @@ def _short_sections(study: Study) -> Iterator[Section]:
     return (section for section in study.sections if not section.is_detail)
 
 
-def _json(study: Study) -> str:
-    return msgspec.json.format(msgspec.json.encode(study.values), indent=2).decode() + "\n"
-
-
-def _latex(study: Study) -> str:
-    facts = "".join(f"% {' '.join(fact.split())}\n" for fact in (study.title, *study.facts))
-    grids = [to_latex(grid) for section in _short_sections(study) for grid in section.grids]
-    return "\n".join([facts, *grids])
-
-
 _MOST_ROWS = 14
 """Longer tables of a page are folded."""
 
@@ -142,8 +132,13 @@ def _html(study: Study) -> str:
 
 STUDY_FORMATS: Mapping[StudyFormat, Callable[[Study], str]] = {
     StudyFormat.TABLE: lambda study: rendered(_contents(study)),
-    StudyFormat.JSON: _json,
+    StudyFormat.JSON: lambda study: msgspec.json.format(msgspec.json.encode(study.values), indent=2).decode() + "\n",
     StudyFormat.CSV: lambda study: to_csv(next(iter(study.tables.values()))),  # the first of the long tables
-    StudyFormat.LATEX: _latex,
+    StudyFormat.LATEX: lambda study: "\n".join(
+        [
+            "".join(f"% {' '.join(fact.split())}\n" for fact in (study.title, *study.facts)),
+            *(to_latex(grid) for section in _short_sections(study) for grid in section.grids),
+        ]
+    ),
     StudyFormat.HTML: _html,
 }
