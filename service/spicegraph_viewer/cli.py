@@ -55,10 +55,18 @@ def view(
         from spicegraph_service.report import Pictures, image_sources  # noqa: PLC0415
         from spicegraph_viewer.pages import serve_here  # noqa: PLC0415
         from spicegraph_viewer.table import ResultTable  # noqa: PLC0415
-        from spicegraph_viewer.viewer import LiveReport, Viewer  # noqa: PLC0415
+        from spicegraph_viewer.viewer import Viewer  # noqa: PLC0415
     names = system_names(results)
     files = [(name, system_name(source)[1]) for name, source in zip(names, results, strict=True)]
-    texts = _captions(captions or [], names)
+    given = [system_name(source) for source in captions or ()]
+    if all("=" not in source for source in captions or ()):  # in the order of the results, unless they are named
+        if len(given) > len(names):
+            raise InputError(f"--captions: {len(given)} files for {len(names)} results")
+        given = [(system, path) for system, (_, path) in zip(names, given, strict=False)]
+    unknown = [name for name, _ in given if name not in names]
+    if unknown:
+        raise InputError(f"--captions: there is no result {unknown[0]!a}; the results are {', '.join(names)}")
+    texts = dict(given)
     if references is not None:
         texts[""] = references
     for _, path in (*files, *texts.items()):
@@ -73,7 +81,7 @@ def view(
         reading.join(_FIRST_LOOK_S)  # what is wrong with a small file is said before a page is
         if table.fault:
             raise InputError(table.fault)
-        viewer = Viewer(table, LiveReport(facts, MetricData(spice_text=spice_text), pictures))
+        viewer = Viewer(table, facts, MetricData(spice_text=spice_text), pictures)
         serve_here(viewer.routes, port=port, browse=browser, announce=_announce)
         table.leave()
         reading.join()
@@ -81,24 +89,11 @@ def view(
         raise InputError(table.fault)
 
 
-def _captions(given: list[str], systems: tuple[str, ...]) -> dict[str, str]:
-    """Return the files of captions by system: in their order, unless they are named."""
-    named = [system_name(source) for source in given]
-    if all("=" not in source for source in given):
-        if len(given) > len(systems):
-            raise InputError(f"--captions: {len(given)} files for {len(systems)} results")
-        return {system: path for system, (_, path) in zip(systems, named, strict=False)}
-    unknown = [name for name, _ in named if name not in systems]
-    if unknown:
-        raise InputError(f"--captions: there is no result {unknown[0]!a}; the results are {', '.join(systems)}")
-    return dict(named)
-
-
 def demo(*, pipeline: PipelineOption = DEFAULT_PIPELINE, port: PortOption = 0, browser: BrowserOption = True) -> None:
     """Try captions in the browser: their graph, their tuples and their scores as you type, until Ctrl-C."""
     with server_extra("web"):
-        from spicegraph_viewer.pages import Demo, serve_here  # noqa: PLC0415
-    serve_here(Demo(pipeline).routes, port=port, browse=browser, announce=_announce)
+        from spicegraph_viewer.pages import demo_routes, serve_here  # noqa: PLC0415
+    serve_here(demo_routes(pipeline), port=port, browse=browser, announce=_announce)
 
 
 def _announce(address: str) -> None:

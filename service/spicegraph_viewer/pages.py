@@ -44,50 +44,43 @@ def serve_here(
     announce: Callable[[str], None],
 ) -> None:
     """Serve pages to this machine until Ctrl-C; ``routes`` makes their routes under a path, port 0 is any free one."""
+
+    @web.middleware
+    async def local(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
+        # A page elsewhere may have pointed its name to this machine.
+        if request.host.rpartition(":")[0] not in _HOSTS:
+            raise web.HTTPForbidden(text="this page answers to this machine alone")
+        response: web.StreamResponse = await handler(request)
+        response.headers.update(PAGE_HEADERS | {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
+        return response
+
+    async def serve() -> None:
+        app = web.Application(middlewares=[local], client_max_size=1 << 20)
+        base = f"/{secrets.token_urlsafe(12)}"
+        app.add_routes(list(routes(base)))
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, max_line_size=_LONGEST_ADDRESS)
+        await runner.setup()
+        ended = asyncio.Event()
+        # Also where the shell had Ctrl-C ignored (a command behind ``&``).
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            with suppress(NotImplementedError):  # Windows, where Ctrl-C is a KeyboardInterrupt
+                asyncio.get_running_loop().add_signal_handler(sent, ended.set)
+        try:
+            await web.TCPSite(runner, "127.0.0.1", port).start()
+            address = f"http://127.0.0.1:{runner.addresses[0][1]}{base}/"
+            announce(address)
+            if browse:
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            await ended.wait()
+        except OSError as error:
+            raise InputError(f"cannot listen on port {port}: {error.strerror or error}") from error
+        finally:
+            await runner.cleanup()
+
     # Files are read in another thread, which must not keep a page waiting.
     sys.setswitchinterval(_SWITCH_S)
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(routes, port, browse=browse, announce=announce))
-
-
-async def _serve(
-    routes: Callable[[str], Iterable[web.AbstractRouteDef]],
-    port: int,
-    *,
-    browse: bool,
-    announce: Callable[[str], None],
-) -> None:
-    app = web.Application(middlewares=[_local], client_max_size=1 << 20)
-    base = f"/{secrets.token_urlsafe(12)}"
-    app.add_routes(list(routes(base)))
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5, max_line_size=_LONGEST_ADDRESS)
-    await runner.setup()
-    ended = asyncio.Event()
-    # Also where the shell had Ctrl-C ignored (a command behind ``&``).
-    for sent in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows, where Ctrl-C is a KeyboardInterrupt
-            asyncio.get_running_loop().add_signal_handler(sent, ended.set)
-    try:
-        await web.TCPSite(runner, "127.0.0.1", port).start()
-        address = f"http://127.0.0.1:{runner.addresses[0][1]}{base}/"
-        announce(address)
-        if browse:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        await ended.wait()
-    except OSError as error:
-        raise InputError(f"cannot listen on port {port}: {error.strerror or error}") from error
-    finally:
-        await runner.cleanup()
-
-
-@web.middleware
-async def _local(request: web.Request, handler: Callable[[web.Request], Any]) -> web.StreamResponse:
-    """Refuse requests under another host's name: a page elsewhere may have pointed its name to this machine."""
-    if request.host.rpartition(":")[0] not in _HOSTS:
-        raise web.HTTPForbidden(text="this page answers to this machine alone")
-    response: web.StreamResponse = await handler(request)
-    response.headers.update(PAGE_HEADERS | {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"})
-    return response
+        asyncio.run(serve())
 
 
 def local_page(template: str, values: Mapping[str, Any]) -> web.Response:
@@ -107,35 +100,15 @@ _REFERENCES = (
 _DEMO_METRICS: Final = ("spice", "spice-g", "bleu", "rouge")
 
 
-class Demo:
-    """A page that draws and scores what is typed, by the report's image view."""
+def demo_routes(pipeline: str) -> Callable[[str], Iterable[web.AbstractRouteDef]]:
+    """Return the route of a page that draws and scores what is typed, by the report's image view."""
+    styles = {"spice": load_pipeline(pipeline), "scene": load_pipeline(SCENE)}
+    options = ReportOptions(_DEMO_METRICS, resampling=Resampling(1), human=False)
+    busy = asyncio.Lock()
 
-    def __init__(self, pipeline: str) -> None:
-        self._styles = {"spice": load_pipeline(pipeline), "scene": load_pipeline(SCENE)}
-        self._busy = asyncio.Lock()
-
-    def routes(self, base: str) -> Iterable[web.AbstractRouteDef]:
-        """Yield the route of the page, with or without a caption."""
-        yield web.get(f"{base}/", self._try)
-
-    async def _try(self, request: web.Request) -> web.Response:
-        asked = request.query
-        is_first = not {"caption", "references", "part"} & set(asked)  # an empty box is empty, the first page is not
-        caption = _CAPTION if is_first else asked.get("caption", "")[:LONGEST_TEXT].strip()
-        lines = _REFERENCES if is_first else asked.get("references", "")[:LONGEST_TEXT].splitlines()
-        references = tuple([line.strip() for line in lines if line.strip()][:_MOST_REFERENCES])
-        style = asked.get("style", "")
-        values = {"caption": caption, "references": "\n".join(references), "style": style, "lead": (), "fault": ""}
-        if caption and references:
-            async with self._busy:
-                values |= await asyncio.to_thread(self._scored, Item(1, caption, references), style)
-        return local_page("demo_part.html.j2" if "part" in asked else "demo.html.j2", values)
-
-    def _scored(self, item: Item, style: str) -> dict[str, Any]:
-        options = ReportOptions(_DEMO_METRICS, resampling=Resampling(1), human=False)
-        source = self._styles.get(style, self._styles["spice"])
+    def scored(item: Item, style: str) -> dict[str, Any]:
         try:
-            report = build_report([System("Caption", (item,))], options, pipeline=source)
+            report = build_report([System("Caption", (item,))], options, pipeline=styles.get(style, styles["spice"]))
         except SpicegraphError as error:
             return {"fault": str(error)}
         view = report.images[0].candidates[0]
@@ -146,3 +119,18 @@ class Demo:
             f"{right} of {there} found: R\u00a0{recall}."
         )
         return {"lead": (f"SPICE {number(view.scores[0])}", sums), "index": index(report), "chunk": chunks(report)[0]}
+
+    async def answer(request: web.Request) -> web.Response:
+        asked = request.query
+        is_first = not {"caption", "references", "part"} & set(asked)  # an empty box is empty, the first page is not
+        caption = _CAPTION if is_first else asked.get("caption", "")[:LONGEST_TEXT].strip()
+        lines = _REFERENCES if is_first else asked.get("references", "")[:LONGEST_TEXT].splitlines()
+        references = tuple([line.strip() for line in lines if line.strip()][:_MOST_REFERENCES])
+        style = asked.get("style", "")
+        values = {"caption": caption, "references": "\n".join(references), "style": style, "lead": (), "fault": ""}
+        if caption and references:
+            async with busy:
+                values |= await asyncio.to_thread(scored, Item(1, caption, references), style)
+        return local_page("demo_part.html.j2" if "part" in asked else "demo.html.j2", values)
+
+    return lambda base: [web.get(f"{base}/", answer)]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _IDS = ("image_id", "id")
 _TEXTS = ("candidate", "caption", "test")
 _REFERENCES = ("references", "refs")
+_OF_REFERENCES: Final = -1  # in the place of a system's number
 _FIRST_PART = 2_000
 _PART = 25_000
 _LIMITS = replace(DEFAULT_LIMITS, content=1 << 36)  # the file is the user's own
@@ -119,7 +120,6 @@ class _System:
     path: str
     columns: dict[str, int] = field(default_factory=dict)
     values: Numbers = field(default_factory=lambda: np.empty((0, 0)))
-    parts: list[tuple[list[int], list[dict[str, float]]]] = field(default_factory=list)
     corpus: dict[str, float] = field(default_factory=dict)
     read: int = 0
 
@@ -187,7 +187,16 @@ class ResultTable:
                 for number, system in enumerate(self.systems):
                     self._read_scores(database, number, system)
                 for name, path in self._captions.items():
-                    self._read_captions(database, name, path)
+                    number = next((n for n, system in enumerate(self.systems) if system.name == name), _OF_REFERENCES)
+                    texts: dict[int, list[str]] = {}
+                    for line, row in enumerate(_rows(path, {}), 1):
+                        key = self._keys.get(_id(row, path, line))
+                        lines = _references(row) if number == _OF_REFERENCES else []
+                        text = "\n".join(lines) or _first_text(row)
+                        if key is not None and text:
+                            texts.setdefault(key, []).append(text)
+                    self._add_texts(database, [(key, number, "\n".join(lines)) for key, lines in texts.items()])
+                    database.commit()
         except SpicegraphError as error:
             self.fault = str(error)
         finally:
@@ -199,33 +208,28 @@ class ResultTable:
             part = list(islice(rows, size))
             if not part or self._leaving:
                 break
-            keys, values, stored, texts, references = [], [], [], [], []
+            keys, values, stored, texts = [], [], [], []
             for line, row in enumerate(part, system.read + 1):
-                key = self._key(database, _id(row, system.path, line))
+                item_id = _id(row, system.path, line)
+                key = self._keys.get(item_id)
+                if key is None:
+                    key = len(self._keys)
+                    database.execute("INSERT INTO item VALUES (?, ?, ?)", (key, item_id, item_id.casefold()))
+                    self._keys[item_id] = key
                 keys.append(key)
                 values.append(_numbers(row))
                 stored.append((key, number, msgspec.json.encode(row)))
-                if text := _first_text(row):
-                    texts.append((key, number, text))
-                if lines := _references(row):
-                    references.append((key, -1, "\n".join(lines)))
+                references = _references(row) if number == 0 else []
+                of_row = (number, _first_text(row)), (_OF_REFERENCES, "\n".join(references))
+                texts += [(key, of_system, text) for of_system, text in of_row if text]
             database.executemany("INSERT OR REPLACE INTO row VALUES (?, ?, ?)", stored)
-            self._add_texts(database, [*texts, *(references if number == 0 else ())])
-            system.parts.append((keys, values))
+            self._add_texts(database, sorted(texts, key=lambda text: text[1] == _OF_REFERENCES))
             system.read += len(part)
-            self._publish(system)
+            self._publish(system, keys, values)
             database.commit()
             self._stored = len(self._keys)
         if not (system.read or self._leaving):
             raise InputError(f"{system.path}: contains no items")
-
-    def _key(self, database: sqlite3.Connection, item_id: str) -> int:
-        key = self._keys.get(item_id)
-        if key is None:
-            key = len(self._keys)
-            database.execute("INSERT INTO item VALUES (?, ?, ?)", (key, item_id, item_id.casefold()))
-            self._keys[item_id] = key
-        return key
 
     def _add_texts(self, database: sqlite3.Connection, texts: Sequence[tuple[int, int, str]]) -> None:
         database.executemany("INSERT OR REPLACE INTO caption VALUES (?, ?, ?)", texts)
@@ -234,33 +238,18 @@ class ResultTable:
             [(text.casefold(), key) for key, _, text in texts],
         )
 
-    def _publish(self, system: _System) -> None:
-        """Put the rows that were read where queries look."""
+    def _publish(self, system: _System, keys: Sequence[int], values: Sequence[Mapping[str, float]]) -> None:
+        """Put rows that were read where queries look."""
         columns = dict(system.columns)
-        for _, values in system.parts:
-            for row in values:
-                for name in row:
-                    columns.setdefault(name, len(columns))
+        for name in chain.from_iterable(values):
+            columns.setdefault(name, len(columns))
         table = np.full((len(columns), len(self._keys)), np.nan)
-        before = system.values
-        table[: before.shape[0], : before.shape[1]] = before
-        for keys, values in system.parts:
-            for key, row in zip(keys, values, strict=True):
-                for name, value in row.items():
-                    table[columns[name], key] = value
+        table[: system.values.shape[0], : system.values.shape[1]] = system.values
+        for key, row in zip(keys, values, strict=True):
+            for name, value in row.items():
+                table[columns[name], key] = value
         with self._lock:
-            system.columns, system.values, system.parts = columns, table, []
-
-    def _read_captions(self, database: sqlite3.Connection, name: str, path: str) -> None:
-        number = next((n for n, system in enumerate(self.systems) if system.name == name), -1)
-        lines: dict[int, list[str]] = {}
-        for line, row in enumerate(_rows(path, {}), 1):
-            key = self._keys.get(_id(row, path, line))
-            text = _first_text(row) if number >= 0 else "\n".join(_references(row)) or _first_text(row)
-            if key is not None and text:
-                lines.setdefault(key, []).append(text)
-        self._add_texts(database, [(key, number, "\n".join(texts)) for key, texts in lines.items()])
-        database.commit()
+            system.columns, system.values = columns, table
 
     def column(self, system: int, score: str) -> Numbers:
         """Return a score of all items; NaN where there is none."""
@@ -285,17 +274,22 @@ class ResultTable:
             keep &= values <= query.high
         if query.text.strip():
             matching = np.zeros(len(values), dtype=bool)
-            pattern = f"%{_escaped(query.text.strip().casefold())}%"
+            text = re.sub(r"([\\%_])", r"\\\1", query.text.strip().casefold())
             with self._connected() as database:
-                rows = database.execute("SELECT key FROM item WHERE words LIKE ? ESCAPE '\\'", (pattern,))
+                rows = database.execute("SELECT key FROM item WHERE words LIKE ? ESCAPE '\\'", (f"%{text}%",))
                 keys = np.fromiter((key for (key,) in rows), dtype=np.int64)
             matching[keys[keys < len(values)]] = True
             keep &= matching
-        kept = np.flatnonzero(keep)
-        known = values[kept]
+        order = np.flatnonzero(keep)
+        known = values[order]
         known = known[~np.isnan(known)]
-        order = _ordered(kept, values, self._difference(query, values), query.order)
         mean = float(known.mean()) if len(known) else None
+        if query.order != "file":
+            other = self._other(query.system)
+            if other is not None and query.order in {"ahead", "behind"}:
+                values -= self.column(other, query.score)[: len(values)]
+            chosen = values[order] if query.order in {"worst", "behind"} else -values[order]
+            order = order[np.argsort(chosen, kind="stable")]  # what is undefined comes last
         if self.done:
             self._selected = wanted, order, mean
         return order, mean
@@ -303,35 +297,26 @@ class ResultTable:
     def find(self, query: Query) -> Listing:
         """Answer a query."""
         order, mean = self.select(query)
+        items, systems, other = [], range(len(self.systems)), self._other(query.system)
         with self._connected() as database:
-            shown = order[query.start : query.start + query.count]
-            items = tuple(self._listed(database, int(key), query) for key in shown)
-        return Listing(len(order), items, mean)
+            for key in order[query.start : query.start + query.count].tolist():
+                (item_id,) = database.execute("SELECT id FROM item WHERE key = ?", (key,)).fetchone()
+                texts = dict(database.execute("SELECT system, text FROM caption WHERE key = ?", (key,)))
+                scores = tuple(self._value(number, query.score, key) for number in systems)
+                first, second = scores[query.system], None if other is None else scores[other]
+                difference = None if first is None or second is None else first - second
+                captions = tuple(texts.get(number, "") for number in systems)
+                items.append(ListedItem(key, item_id, captions, scores, difference))
+        return Listing(len(order), tuple(items), mean)
 
     def _other(self, system: int) -> int | None:
         return (system + 1) % len(self.systems) if len(self.systems) > 1 else None
 
-    def _difference(self, query: Query, values: Numbers) -> Numbers | None:
-        """Return by how much the system of a query is ahead of the next one, for every item."""
-        other = self._other(query.system)
-        if other is None or query.order not in {"ahead", "behind"}:
-            return None
-        return values - self.column(other, query.score)[: len(values)]
-
-    def _listed(self, database: sqlite3.Connection, key: int, query: Query) -> ListedItem:
-        (item_id,) = database.execute("SELECT id FROM item WHERE key = ?", (key,)).fetchone()
-        texts = dict(database.execute("SELECT system, text FROM caption WHERE key = ?", (key,)))
-        scores = tuple(self._value(number, query.score, key) for number in range(len(self.systems)))
-        captions = tuple(texts.get(number, "") for number in range(len(self.systems)))
-        other = self._other(query.system)
-        pair = (scores[query.system], None if other is None else scores[other])
-        difference = None if pair[0] is None or pair[1] is None else pair[0] - pair[1]
-        return ListedItem(key, item_id, captions, scores, difference)
-
     def _value(self, system: int, score: str, key: int) -> float | None:
         with self._lock:
             table, number = self.systems[system].values, self.systems[system].columns.get(score)
-        return _real(table[number, key]) if number is not None and key < table.shape[1] else None
+        value = np.nan if number is None or key >= table.shape[1] else float(table[number, key])
+        return None if np.isnan(value) else value
 
     def item(self, key: int) -> ItemValues | None:
         """Return all that is known of an item; ``None``: there is none."""
@@ -344,7 +329,7 @@ class ResultTable:
         numbers = range(len(self.systems))
         return ItemValues(
             known[0],
-            tuple(texts.get(-1, "").splitlines()),
+            tuple(texts.get(_OF_REFERENCES, "").splitlines()),
             tuple(texts.get(number, "") for number in numbers),
             {name: tuple(self._value(number, name, key) for number in numbers) for name in self.scores},
             tuple(msgspec.json.format(rows[number], indent=2).decode() if number in rows else "" for number in numbers),
@@ -367,26 +352,6 @@ def by_category(names: Iterable[str]) -> tuple[list[str], dict[str, dict[str, di
     return plain, metrics
 
 
-def _ordered(kept: Keys, values: Numbers, difference: Numbers | None, order: str) -> Keys:
-    """Return the kept items in an order; what is undefined comes last."""
-    if order == "file":
-        return kept
-    keys = difference if difference is not None else values
-    chosen = keys[kept] if order in {"worst", "behind"} else -keys[kept]
-    return kept[np.argsort(chosen, kind="stable")]
-
-
-def _real(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-
-
-# --- files ------------------------------------------------------------------------------------------------------
-
-
 def _rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a results file: what ``score`` writes, or the SPICE program.
 
@@ -398,43 +363,31 @@ def _rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
         yield from _parquet_rows(path, corpus)
         return
     with open_source(path, limits=_LIMITS) as source:
-        head = source.stream.peek(1)[:1]
         if path.removesuffix(".gz").removesuffix(".zst").endswith(".csv"):
             with io.TextIOWrapper(source.stream, encoding="utf-8-sig", newline="") as lines:
                 yield from csv.DictReader(lines)
-        elif head == b"{" and (first := source.stream.readline()).rstrip().endswith(b"}") and _is_row(first):
-            yield _decoded(first, source, 1)
-            for number, line in enumerate(source.stream, 2):
+            return
+        first = source.stream.readline() if source.stream.peek(1)[:1] == b"{" else b""
+        try:
+            row = msgspec.json.decode(first)
+        except msgspec.DecodeError:
+            row = None
+        if isinstance(row, dict) and any(name in row for name in _IDS):
+            for number, line in enumerate(chain((first,), source.stream), 1):
                 if line.strip():
                     yield _decoded(line, source, number)
         else:
-            rest = first if head == b"{" else b""
-            yield from _listed_rows(source, rest + source.stream.read(), corpus)
-
-
-def _is_row(line: bytes) -> bool:
-    try:
-        value = msgspec.json.decode(line)
-    except msgspec.DecodeError:
-        return False
-    return isinstance(value, dict) and any(name in value for name in _IDS)
-
-
-def _decoded(line: bytes, source: Source, number: int) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{source.name}: line {number}: is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise InputError(f"{source.name}: line {number}: expected an object")
-    return value
+            yield from _listed_rows(source, first + source.stream.read(), corpus)
 
 
 def _listed_rows(source: Source, content: bytes, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
     try:
         value = msgspec.json.decode(content)
-    except msgspec.DecodeError:
-        value = _lenient(source, content)  # the SPICE program writes NaN
+    except msgspec.DecodeError:  # the SPICE program writes NaN, which the other reader takes
+        try:
+            value = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{source.name}: is not JSON: {error}") from error
     if isinstance(value, dict):
         if isinstance(value.get("corpus"), dict):
             corpus |= _numbers(value["corpus"])
@@ -447,11 +400,14 @@ def _listed_rows(source: Source, content: bytes, corpus: dict[str, float]) -> It
         yield row
 
 
-def _lenient(source: Source, content: bytes) -> Any:
+def _decoded(line: bytes, source: Source, number: int) -> dict[str, Any]:
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source.name}: is not JSON: {error}") from error
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"{source.name}: line {number}: is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{source.name}: line {number}: expected an object")
+    return value
 
 
 def _parquet_rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:

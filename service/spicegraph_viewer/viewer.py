@@ -47,6 +47,7 @@ _TELLING: Final = 40
 _FIRST_SCORES: Final = ("SPICE", "All_f", "SPICE-G", "CIDEr")
 _NORMAL: Final = 1.96
 _TENTHS: Final = 10
+_COUNTS: Final = frozenset({"tp", "fp", "fn"})
 _EQUAL: Final = 5e-4
 
 
@@ -106,7 +107,11 @@ def overview_of(table: ResultTable) -> Overview:
         decided = Verdict(headline, detail, tuple(points))
     else:
         pair = names[best], names[other]
-        tests = {name: _test(name, table, best, other) for name in means}
+        tests = {}
+        for name in means:
+            first, second = table.column(other, name), table.column(best, name)
+            size = min(len(first), len(second))
+            tests[name] = Comparison(name, None, None, *_interval(second[:size] - first[:size]), None, None)
         headline, detail = pair_headline(
             label, pair, (values[best], values[other]), tests[score], systems=len(names), of="items"
         )
@@ -160,64 +165,20 @@ def _interval(values: Numbers) -> tuple[float | None, float | None, float | None
     return mean, mean - error, mean + error
 
 
-def _test(name: str, table: ResultTable, best: int, other: int) -> Comparison:
-    first, second = table.column(other, name), table.column(best, name)
-    size = min(len(first), len(second))
-    difference, low, high = _interval(second[:size] - first[:size])
-    return Comparison(name, None, None, difference, low, high, None, None)
-
-
 def _written(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-@dataclass(frozen=True, slots=True)
-class LiveReport:
-    """What makes the report of a few items: the parser, data of metrics, and the pictures."""
-
-    facts: FactSource
-    data: MetricData
-    pictures: Pictures | None = None
-
-    def report(self, items: Sequence[ItemValues], names: Mapping[int, str]) -> Report:
-        """Return the report of items whose captions and references are known, for the systems of these numbers.
-
-        The scores of other metrics are those of the files.
-        """
-        systems = [
-            System(name, tuple(Item(item.id, item.captions[number], item.references) for item in items))
-            for number, name in names.items()
-        ]
-        metrics = ("spice", *(("spice-g",) if any("SPICE-G" in item.scores for item in items) else ()))
-        options = ReportOptions(metrics, data=self.data, images=self.pictures, resampling=Resampling(1), human=False)
-        report = build_report(systems, options, pipeline=self.facts)
-        others = tuple(name for name in by_category(items[0].scores)[0] if name != "SPICE")
-        return replace(
-            report,
-            metrics=others,
-            images=tuple(
-                replace(
-                    image,
-                    candidates=tuple(
-                        replace(
-                            view,
-                            metrics=tuple(item.scores[name][number] for name in others),
-                            workings=tuple(w for w in view.workings if w.score == "SPICE"),
-                        )
-                        for number, view in zip(names, image.candidates, strict=True)
-                    ),
-                )
-                for item, image in zip(items, report.images, strict=True)
-            ),
-        )
-
-
 class Viewer:
-    """Pages of results."""
+    """Pages of results; ``facts``, ``data`` and ``pictures`` make the reports of single items."""
 
-    def __init__(self, table: ResultTable, live: LiveReport) -> None:
+    def __init__(
+        self, table: ResultTable, facts: FactSource, data: MetricData, pictures: Pictures | None = None
+    ) -> None:
         self._table = table
-        self._live = live
+        self._facts = facts
+        self._data = data
+        self._pictures = pictures
         self._overview: tuple[bool, Overview] | None = None
         self._parsing = asyncio.Lock()
 
@@ -225,10 +186,9 @@ class Viewer:
         """Yield the routes of the list, of an item, and of pictures in a folder."""
         yield web.get(f"{base}/", self._list)
         yield web.get(f"{base}/item/{{key}}", self._item)
-        pictures = self._live.pictures
-        if pictures is not None and Path(pictures.pattern).is_dir():
-            yield web.static(f"{base}/images", Path(pictures.pattern).absolute())
-            self._live = replace(self._live, pictures=replace(pictures, url=f"{base}/images"))
+        if self._pictures is not None and Path(self._pictures.pattern).is_dir():
+            yield web.static(f"{base}/images", Path(self._pictures.pattern).absolute())
+            self._pictures = replace(self._pictures, url=f"{base}/images")
 
     async def _list(self, request: web.Request) -> web.Response:
         part = request.query.get("part", "")
@@ -257,7 +217,7 @@ class Viewer:
             "query": query,
             "listing": listing,
             "corpus": [system.corpus.get(query.score) for system in table.systems],
-            "choices": _choices(table.scores),
+            "choices": choices(table.scores),
             "orders": list(ORDERS.items()),
             "state": f"{table.count:,} items" + ("" if table.done else " so far; the files are being read"),
             "fault": table.fault,
@@ -286,8 +246,34 @@ class Viewer:
         )
 
     def _sources(self, ids: Sequence[str]) -> dict[str, str]:
-        pictures = self._live.pictures
-        return {str(name): source for name, source in image_sources(pictures, ids).items()} if pictures else {}
+        sources = image_sources(self._pictures, ids) if self._pictures else {}
+        return {str(name): source for name, source in sources.items()}
+
+    def _report(self, items: Sequence[ItemValues], names: Mapping[int, str]) -> Report:
+        """Return the report of items whose captions and references are known, for the systems of these numbers.
+
+        The scores of other metrics are those of the files.
+        """
+        systems = [
+            System(name, tuple(Item(item.id, item.captions[number], item.references) for item in items))
+            for number, name in names.items()
+        ]
+        metrics = ("spice", *(("spice-g",) if any("SPICE-G" in item.scores for item in items) else ()))
+        options = ReportOptions(metrics, data=self._data, images=self._pictures, resampling=Resampling(1), human=False)
+        report = build_report(systems, options, pipeline=self._facts)
+        others = tuple(name for name in by_category(items[0].scores)[0] if name != "SPICE")
+        images = []
+        for item, image in zip(items, report.images, strict=True):
+            candidates = [
+                replace(
+                    view,
+                    metrics=tuple(item.scores[name][number] for name in others),
+                    workings=tuple(working for working in view.workings if working.score == "SPICE"),
+                )
+                for number, view in zip(names, image.candidates, strict=True)
+            ]
+            images.append(replace(image, candidates=tuple(candidates)))
+        return replace(report, metrics=others, images=tuple(images))
 
     def _telling(self) -> dict[str, Any]:
         """Return the errors that tell most, of the items where the better of two systems is most ahead."""
@@ -301,12 +287,13 @@ class Viewer:
             gap = gap[:size] - ahead[:size]
         keys = [int(key) for key in np.argsort(gap, kind="stable")[:_TELLING] if np.isfinite(gap[key])]
         numbers = sorted({best, wrong})
-        known = {key: item for key in keys if (item := self._table.item(key)) and self._is_known(item, numbers)}
+        items = {key: item for key in keys if (item := self._table.item(key)) and item.references}
+        known = {key: item for key, item in items.items() if all(item.captions[number].strip() for number in numbers)}
         telling: list[tuple[int, TellingError]] = []
         if known:
             names = {number: self._table.systems[number].name for number in numbers}
             try:
-                report = self._live.report(list(known.values()), names)
+                report = self._report(list(known.values()), names)
             except SpicegraphError:  # the page of an item says what is wrong with it
                 return {"telling": [], "systems": list(names.values())}
             for error in verdict(report).telling:
@@ -315,10 +302,6 @@ class Viewer:
                     (list(known)[error.item], replace(error, system=numbers[error.system], captions=captions))
                 )
         return {"telling": telling, "systems": [system.name for system in self._table.systems], "best": best}
-
-    def _is_known(self, item: ItemValues, numbers: Iterable[int]) -> bool:
-        """Say whether there are captions and references to draw."""
-        return bool(item.references) and all(item.captions[number].strip() for number in numbers)
 
     async def _item(self, request: web.Request) -> web.Response:
         key = request.match_info["key"]
@@ -350,7 +333,7 @@ class Viewer:
         notice = "To see marked words, tuples and graphs, give view the files of --captions and --references."
         if names:
             try:
-                report = self._live.report([item], names)
+                report = self._report([item], names)
                 drawn = {"index": index(report), "chunk": chunks(report)[0]}
                 notice = self._doubt(report, item, names)
             except SpicegraphError as error:
@@ -364,7 +347,7 @@ class Viewer:
             "notice": notice,
             "source": self._sources([item.id]).get(item.id),
             "scores": [(name, item.scores[name]) for name in plain],
-            "tables": _category_tables(metrics, item.scores),
+            "tables": category_tables(metrics, item.scores),
             "address": _address(query, start),
             "steps": [None if step is None else f"{step}{_address(query, 0)}" for step in steps],
             "position": position,
@@ -386,7 +369,7 @@ class Viewer:
         return ""
 
 
-def _choices(names: Iterable[str]) -> list[tuple[str, list[tuple[str, str]]]]:
+def choices(names: Iterable[str]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return what a list of scores offers: names of columns with their texts, in groups with a heading or none."""
     plain, metrics = by_category(names)
     groups = [
@@ -403,7 +386,7 @@ def _choices(names: Iterable[str]) -> list[tuple[str, list[tuple[str, str]]]]:
     return [("", [(name, name) for name in plain]), *groups]
 
 
-def _category_tables(
+def category_tables(
     metrics: Mapping[str, Mapping[str, Mapping[str, str]]], scores: Mapping[str, Sequence[float | None]]
 ) -> list[dict[str, Any]]:
     """Return for each metric with categories a table: a row per category and part, a column per system."""
@@ -411,18 +394,16 @@ def _category_tables(
         {
             "title": f"{metric} by category".strip(),
             "rows": [
-                (f"{category}: {PARTS[part]}", [_whole(value, part) for value in scores[name]])
+                (
+                    f"{category}: {PARTS[part]}",
+                    [int(v) if v is not None and part in _COUNTS else v for v in scores[name]],
+                )
                 for category, parts in categories.items()
                 for part, name in parts.items()
             ],
         }
         for metric, categories in metrics.items()
     ]
-
-
-def _whole(value: float | None, part: str) -> float | None:
-    """Return counts as whole numbers."""
-    return int(value) if value is not None and part in {"tp", "fp", "fn"} else value
 
 
 def _address(query: Query, start: int) -> str:

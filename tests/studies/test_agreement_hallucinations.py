@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
@@ -157,3 +159,23 @@ def test_what_cannot_be_measured_is_refused():
         agree_on_hallucinations([right, Marked("2", "1", "a cat", (), ((2, 5),))], scoring=JudgementScoring(("chair",)))
     with pytest.raises(InputError, match="there is no protocol 'x' for hallucinations"):
         hallucination_protocol("x")
+
+
+def test_of_descriptions_length_alone_and_suspicion_with_length_held_constant_are_said():
+    """Marked captions are longer here; a score that follows length alone has nothing left when length is held constant."""
+    generator = np.random.default_rng(2)
+    marked = [bool(n % 2) for n in range(40)]
+    words = [int(count) + 12 * mark for count, mark in zip(generator.integers(32, 60, size=40), marked, strict=True)]
+    captions = [
+        Marked("", f"{n}", " ".join(["cat"] * count), ("a cat",), ((0, 3),) if mark else ())
+        for n, (count, mark) in enumerate(zip(words, marked, strict=True))
+    ]
+    found = agree_on_hallucinations(captions, scoring=JudgementScoring(("rouge", "chair")), resampling=Resampling(5))
+    assert found.length[""] == pytest.approx(stats.spearmanr(words, marked).statistic)
+    assert found.length[""] > 0.3
+    assert found.length["ROUGE_L"] is None  # the longer a caption here, the lower it is: nothing but length
+    assert found.to_dict()["length"]["length alone"] == found.length[""]
+    short = [replace(caption, candidate=caption.candidate[:99]) for caption in captions]
+    found = agree_on_hallucinations(short, scoring=JudgementScoring(("rouge",)), resampling=Resampling(5))
+    assert found.length == {}
+    assert "length" not in found.to_dict()

@@ -12,6 +12,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_studies.agreement import agree_on_systems
 from spicegraph_studies.agreement.reading import read_system_scores, read_system_table
+from spicegraph_studies.pages.agreement import system_study
 
 QUICK = Resampling(draws=60, seed=7)
 HUMAN = {f"s{n}": {"M1": m1, "M2": m2} for n, (m1, m2) in enumerate([(0.2, 3.0), (0.3, 2.5), (0.5, 4.0), (0.6, None)])}
@@ -107,3 +108,30 @@ def test_bad_tables_give_one_clear_error(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_system_table(str(path))
+
+
+def test_a_column_of_words_is_no_measure_but_what_length_alone_says():
+    generator = np.random.default_rng(5)
+    words = generator.integers(31, 90, size=12).astype(float)
+    quality = generator.normal(size=12)
+    human = {f"s{n}": {"M1": words[n] / 30 + quality[n], "words": words[n]} for n in range(12)}
+    scores = {f"s{n}": {"good": quality[n] + words[n] / 50, "longest": words[n]} for n in range(12)}
+    found = agree_on_systems(human, scores, resampling=QUICK)
+    assert list(found.comparisons) == ["M1"]
+    ranks = {name: stats.rankdata([row[name] for row in scores.values()]) for name in ("good", "longest")}
+    ratings = stats.rankdata([row["M1"] for row in human.values()])
+    rest = []
+    for each in (ranks["good"], ratings):
+        fit = stats.linregress(ranks["longest"], each)
+        rest.append(each - fit.intercept - fit.slope * ranks["longest"])
+    assert found.length["M1"][""] == pytest.approx(stats.spearmanr(words, ratings).statistic)
+    assert found.length["M1"]["good"] == pytest.approx(np.corrcoef(*rest)[0, 1])
+    assert found.length["M1"]["longest"] is None
+    assert found.to_dict()["length"]["M1"]["length alone"] == found.length["M1"][""]
+    facts = system_study(found, "human.csv").facts
+    assert any(fact.startswith("Length alone: rank correlation of words and M1 ") for fact in facts)
+    short = {name: row | {"words": 9.0} for name, row in human.items()}
+    for table in (short, HUMAN):
+        found = agree_on_systems(table, scores if table is short else SCORES, resampling=QUICK)
+        assert found.length == {}
+        assert "length" not in found.to_dict()

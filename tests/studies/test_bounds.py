@@ -15,6 +15,7 @@ from scipy.stats import kendalltau
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import CategoryDefinition, Item, MetricData, make_categories, score
+from spicegraph_scorer.core.length import control_of
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.core.tokens import toolkit_text
 from spicegraph_studies.bounds import (
@@ -29,6 +30,7 @@ from spicegraph_studies.bounds import (
     system,
 )
 from spicegraph_studies.bounds.results import resample_weights
+from spicegraph_studies.pages.bounds import bounds_study
 from word_facts import WordFacts
 
 if TYPE_CHECKING:
@@ -413,3 +415,45 @@ def test_data_that_are_given_twice_or_unknown_are_refused() -> None:
         find_bounds(study, pipeline=WordFacts(), data=MetricData(categories=pets), categories=pets)
     with pytest.raises(TypeError, match="'category'"):
         find_bounds(study, pipeline=WordFacts(), category=pets)
+
+
+def test_of_descriptions_each_system_stands_beside_people_with_length_held_constant() -> None:
+    """As two systems do in ``compare``: the held-out caption of the same place is the other one."""
+    generator = np.random.default_rng(1)
+    words = ["dog", "cat", "man", "sofa", "street", "ride", "red"]
+    captions = {
+        n: tuple(" ".join(generator.choice(words, size=size)) for size in generator.integers(31, 50, size=3))
+        for n in range(20)
+    }
+    study = BoundsStudy.of(captions)
+    said = {n: " ".join(generator.choice(words, size=generator.integers(20, 70))) for n in captions}
+    found = find_bounds(study, [system("s", said, study)], ["rouge", "bleu"], resampling=FEW)
+    control = found.length["s"]["ROUGE_L"]
+    items = [
+        Item(f"{n} {place}", text, tuple(other for other in texts if other != texts[place]))
+        for n, texts in captions.items()
+        for place in range(3)
+        for text in (said[n], texts[place])
+    ]
+    each = score(items, ["rouge"]).runs[0].scores[0].each
+    lengths = [
+        (len(item.candidate.split()), len(other.candidate.split()))
+        for item, other in zip(items[::2], items[1::2], strict=True)
+    ]
+    expected = control_of(lengths, list(zip(each[::2], each[1::2], strict=True)))
+    assert control.words == expected.words
+    for name in ("longer_wins", "difference", "low", "high"):
+        assert getattr(control, name) == pytest.approx(getattr(expected, name))
+    assert list(found.length["s"]) == ["ROUGE_L", "Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4"]
+    length = found.to_dict()["length"]
+    assert isinstance(length, dict)
+    assert length["s"]["ROUGE_L"]["difference"] == control.difference
+    (grid,) = next(section for section in bounds_study(found).sections if section.key == "length").grids
+    assert grid.title == f"Length: s {control.words[0]:.0f} words, people {control.words[1]:.0f}"
+    assert grid.rows[0] == ("s", "ROUGE_L", control.longer_wins, control.difference, (control.low, control.high))
+
+
+def test_of_short_captions_length_is_not_said(study: BoundsStudy) -> None:
+    found = find_bounds(study, [system("s", dict.fromkeys(CAPTIONS, "a dog"), study)], ["rouge"], resampling=FEW)
+    assert found.length == {}
+    assert "length" not in found.to_dict()

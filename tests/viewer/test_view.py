@@ -21,7 +21,7 @@ import pytest
 
 from spicegraph_parser.errors import InputError
 from spicegraph_viewer.table import Query, ResultTable, by_category
-from spicegraph_viewer.viewer import _category_tables, _choices, overview_of
+from spicegraph_viewer.viewer import category_tables, choices, overview_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -238,11 +238,11 @@ def test_scores_are_grouped_and_none_stands_twice() -> None:
     names = ["SPICE", "SPICE_categories_Object_f", "SPICE_categories_Object_tp", "Color_re"]
     plain, metrics = by_category(names)
     assert plain == ["SPICE"]
-    (table, other) = _category_tables(metrics, dict.fromkeys(names, (0.5, 3.0)))
+    (table, other) = category_tables(metrics, dict.fromkeys(names, (0.5, 3.0)))
     assert table == {"title": "SPICE by category", "rows": [("Object: F", [0.5, 3.0]), ("Object: Right", [0, 3])]}
     assert isinstance(table["rows"][1][1][1], int)
     assert other["title"] == "by category"
-    assert _choices(names) == [
+    assert choices(names) == [
         ("", [("SPICE", "SPICE")]),
         (
             "SPICE by category",

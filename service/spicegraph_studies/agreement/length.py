@@ -5,7 +5,7 @@ Every study of descriptions has a mapping of this: what length alone says is nam
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.results import Json
     from spicegraph_studies.agreement.coefficients import Vector
+
+_ROUNDING: Final = 1e-12
 
 
 def with_length_constant(values: Mapping[str, Vector], ratings: Vector, words: Vector) -> dict[str, float | None]:
@@ -31,7 +33,7 @@ def with_length_constant(values: Mapping[str, Vector], ratings: Vector, words: V
     held: dict[str, float | None] = {"": alone}
     for name, each in values.items():
         plain, follows = correlation("spearman", each, ratings).value, correlation("spearman", each, words).value
-        if plain is None or alone is None or follows is None or max(alone**2, follows**2) == 1:
+        if plain is None or alone is None or follows is None or max(alone**2, follows**2) > 1 - _ROUNDING:
             held[name] = None
         else:
             held[name] = (plain - alone * follows) / float(np.sqrt((1 - alone**2) * (1 - follows**2)))

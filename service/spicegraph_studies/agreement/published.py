@@ -38,14 +38,6 @@ _IMAGE_COLUMN = "Input.image_url"
 _TEXT_COLUMN = re.compile(r"Input\.text(\d+)")
 
 
-def is_grouped(content: Content) -> bool:
-    """Say whether a file is one JSON object with ``human_judgement`` by image."""
-    value = content.value
-    return isinstance(value, dict) and any(
-        isinstance(each, dict) and "human_judgement" in each for each in value.values()
-    )
-
-
 def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
     """Read ``{image: {"human_judgement": [{"caption", "rating"}], "ground_truth": [caption]}}``.
 
@@ -116,11 +108,6 @@ def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]
         for place, image, caption, numbers in rows
     ]
     return judgements, 0
-
-
-def is_composite(content: Content) -> bool:
-    """Say whether a file is one of Composite's tables."""
-    return _IMAGE_COLUMN.encode() in content.data.split(b"\n", 1)[0]
 
 
 def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
@@ -274,14 +261,6 @@ _IMAGES: Final = ("filename", "image_file")
 _FEWEST_VOTES: Final = 2
 
 
-def is_negatives(content: Content) -> bool:
-    """Say whether a file is SugarCrepe's or VALSE's: one JSON object, a pair of captions by id."""
-    value = content.value
-    return isinstance(value, dict) and any(
-        isinstance(each, dict) and "caption" in each and any(name in each for name in _WRONG) for each in value.values()
-    )
-
-
 def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     """Read ``{id: {"filename", "caption", "negative_caption"}}`` (SugarCrepe), or ``image_file`` and ``foil`` (VALSE).
 
@@ -304,11 +283,6 @@ def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> 
         category = row.text("linguistic_phenomena") or PurePath(content.name).stem
         pairs.append(CaptionPair(row.place, image or "", category, captions, 0, references))
     return pairs, unconfirmed
-
-
-def is_foil(content: Content) -> bool:
-    """Say whether a file is FOIL's: COCO annotations, of which some are foils."""
-    return any("foil" in row for row in _annotations(content))
 
 
 def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
@@ -334,11 +308,6 @@ def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tupl
 _FENSE_IMAGES: Final = ("raw_name", "audio_id")
 _FENSE_PAIR: Final = re.compile(r"(HC|HI|HM|MM)(_\d+)?")
 _FENSE_CELLS: Final = 5
-
-
-def is_fense(content: Content) -> bool:
-    """Say whether a file is FENSE's AudioCaps-Eval or Clotho-Eval: a list of sounds with ``HC``, ``HI`` ..."""
-    return any("references" in row and ("HC" in row or "HM" in row) for row in _rows(content.value))
 
 
 def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
@@ -369,11 +338,6 @@ def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tu
 _CORRECTED: Final = ("human_corrected_hall_caption", "hall_caption")
 
 
-def is_discofoil(content: Content) -> bool:
-    """Say whether a file is D-FOIL: a list of descriptions, each with its corrected form."""
-    return any(_CORRECTED[0] in row for row in _rows(content.value))
-
-
 def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     """Read ``DiscourseFOIL-200.json``; descriptions that were not corrected (``fixed``) are counted and left out."""
     pairs: list[CaptionPair] = []
@@ -392,6 +356,11 @@ def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -
 def _rows(value: object) -> list[Mapping[str, object]]:
     """Return the objects of a JSON list; nothing of other values."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _entries(content: Content) -> list[Mapping[str, object]]:
+    """Return the objects that a JSON object has; nothing of other values."""
+    return _rows(list(content.value.values())) if isinstance(content.value, dict) else []
 
 
 def _annotations(content: Content) -> Iterator[Mapping[str, object]]:
@@ -442,18 +411,40 @@ class JudgementFormat(Generic[AnyJudged]):
 
 
 JUDGEMENT_FORMATS: Sequence[JudgementFormat[Judgement]] = (
-    JudgementFormat("human_judgement by image (CLIPScore's flickr8k.json)", is_grouped, grouped_judgements),
+    JudgementFormat(
+        "human_judgement by image (CLIPScore's flickr8k.json)",
+        lambda content: any("human_judgement" in each for each in _entries(content)),
+        grouped_judgements,
+    ),
     JudgementFormat("Flickr8k annotations", is_flickr8k, flickr8k_judgements, "Flickr8k's annotations"),
-    JudgementFormat("Composite table", is_composite, composite_judgements, "Composite's tables"),
+    JudgementFormat(
+        "Composite table",
+        lambda content: _IMAGE_COLUMN.encode() in content.data.split(b"\n", 1)[0],
+        composite_judgements,
+        "Composite's tables",
+    ),
     JudgementFormat("Polaris, Nebula", is_polaris, polaris_judgements),
 )
 """Every published format of rated captions; the first that recognises a file reads it."""
 
 PAIR_FORMATS: Sequence[JudgementFormat[CaptionPair]] = (
-    JudgementFormat("SugarCrepe, VALSE", is_negatives, negative_pairs, "SugarCrepe and VALSE"),
-    JudgementFormat("FOIL", is_foil, foil_pairs, "FOIL's files"),
-    JudgementFormat("AudioCaps-Eval, Clotho-Eval (FENSE)", is_fense, fense_pairs),
-    JudgementFormat("D-FOIL (DiscoSG)", is_discofoil, discofoil_pairs),
+    JudgementFormat(
+        "SugarCrepe, VALSE",
+        lambda content: any("caption" in each and not each.keys().isdisjoint(_WRONG) for each in _entries(content)),
+        negative_pairs,
+        "SugarCrepe and VALSE",
+    ),
+    JudgementFormat(
+        "FOIL", lambda content: any("foil" in row for row in _annotations(content)), foil_pairs, "FOIL's files"
+    ),
+    JudgementFormat(
+        "AudioCaps-Eval, Clotho-Eval (FENSE)",
+        lambda content: any("references" in row and ("HC" in row or "HM" in row) for row in _rows(content.value)),
+        fense_pairs,
+    ),
+    JudgementFormat(
+        "D-FOIL (DiscoSG)", lambda content: any(_CORRECTED[0] in row for row in _rows(content.value)), discofoil_pairs
+    ),
     JudgementFormat("PASCAL-50S by category (FLEUR, EXPERT)", is_by_category, category_pairs),
 )
 """Every published format of pairs but PASCAL-50S, whose path says it; the first that recognises a file reads it."""

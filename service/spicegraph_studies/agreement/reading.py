@@ -70,10 +70,6 @@ def read_judgements(
         rating: the field with the rating, where a file has several (JSON Lines only).
         empty: whether an empty caption is a fault, or is kept, to be scored as zero.
         limits: how much is read at most.
-
-    Raises:
-        InputError: the message lists every fault with item, field and reason.
-        LimitError: the file is too large.
     """
     bank_of = partial(read_bank, references, limits=limits)
     records = partial(judgements_of_records, rating=rating)
@@ -100,10 +96,6 @@ def read_pairs(
         annotations: COCO annotations (or token files) with the references, for formats and records that have none.
         empty: whether an empty caption is a fault, or is kept, to be scored as zero (not of PASCAL-50S).
         limits: how much is read at most.
-
-    Raises:
-        InputError: the message lists every fault with item, field and reason.
-        LimitError: the file is too large.
     """
     bank_of = partial(read_bank, annotations, limits=limits, option="--annotations")
     return _joined(

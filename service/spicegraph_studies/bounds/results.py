@@ -125,20 +125,14 @@ def corpus_scores(metric: Metric[Any], table: Table[Cube]) -> Callable[[Weights]
     the mean of the items', these are its values and how many are defined.
     """
     rounds, columns = len(table.each), table.columns
-    combine: Callable[[Matrix], Mapping[str, Vector]] = metric.from_sums
     if columns is None:
         defined = ~np.isnan(table.each)
         columns = np.concatenate([np.where(defined, table.each, 0.0), defined], axis=2)
-
-        def combine(sums: Matrix) -> Mapping[str, Vector]:
-            means = ratio(*np.hsplit(sums, 2))
-            return {name: means[:, place] for place, name in enumerate(table.names)}
-
     _, images, width = columns.shape
     by_image = np.ascontiguousarray(columns.transpose(1, 0, 2).reshape(images, rounds * width))
 
     def corpus(weights: Weights) -> dict[str, Matrix]:
-        scores = combine((weights.astype(np.float64) @ by_image).reshape(len(weights) * rounds, -1))
+        scores = metric.from_sums((weights.astype(np.float64) @ by_image).reshape(len(weights) * rounds, -1))
         return {name: values.reshape(len(weights), rounds) for name, values in scores.items()}
 
     return corpus

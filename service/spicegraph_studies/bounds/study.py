@@ -95,9 +95,6 @@ class BoundsStudy:
             captions: each image's captions, in order.
             first: only the first so many captions of each image; ``None``: all of them.
             partial: leave out images with too few captions, instead of refusing them.
-
-        Raises:
-            InputError: ``first`` is below 2, images have too few captions, or none is left.
         """
         wanted = 2 if first is None else first
         if wanted < 2:
@@ -148,11 +145,7 @@ def human(study: BoundsStudy) -> Trial:
 
 
 def system(name: str, captions: Mapping[Key, str], study: BoundsStudy) -> Trial:
-    """Return the trial of a system's captions: in every round the same, against the captions that are not held out.
-
-    Raises:
-        InputError: an image of the study has no caption; the message names the system and some images.
-    """
+    """Return the trial of a system's captions: in every round the same, against the captions that are not held out."""
     texts: dict[ItemId, str] = dict(captions.items())
     missing = [image for image in study.ids if image not in texts]
     if missing:
@@ -276,11 +269,7 @@ class _Draw:
 
 
 def lower_trials(study: BoundsStudy, lower: Lower) -> Iterator[Trial]:
-    """Yield the trials of the lower bounds, in the order of ``lower.kinds``.
-
-    Raises:
-        InputError: nothing can be drawn: there is a single image, or no sentence is long enough.
-    """
+    """Yield the trials of the lower bounds, in the order of ``lower.kinds``."""
     counts = study.sizes if lower.per_image is None else np.minimum(study.sizes, lower.per_image)
     for kind in dict.fromkeys(lower.kinds):
         place = list(SUBSTITUTES).index(kind)

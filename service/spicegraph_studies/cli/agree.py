@@ -52,19 +52,20 @@ from spicegraph_studies.agreement.reading import (
 )
 from spicegraph_studies.agreement.systems import agree_on_systems
 from spicegraph_studies.cli import StudyOptions
-from spicegraph_studies.pages.judgements import (
+from spicegraph_studies.pages.agreement import (
     CAPTION_TABLES,
     CAPTIONS_OWN_SAY,
     HALLUCINATION_TABLES,
     PAIR_TABLES,
     RATINGS_SAY,
+    SYSTEM_TABLES,
     TIES_SAY,
     caption_study,
     hallucination_study,
     pair_study,
     references_say,
+    system_study,
 )
-from spicegraph_studies.pages.systems import SYSTEM_TABLES, system_study
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
