@@ -65,7 +65,11 @@ def install(names: Mapping[str, str] | None = None, *, quiet: bool = False) -> N
     names = dict(names or {})
     _check(names)
     finder = next((finder for finder in sys.meta_path if isinstance(finder, _Finder)), None)
-    early = sorted(name for name in (*(() if finder else _REPLACED), *names) if _is_foreign(name))
+    loaded = [name for name in (*(() if finder else _REPLACED), *names) if name in sys.modules]
+    specs = {name: sys.modules[name].__spec__ for name in loaded}
+    early = sorted(
+        name for name, spec in specs.items() if not isinstance(getattr(spec, "loader", None), _RecordedLoader)
+    )
     if early:
         raise ImportError(f"{', '.join(early)}: imported already; call spicegraph_shim.install() before")
     if finder is None:
@@ -116,12 +120,6 @@ def _check(names: Mapping[str, str]) -> None:
         if target.partition(".")[0] not in _REPLACED:
             packages = " or ".join(_REPLACED)
             raise ValueError(f"{name}={target}: the target must be {packages}, or a module of them")
-
-
-def _is_foreign(name: str) -> bool:
-    """Return whether a module was imported from elsewhere before the shim was there."""
-    module = sys.modules.get(name)
-    return module is not None and not isinstance(getattr(module.__spec__, "loader", None), _RecordedLoader)
 
 
 class _Finder:

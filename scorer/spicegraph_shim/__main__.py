@@ -55,16 +55,12 @@ def main() -> None:
         sys.path[0] = str(Path(arguments[0]).resolve().parent)
         runpy.run_path(arguments[0], run_name="__main__")
     else:
-        sys.exit(_run_command(arguments))
-
-
-def _run_command(arguments: list[str]) -> int:
-    """Run a command, whose Python processes find the shim in their environment; return its exit status."""
-    process = subprocess.Popen(arguments)  # noqa: S603 (the user's own command)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the command, too
-    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
-    status = process.wait()
-    return status if status >= 0 else 128 - status
+        process = subprocess.Popen(arguments)  # noqa: S603 (the user's own command)
+        # Its Python processes find the shim in their environment. A terminal sends Ctrl-C to the command, too.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+        status = process.wait()
+        sys.exit(status if status >= 0 else 128 - status)
 
 
 def _fail(message: str) -> None:

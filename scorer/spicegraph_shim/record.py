@@ -79,20 +79,14 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
     """Note where Java is started, and where it would have been; an audit hook, so it must be quick."""
     if event == AUDIT_EVENT:
         note("spared", str(arguments[0]))
-    elif event in _STARTS and _starts_java(arguments):
-        note("java", _caller(sys._getframe(1)))
-
-
-def _starts_java(arguments: tuple[Any, ...]) -> bool:
-    program, command = arguments[0], arguments[1] if len(arguments) > 1 else ()
-    words = [program, *(command[:3] if isinstance(command, list | tuple) else [command])]
-    return any(_JAVA.search(os.fsdecode(word)) for word in words if isinstance(word, str | bytes | os.PathLike))
-
-
-def _caller(frame: FrameType | None) -> str:
-    while frame is not None and frame.f_code.co_filename.endswith(_OF_PYTHON):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown line"
+    elif event in _STARTS:
+        program, command = arguments[0], arguments[1] if len(arguments) > 1 else ()
+        words = [program, *(command[:3] if isinstance(command, list | tuple) else [command])]
+        if any(_JAVA.search(os.fsdecode(word)) for word in words if isinstance(word, str | bytes | os.PathLike)):
+            frame: FrameType | None = sys._getframe(1)
+            while frame is not None and frame.f_code.co_filename.endswith(_OF_PYTHON):
+                frame = frame.f_back
+            note("java", f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "an unknown line")
 
 
 def _note_copies() -> None:
@@ -183,7 +177,9 @@ def report(rows: list[list[str]], *, quiet: bool = False) -> list[str]:
     lines = []
     if replaced and not quiet:
         processes = len(set().union(*replaced.values()))
-        lines.append(f"replaced {_modules(replaced)}" + (f", in {processes} processes" if processes > 1 else ""))
+        # Modules that hold others only are left out.
+        leaves = [name for name in sorted(replaced) if not any(other.startswith(f"{name}.") for other in replaced)]
+        lines.append(f"replaced {', '.join(leaves)}" + (f", in {processes} processes" if processes > 1 else ""))
     if spared and not quiet:
         lines.append(f"Java would have started for {', '.join(sorted(spared))}")
     lines += [f"warning: Java was started by {where}" for where in sorted(by_kind.get("java", ()))]
@@ -199,9 +195,3 @@ def report(rows: list[list[str]], *, quiet: bool = False) -> list[str]:
         variable = f"SPICEGRAPH_SHIM={','.join(copies)}"
         lines.append(f"warning: to replace it, run python -m spicegraph_shim {options} ..., or set {variable}")
     return lines
-
-
-def _modules(names: dict[str, set[str]]) -> str:
-    """Return modules for people: those that hold others only are left out."""
-    leaves = [name for name in sorted(names) if not any(other.startswith(f"{name}.") for other in names)]
-    return ", ".join(leaves)

@@ -28,7 +28,7 @@ from spicegraph_service.report import ReportOptions, build_report, to_html
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_scorer.core.results import Json, Result
+    from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.readers.checks import Empty
 
 
@@ -71,8 +71,15 @@ def score_submission(
     options = ReportOptions(metrics=check_names(metrics), data=data or MetricData())
     if show_references:
         page = to_html(build_report([System("submission", result.items)], options, pipeline=pipeline))
-    else:
-        page = _scores_page(result)
+    else:  # corpus scores, SPICE's categories and the signature, and no caption
+        tables = {run.headline[0].name: run.categories() for run in result.runs}
+        values = {
+            "headline": [score for run in result.runs for score in run.headline],
+            "counted": [(name, rows) for name, rows in tables.items() if any(means.micro for means in rows.values())],
+            "items": len(result.items),
+            "signature": msgspec.json.format(msgspec.json.encode(result.signature), indent=2).decode(),
+        }
+        page = render_page("scores.html.j2", values, package="spicegraph_platforms")
     page_file.write_text(page, encoding="utf-8")
     scores_file.write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")
     return scores
@@ -87,21 +94,6 @@ def _only_file(folder: Path) -> Path:
         names = ", ".join(path.name for path in files[:5]) or "none"
         raise InputError(f"{folder}: must contain exactly one file, contains {len(files)} ({names})")
     return files[0]
-
-
-def _scores_page(result: Result) -> str:
-    """Return a page with the corpus scores, SPICE's categories and the signature, and no caption."""
-    tables = {run.headline[0].name: run.categories() for run in result.runs}
-    counted = [
-        (name, categories) for name, categories in tables.items() if any(means.micro for means in categories.values())
-    ]
-    headline = [score for run in result.runs for score in run.headline]
-    signature = msgspec.json.format(msgspec.json.encode(result.signature), indent=2).decode()
-    return render_page(
-        "scores.html.j2",
-        {"headline": headline, "counted": counted, "items": len(result.items), "signature": signature},
-        package="spicegraph_platforms",
-    )
 
 
 def plugin_output(
@@ -125,9 +117,6 @@ def plugin_output(
         empty: ``refuse`` an empty candidate, or score it as ``zero``.
         pipeline: the spaCy pipeline that parses captions.
         data: as for :func:`spicegraph_scorer.score`.
-
-    Raises:
-        InputError: a file is missing or faulty.
     """
     result = score_files(
         str(predictions), str(references), metrics=metrics, partial=True, empty=empty, pipeline=pipeline, data=data

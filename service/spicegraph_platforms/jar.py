@@ -78,36 +78,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0
     """
     use_utf8()
+    start = time.perf_counter()
     try:
         options = _parser().parse_args(arguments)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else _BAD_INPUT
+    workers, metric = options.threads or os.cpu_count() or 1, "spice-exact" if options.exact else "spice"
     try:
-        _run(options)
+        if options.out is not None:
+            check_output(options.out)
+            refuse_overwriting([options.out], [options.input])
+        items = read_items(options.input).items
+        # The folder of the cache is made where it is missing, as the program does.
+        cache = None if options.cache is None else str(made_folder(options.cache) / _CACHE_FILE)
+        with local_facts(options.pipeline, workers=workers, cache=cache) as facts, progress_bar() as progress:
+            result = score(items, [metric], pipeline=facts, progress=progress)
+        if options.out is not None:
+            rows = jar_output(result, detailed=options.detailed, subset=options.subset)
+            write_text(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode(), options.out)
+        if not options.silent:
+            write_stdout("\n".join(printed_scores(result, subset=options.subset)) + "\n\n")
+            write_stdout(f"SPICE evaluation took: {time.perf_counter() - start:.2f} s\n")
     except SpicegraphError as error:
         say_error(str(error))
         return _BAD_INPUT
     return 0
-
-
-def _run(options: argparse.Namespace) -> None:
-    start = time.perf_counter()
-    if options.out is not None:
-        check_output(options.out)
-        refuse_overwriting([options.out], [options.input])
-    items = read_items(options.input).items
-    metric = "spice-exact" if options.exact else "spice"
-    # The folder of the cache is made where it is missing, as the program does.
-    cache = None if options.cache is None else str(made_folder(options.cache) / _CACHE_FILE)
-    workers = options.threads or os.cpu_count() or 1
-    with local_facts(options.pipeline, workers=workers, cache=cache) as facts, progress_bar() as progress:
-        result = score(items, [metric], pipeline=facts, progress=progress)
-    if options.out is not None:
-        rows = jar_output(result, detailed=options.detailed, subset=options.subset)
-        write_text(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode(), options.out)
-    if not options.silent:
-        write_stdout("\n".join(printed_scores(result, subset=options.subset)) + "\n\n")
-        write_stdout(f"SPICE evaluation took: {time.perf_counter() - start:.2f} s\n")
 
 
 def printed_scores(result: Result, *, subset: bool) -> Iterator[str]:

@@ -33,7 +33,13 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Ca
 
     def caption() -> Caption:
         text = max(texts, key=len) if texts else " ".join(word.form for rows in sentences for word, _ in rows)
-        return Caption(text, tuple(_aligned(sentences, text)))
+        parses, cursor = [], 0
+        for rows in sentences:  # its words are looked for behind those of the sentence before
+            spans = list(find_spans([word.form for word, _ in rows], text, cursor))
+            words = [word._replace(start=start, end=end) for (word, _), (start, end) in zip(rows, spans, strict=True)]
+            parses.append(Parse(words, [edge for _, edges in rows for edge in edges]))
+            cursor = max([cursor, *(end for _, end in spans)])
+        return Caption(text, tuple(parses))
 
     def close_block() -> None:
         nonlocal is_open
@@ -92,16 +98,6 @@ def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
             edges.append(Edge(label, int(head), expected))
         rows.append((Word(form, cells[4], lemma.lower()), edges))
     return rows
-
-
-def _aligned(sentences: list[_Rows], text: str) -> Iterator[Parse]:
-    """Yield the parses of sentences whose words are looked for in the text, each sentence behind the one before."""
-    cursor = 0
-    for rows in sentences:
-        spans = list(find_spans([word.form for word, _ in rows], text, cursor))
-        words = [word._replace(start=start, end=end) for (word, _), (start, end) in zip(rows, spans, strict=True)]
-        yield Parse(words, [edge for _, edges in rows for edge in edges])
-        cursor = max([cursor, *(end for _, end in spans)])
 
 
 def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:

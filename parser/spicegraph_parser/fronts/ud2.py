@@ -148,19 +148,17 @@ def _sentence(lines: list[str], scheme: Scheme) -> Iterator[str]:
         elif not cells[_ID].isdigit():
             yield f"# {line}"
         else:
-            yield "\t".join(_word(by_id[cells[_ID]], by_id))
-
-
-def _word(cells: list[str], by_id: Mapping[str, list[str]]) -> list[str]:
-    changed = cells.copy()
-    changed[_XPOS] = ud1_tag(cells[_XPOS], cells[_UPOS], cells[_FEATS])
-    above = by_id.get(cells[_HEAD])
-    if cells[_LABEL] == "cc" and above is not None and above[_LABEL] == "conj":
-        changed[_HEAD] = above[_HEAD]
-    changed[_LABEL] = ud1_label(cells[_LABEL])
-    if cells[_HEAD] != "_":
-        changed[_ENHANCED] = "_"
-    elif cells[_ENHANCED] != "_":
-        parts = (part.partition(":") for part in cells[_ENHANCED].split("|"))
-        changed[_ENHANCED] = "|".join(f"{head}:{ud1_label(label)}" for head, _, label in parts if head.isdigit())
-    return changed
+            word = by_id[cells[_ID]]
+            changed, above = word.copy(), by_id.get(word[_HEAD])
+            changed[_XPOS] = ud1_tag(word[_XPOS], word[_UPOS], word[_FEATS])
+            if word[_LABEL] == "cc" and above is not None and above[_LABEL] == "conj":
+                changed[_HEAD] = above[_HEAD]
+            changed[_LABEL] = ud1_label(word[_LABEL])
+            if word[_HEAD] != "_":
+                changed[_ENHANCED] = "_"
+            elif word[_ENHANCED] != "_":
+                parts = (part.partition(":") for part in word[_ENHANCED].split("|"))
+                changed[_ENHANCED] = "|".join(
+                    f"{head}:{ud1_label(label)}" for head, _, label in parts if head.isdigit()
+                )
+            yield "\t".join(changed)
