@@ -65,13 +65,11 @@ def install(names: Mapping[str, str] | None = None, *, quiet: bool = False) -> N
     names = dict(names or {})
     _check(names)
     finder = next((finder for finder in sys.meta_path if isinstance(finder, _Finder)), None)
-    loaded = [name for name in (*(() if finder else _REPLACED), *names) if name in sys.modules]
-    specs = {name: sys.modules[name].__spec__ for name in loaded}
-    early = sorted(
-        name for name, spec in specs.items() if not isinstance(getattr(spec, "loader", None), _RecordedLoader)
-    )
+    asked = (*(() if finder else _REPLACED), *names)
+    specs = {name: sys.modules[name].__spec__ for name in asked if sys.modules.get(name) is not None}
+    early = [name for name, spec in specs.items() if not isinstance(getattr(spec, "loader", None), _RecordedLoader)]
     if early:
-        raise ImportError(f"{', '.join(early)}: imported already; call spicegraph_shim.install() before")
+        raise ImportError(f"{', '.join(sorted(early))}: imported already; call spicegraph_shim.install() before")
     if finder is None:
         finder = _Finder()
         sys.meta_path.insert(0, finder)
