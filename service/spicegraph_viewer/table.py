@@ -1,7 +1,6 @@
 """Results files as a table that answers at once: scores as columns of numbers, rows and captions in SQLite.
 
-Files are read in the background. What has been read can be asked for: the first rows after a moment, the others while
-they come.
+Files are read in the background, and queries see what has been read so far: the first rows after a moment.
 """
 
 from __future__ import annotations
@@ -239,7 +238,7 @@ class ResultTable:
         )
 
     def _publish(self, system: _System, keys: Sequence[int], values: Sequence[Mapping[str, float]]) -> None:
-        """Put rows that were read where queries look."""
+        """Make rows that were read visible to queries."""
         columns = dict(system.columns)
         for name in chain.from_iterable(values):
             columns.setdefault(name, len(columns))

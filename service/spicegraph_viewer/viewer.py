@@ -356,7 +356,7 @@ class Viewer:
 
     @staticmethod
     def _doubt(report: Report, item: ItemValues, names: Mapping[int, str]) -> str:
-        """Return a warning where SPICE of what is drawn is not what the file has."""
+        """Return a warning where the SPICE of the drawn graphs is not the one in the file."""
         scores = item.scores.get("SPICE") or item.scores.get("All_f") or ()
         for (number, name), view in zip(names.items(), report.images[0].candidates, strict=True):
             told = scores[number] if scores else None

@@ -430,10 +430,10 @@ def test_of_descriptions_each_system_stands_beside_people_with_length_held_const
     found = find_bounds(study, [system("s", said, study)], ["rouge", "bleu"], resampling=FEW)
     control = found.length["s"]["ROUGE_L"]
     items = [
-        Item(f"{n} {place}", text, tuple(other for other in texts if other != texts[place]))
+        Item(f"{n} {place} {side}", text, tuple(other for other in texts if other != texts[place]))
         for n, texts in captions.items()
         for place in range(3)
-        for text in (said[n], texts[place])
+        for side, text in enumerate((said[n], texts[place]))
     ]
     each = score(items, ["rouge"]).runs[0].scores[0].each
     lengths = [

@@ -28,8 +28,8 @@ def caption_dict(caption: ParsedCaption) -> JsonDict:
     ``rules`` and ``spans`` go along with ``tuples``: the rule that made the tuple, and for each of its slots the spans
     of its words in ``text`` (code points, end excluded), as far as the words stand there. Scene graphs have
     ``entities``, where there are any: a thing's name, where it is mentioned, and what is said of it (see
-    :class:`Entity`); and ``apart``: what a caption states but can't be seen, why, and how certain it is that it can (0
-    to 1).
+    :class:`Entity`); and ``apart``: what a caption states but a picture cannot show, with the reason, and the certainty
+    (0 to 1) that it can be seen after all.
 
     Example:
         >>> from spicegraph_parser import parse_captions

@@ -1,1 +1,1 @@
-"""What parses come from beside the bundled pipeline: spaCy, CoNLL-U files, Universal Dependencies v2."""
+"""Where parses come from, other than the bundled pipeline: spaCy, CoNLL-U files, Universal Dependencies v2."""

@@ -1,4 +1,4 @@
-"""From text to tokens: the furthest-seeing rule wins, and plain captions take a short way."""
+"""From text to tokens: of the rules that match, the one that sees furthest wins; plain captions take a shortcut."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ _SENTENCE_END: Final = re.compile(r"[.。]|[!?！？]+")
 _CLOSERS: Final = frozenset({"''", "'", '"', "-RRB-", "-RSB-", "-RCB-"})
 _LINE_BREAKS: Final = re.compile(r"[\n\r\x0b\x0c\u2028\u2029]")
 
-# The short way: words of letters between spaces, before a comma, or before a period and another word. It gives
+# The shortcut: words of letters between spaces, before a comma, or before a period and another word. It gives
 # what the rules give: behind letters none of them sees over a space, or over a comma or a period and a space, but
 # those of the split words, of the abbreviations and of spaced ellipses, which are excluded here.
 _PLAIN_WORD: Final = r"(?!(?i:cannot|gonna|wanna|gotta|lemme|gimme)(?![A-Za-z]))[A-Za-z]++"

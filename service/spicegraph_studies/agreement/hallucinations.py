@@ -72,7 +72,7 @@ def marked_spans(caption: str, words: Sequence[str], wrong: Sequence[bool]) -> t
 
 
 def changed_spans(right: str, foil: str) -> tuple[Span, ...]:
-    """Return the stretches of words of a foil that the right caption has not; the end if there is none.
+    """Return the stretches of words of a foil that the right caption lacks; its end if there is none.
 
     >>> changed_spans("a dog near a dog", "a cat near a big cat")
     ((2, 5), (13, 20))

@@ -65,7 +65,7 @@ class CaptionPair:
         preferred: 0 or 1; ``None``: people are tied.
         references: the image's reference captions.
         given: scores of other metrics, one for each caption.
-        second: the references of the second caption, where they differ from those of the first; ``None``: they don't.
+        second: the references of the second caption, where they differ from those of the first; ``None``: they do not.
     """
 
     place: str

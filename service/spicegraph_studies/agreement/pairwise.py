@@ -69,7 +69,7 @@ class Accuracy:
 class CurvePoint:
     """All accuracies with so many references a pair.
 
-    ``fewer_references`` counts the pairs that have not as many: they are left out. Where no pair has as many, every
+    ``fewer_references`` counts the pairs with fewer references, which are left out. Where that leaves no pair, every
     accuracy is undefined.
     """
 

@@ -148,7 +148,7 @@ _FEW: Final = 5
 
 
 def _together(faults: Sequence[Fault]) -> list[Fault]:
-    """Return faults, of which those that more than five rows have in the same field are one."""
+    """Return the faults; what more than five rows have wrong in one field stands once, with their number."""
     alike: dict[tuple[str, str], list[Fault]] = {}
     for fault in faults:
         alike.setdefault((fault.field, fault.reason), []).append(fault)
@@ -173,7 +173,7 @@ _OTHER_COMMANDS: Final = (
 
 
 def _other_command(content: Content, what: str) -> str:
-    """Return a hint where a file is one for another command of ``agree``, else nothing."""
+    """Return a hint where another command of ``agree`` reads such files, else nothing."""
     value = content.value
     rows = list(value.values()) if isinstance(value, dict) else value
     first = rows[0] if isinstance(rows, list) and rows else None

@@ -82,7 +82,7 @@ def is_number(value: object) -> bool:
 
 
 def field_of(fields: Mapping[str, object], names: Sequence[str]) -> str:
-    """Return the first of the names that the record has, or the best of them."""
+    """Return the first of the names that the record has; the first of all where it has none."""
     return next((name for name in names if name in fields), names[0])
 
 
@@ -132,7 +132,7 @@ class JudgementRow:
         return value if isinstance(value, str) else ""
 
     def references(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the references; none if the record has none, which only some uses forbid."""
+        """Return the references; no fault where the record lacks them, because some studies need none."""
         name = field_of(self.fields, names)
         if name not in self.fields:
             return ()

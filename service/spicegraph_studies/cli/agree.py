@@ -333,7 +333,11 @@ def hallucinations(
 def systems(
     human: Annotated[
         str,
-        typer.Argument(metavar="HUMAN", help="A table of human results: CSV or JSON with system and M1, M2 ..."),
+        typer.Argument(
+            metavar="HUMAN",
+            help="A table of human results: CSV or JSON with system and M1, M2 ...; a column words holds the mean number "
+            "of words of a system's captions.",
+        ),
     ],
     scores: Annotated[
         list[str],

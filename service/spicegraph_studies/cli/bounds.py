@@ -29,7 +29,7 @@ _DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-senten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyInput(InputOptions):
-    """What is read, where images may be left out for more than one reason."""
+    """The inputs of ``bounds``, of which ``--partial`` also leaves out images with too few captions."""
 
     partial: Annotated[
         bool,
