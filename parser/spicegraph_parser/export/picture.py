@@ -1,8 +1,8 @@
 """A picture of scene graphs as SVG: a card for every object with its attributes, an arrow for every relation.
 
-Objects stand in columns and arrows lead from left to right. It is the layered drawing of Sugiyama, Tagawa and Toda
-(1981), small: columns by longest path (networkx); an arrow that passes a column keeps a place free in it; each column
-is ordered by the mean place of its neighbours.
+Objects stand in columns and arrows lead from left to right. It is a small form of the layered drawing of Sugiyama,
+Tagawa and Toda (1981): columns by longest path; an arrow that passes a column keeps a place free in it; each column is
+ordered by the mean place of its neighbours.
 
 Text widths are estimated, so that no font is needed. Captions are untrusted: every text is escaped, and the
 picture contains no script and no outside reference.

@@ -335,8 +335,8 @@ def systems(
         str,
         typer.Argument(
             metavar="HUMAN",
-            help="A table of human results: CSV or JSON with system and M1, M2 ...; a column words holds the mean number "
-            "of words of a system's captions.",
+            help="A table of human results: CSV or JSON with system and M1, M2 ...; a column words holds the mean "
+            "number of words of a system's captions.",
         ),
     ],
     scores: Annotated[
