@@ -24,7 +24,6 @@ from spicegraph_service.engines import (
     Task as Task,
 )
 from spicegraph_service.engines.local import (
-    ParseSource as ParseSource,
     Spread as Spread,
     local_facts as local_facts,
     spread_over as spread_over,
