@@ -24,6 +24,7 @@ from spicegraph_service.pool.cache import ParseCache, StoreThread
 from spicegraph_service.pool.tasks import Setup, pack_data
 from spicegraph_service.pool.workers import WorkerPool
 from spicegraph_service.registry import services
+from spicegraph_service.rpc import connections
 from spicegraph_service.rpc.auth import Authenticator, Certificates, TlsFiles
 from spicegraph_service.rpc.host import Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
@@ -48,7 +49,6 @@ _KEEPALIVE_S = 60.0  # without a sign of life of a client before it is asked for
 _UNANSWERED_S = 20.0  # keepalives, and handshakes
 _RELOAD_EVERY_S = 2.0
 _MOST_CALLS = 1_024  # under way
-_MOST_CONNECTIONS = 4_096  # gRPC counts them in all, not by peer
 _BATCH_CAPTIONS = 256
 _TASK_TIMEOUT_S = 120.0
 _WORKER_GROWTH_BYTES = 1 << 30
@@ -219,6 +219,7 @@ class Server:
         await self._health.start()
         self._server = self._listen()
         await self._server.start()
+        self._in_background(connections.bound_by_peer(self.port))
         if self._web is not None and self.config.http is not None:
             self.web_port = await self._web.start(host_and_port(self.config.http))
             _log.info("HTTP on port %d", self.web_port)
@@ -354,7 +355,7 @@ class Server:
                 ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
                 ("grpc.server_handshake_timeout_ms", round(1000 * _UNANSWERED_S)),
                 ("grpc.max_connection_idle_ms", round(1000 * config.silence)),
-                ("grpc.max_allowed_incoming_connections", _MOST_CONNECTIONS),
+                ("grpc.max_allowed_incoming_connections", connections.MOST),
                 *([("grpc.max_connection_age_ms", round(1000 * age))] if (age := config.connection_age) else []),
             ],
             maximum_concurrent_rpcs=_MOST_CALLS,
