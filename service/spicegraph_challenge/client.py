@@ -97,10 +97,15 @@ class ChallengeClient(Connection):
         role: pb.UserRole.ValueType = pb.USER_ROLE_PARTICIPANT,
         *,
         expires: Timestamp | None = None,
+        team: str = "",
     ) -> str:
         """Add a user; return the secret of their first token, which may end."""
-        request = pb.CreateUserRequest(name=name, role=role, expire_time=expires)
+        request = pb.CreateUserRequest(name=name, role=role, expire_time=expires, team=team)
         return self._call(self._stub.CreateUser, request).secret
+
+    def set_team(self, user: str, team: str) -> pb.User:
+        """Put a user into a team, whose members share limits and a row on leaderboards; empty: out of it."""
+        return self._call(self._stub.SetUserTeam, pb.SetUserTeamRequest(user=user, team=team)).user
 
     def list_users(self) -> Iterator[pb.User]:
         """Return all users by name."""

@@ -217,6 +217,7 @@ def user_message(user: schema.User) -> pb.User:
     """Return a user with their tokens' names."""
     return pb.User(
         name=user.name,
+        team=user.team,
         role=cast("pb.UserRole.ValueType", value_of(pb.UserRole.DESCRIPTOR, user.role)),
         create_time=timestamp(user.created),
         tokens=[token_message(token) for token in user.tokens if token.session_of is None],
@@ -253,6 +254,7 @@ def submission_message(
         id=submission.id,
         challenge=submission.challenge.name,
         user=submission.user.name,
+        entrant=submission.user.entrant,
         method=submission.method,
         description=submission.description,
         team=submission.team,
@@ -293,7 +295,7 @@ def _split_scores(
 ) -> Iterable[pb.SplitScores]:
     challenge = submission.challenge
     for results in submission.files:
-        if not visible(results.split.settings.score_visibility, challenge, account, now):
+        if not visible(results.split.settings.score_visibility, results.split, account, now):
             continue
         for reference_set in results.split.reference_sets:
             for domain in ("", *shown_domains(reference_set, challenge, account)):
@@ -368,7 +370,7 @@ def _row(
 ) -> pb.LeaderboardRow:
     return pb.LeaderboardRow(
         rank=row.rank,
-        user=row.submission.user.name,
+        user=row.submission.user.entrant,
         method=row.submission.method,
         create_time=timestamp(row.submission.created),
         scores=map(_score, shown_scores(row.scores, challenge, account)),

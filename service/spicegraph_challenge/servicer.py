@@ -147,10 +147,20 @@ class ChallengeServicer(ChallengeServiceServicer):
     def GetChallenge(self, request: pb.GetChallengeRequest, at: Turn) -> pb.GetChallengeResponse:
         """Return a challenge, and what the caller may still submit."""
         challenge = catalogue.find_shown(at.session, at.account, request.name)
-        used = submissions.usage(at.session, challenge, at.account.user_id, at.now)
+        used = submissions.usage(at.session, challenge, at.account, at.now)
+        of_splits = {split.name: submissions.usage(at.session, split, at.account, at.now) for split in challenge.splits}
         return pb.GetChallengeResponse(
             challenge=messages.challenge_message(challenge),
-            quota=pb.Quota(used_today=used.today, used_total=used.total, left=used.left(challenge)),
+            quota=pb.Quota(
+                used_today=used.today,
+                used_total=used.total,
+                left=used.left,
+                phases=[
+                    pb.PhaseQuota(split=name, used_today=part.today, used_total=part.total, left=part.left)
+                    for name, part in of_splits.items()
+                    if part.left is not None
+                ],
+            ),
             role=_role_value(at.account.role_in(challenge)),
         )
 
@@ -234,7 +244,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         at.account.check_organises()
         role = messages.word_of("role", pb.UserRole.DESCRIPTOR, request.role, Role) or Role.PARTICIPANT
         expires = messages.moment_of("expire_time", request.expire_time)
-        user, secret = accounts.add_user(at.session, request.name, role, at.now, expires=expires)
+        user, secret = accounts.add_user(at.session, request.name, role, at.now, expires=expires, team=request.team)
         return pb.CreateUserResponse(user=messages.user_message(user), secret=secret)
 
     @_reads
@@ -247,6 +257,13 @@ class ChallengeServicer(ChallengeServiceServicer):
         return pb.ListUsersResponse(
             users=map(messages.user_message, users), next_page_token=users[-1].name if more else ""
         )
+
+    @_writes
+    def SetUserTeam(self, request: pb.SetUserTeamRequest, at: Turn) -> pb.SetUserTeamResponse:
+        """Put a user into a team, or out of it."""
+        at.account.check_organises()
+        user = accounts.set_team(at.session, request.user, request.team)
+        return pb.SetUserTeamResponse(user=messages.user_message(user))
 
     @_writes
     def DeleteUser(self, request: pb.DeleteUserRequest, at: Turn) -> pb.DeleteUserResponse:
@@ -324,7 +341,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         size = check_page_size(request.page_size)
         check_page_token(request.page_token, submissions.ID)
         challenge = catalogue.find_challenge(at.session, request.challenge)
-        if request.user not in {"", at.account.name}:
+        if request.user not in {"", at.account.name} and not accounts.in_team(at.session, at.account, request.user):
             at.account.check_may(MemberRole.VIEWER, challenge)
         listed = submissions.list_submissions(
             at.session, at.account, challenge, user=request.user, after=request.page_token, count=size + 1
@@ -394,7 +411,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Return a leaderboard."""
         challenge = catalogue.find_shown(at.session, at.account, request.challenge)
         split = catalogue.find_split(challenge, request.split)
-        leaderboard.check_visible(split, challenge, at.account, at.now)
+        leaderboard.check_visible(split, at.account, at.now)
         reference_set = catalogue.find_reference_set(split, request.reference_set)
         standing = leaderboard.standing(at.session, reference_set, request, at.account, at.now)
         return messages.leaderboard_message(standing, at.account, at.now, scorer=self._state.scorer)
@@ -411,6 +428,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             split = catalogue.find_split(challenge, request.split)
             if not account.may(MemberRole.VIEWER, challenge):
                 submissions.check_opened(challenge, now)
+                submissions.check_opened(split, now)
             return [
                 self._files.path(reference_set.file) for reference_set in split.reference_sets if reference_set.file
             ]

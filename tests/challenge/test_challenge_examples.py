@@ -57,4 +57,5 @@ def test_the_coco_challenge_is_made_by_one_command(sqlite_arena: Arena) -> None:
     ]
     assert set(settings.metrics) == {"bleu", "meteor", "rouge", "cider", "spice"}
     assert (settings.primary_score, settings.spice_text) == ("CIDEr", scores_pb2.SPICE_TEXT_COCO)
-    assert (settings.daily_limit, settings.total_limit, settings.public_board) == (2, 7, True)
+    assert (settings.daily_limit, settings.total_limit, settings.public_board) == (4, 7, True)
+    assert [(split.phase_daily_limit, split.phase_total_limit) for split in settings.splits] == [(0, 0), (2, 5)]

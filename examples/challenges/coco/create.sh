@@ -11,6 +11,7 @@ spicegraph challenge create "$name" --title "COCO captions" --metrics coco --ran
   --references "val2014/c5=$folder/captions_val2014.json" \
   --references "test2014/c40=$folder/captions_test2014_c40.json" \
   --references "test2014/c5=$folder/captions_test2014_c5.json" \
-  --daily 2 --total 5 --public-board yes \
+  --daily 4 --total 10 --public-board yes \
   --description "Results for val2014 and test2014, a file each or both in a zip: captions_SPLIT_METHOD_results.json." \
   "${@:3}"
+spicegraph challenge update "$name" --split test2014 --phase-daily 2 --phase-total 5

@@ -184,7 +184,9 @@ def update(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
     *,
-    split: Annotated[list[str] | None, typer.Option(help="Splits that --scores and --leaderboard are for.")] = None,
+    split: Annotated[
+        list[str] | None, typer.Option(help="Splits that --scores, --leaderboard and --phase-... are for.")
+    ] = None,
     settings: Mapping[str, str],
 ) -> None:
     """Change what may change of a challenge; what no option names stays as it is."""
@@ -287,6 +289,7 @@ def add_user(
         bool, typer.Option("--organiser", help="The user manages all challenges and users of the server.")
     ] = False,
     host: Annotated[bool, typer.Option("--host", help="The user creates challenges, and owns those.")] = False,
+    team: Annotated[str, typer.Option(help="Their team: members share limits and a row on leaderboards.")] = "",
     expires: ExpiresOption = None,
 ) -> None:
     """Add a user and print their token. It is shown only once: the server keeps only its hash."""
@@ -297,7 +300,18 @@ def add_user(
     role = pb.USER_ROLE_ORGANISER if organiser else pb.USER_ROLE_HOST if host else pb.USER_ROLE_PARTICIPANT
     end = _end(expires)
     with connected(context) as client:
-        write_stdout(f"{client.create_user(name, role, expires=end)}\n")
+        write_stdout(f"{client.create_user(name, role, expires=end, team=team)}\n")
+
+
+@user.command("team")
+def put_into_team(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    team: Annotated[str, typer.Argument(metavar="[TEAM]", help="Default: none.")] = "",
+) -> None:
+    """Put a user into a team, whose members share limits and a row on leaderboards, or out of it."""
+    with connected(context) as client:
+        client.set_team(name, team)
 
 
 @user.command("list")

@@ -11,7 +11,7 @@ import re
 import secrets
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
@@ -48,6 +48,22 @@ class Account:
     name: str
     role: Role
     members: Mapping[int, MemberRole] = field(default_factory=dict)
+    team: str = ""
+
+    @classmethod
+    def of(cls, user: User) -> Self:
+        """Return the account of a user."""
+        roles = {membership.challenge_id: membership.role for membership in user.memberships}
+        return cls(user.id, user.name, user.role, roles, user.team)
+
+    @property
+    def entrant(self) -> str:
+        """Under which name they stand on leaderboards."""
+        return self.team or self.name
+
+    def submits_as(self, user: User) -> bool:
+        """Whether a user's submissions are theirs, too: those of one team are all its members'."""
+        return user.id == self.user_id or (bool(self.team) and user.team == self.team)
 
     @property
     def organises(self) -> bool:
@@ -122,10 +138,7 @@ def find_account(session: Session, authorization: str | None, now: datetime) -> 
         raise unauthenticated("the token is not valid")
     if token.expires is not None and token.expires <= now:
         raise unauthenticated("the token has expired")
-    user = token.user
-    account = Account(
-        user.id, user.name, user.role, {membership.challenge_id: membership.role for membership in user.memberships}
-    )
+    account = Account.of(token.user)
     return account, token.id if token.used is None or now - token.used >= _TOUCHED else None
 
 
@@ -135,12 +148,14 @@ def touch_token(session: Session, token_id: str, now: datetime) -> None:
 
 
 def add_user(
-    session: Session, name: str, role: Role, now: datetime, *, expires: datetime | None = None
+    session: Session, name: str, role: Role, now: datetime, *, expires: datetime | None = None, team: str = ""
 ) -> tuple[User, str]:
     """Add a user with a token, which may end; return the user and the token's secret."""
     check_name("name", name)
     # One at a time: names that differ in case alone would pass for each other on a leaderboard.
     session.execute(select(User.id).order_by(User.id).limit(1).with_for_update())
+    if session.scalar(select(func.count()).where(func.lower(User.team) == name.lower())):
+        raise name_taken("team", name)
     alike = session.scalars(select(User).where(func.lower(User.name) == name.lower()).order_by(User.id)).all()
     for other in alike:
         if other.removed is None:
@@ -149,6 +164,7 @@ def add_user(
             raise taken_name(other.name)
     user = alike[0] if alike else User()
     user.name, user.role, user.created, user.removed = name, role, now, None
+    _put_into_team(session, user, team)
     session.add(user)
     try:
         session.flush()
@@ -157,6 +173,29 @@ def add_user(
     _, secret = _make_token(session, user, "first", now, expires)
     session.refresh(user, ["tokens"])
     return user, secret
+
+
+def set_team(session: Session, name: str, team: str) -> User:
+    """Put a user into a team, or, with an empty name, out of theirs."""
+    session.execute(select(User.id).order_by(User.id).limit(1).with_for_update())  # one at a time, as names of users
+    user = find_user(session, name)
+    _put_into_team(session, user, team)
+    return user
+
+
+def _put_into_team(session: Session, user: User, team: str) -> None:
+    if team:
+        check_name("team", team)
+        taken = select(User.name).where(func.lower(User.name) == team.lower())
+        alike = select(User.team).where(func.lower(User.team) == team.lower(), User.team != team)
+        if user.name.lower() == team.lower() or session.scalar(taken.union(alike).limit(1)) is not None:
+            raise wrong("team", f"{team!a}, or a name that differs in case alone, is a user's or another team's")
+    user.team = team
+
+
+def in_team(session: Session, account: Account, name: str) -> bool:
+    """Say whether a user is in the caller's team."""
+    return bool(account.team) and session.scalar(select(User.team).where(User.name == name)) == account.team
 
 
 def list_users(session: Session, after: str, count: int) -> Sequence[User]:

@@ -117,15 +117,10 @@ def _check_names(path: str, names: Sequence[str]) -> None:
             raise wrong(path, f"{name!a} stands twice")
 
 
-def find_challenge(session: Session, name: str, *, lock: bool = False, share: bool = False) -> Challenge:
-    """Return a challenge.
-
-    With ``share`` it does not change before the transaction ends; with ``lock`` it does not take submissions either.
-    """
+def find_challenge(session: Session, name: str, *, lock: bool = False) -> Challenge:
+    """Return a challenge; with ``lock`` it neither changes nor takes submissions before the transaction ends."""
     query = select(Challenge).where(Challenge.name == name)
-    if lock or share:
-        query = query.with_for_update(read=share)
-    challenge = session.scalars(query).one_or_none()
+    challenge = session.scalars(query.with_for_update() if lock else query).one_or_none()
     if challenge is None:
         raise not_found("challenge", name)
     return challenge

@@ -23,6 +23,7 @@ from spicegraph_challenge.model.schema import (
     State,
     Submission,
     SubmissionFile,
+    User,
 )
 from spicegraph_challenge.model.settings import ALL_DIGITS
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
@@ -30,7 +31,7 @@ from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.kit import WorkerInfo, denied, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy.orm import Session
@@ -121,29 +122,13 @@ class Standing:
     history: tuple[BoardPoint, ...]
 
 
-def visible(when: pb.Visibility.ValueType, challenge: Challenge, account: Account, now: datetime) -> bool:
-    """Say whether a caller may see something."""
-    return account.may(MemberRole.VIEWER, challenge) or _SHOWN[when](challenge, now)
-
-
-def _always(_challenge: Challenge, _now: datetime) -> bool:
-    return True
-
-
-def _closed(challenge: Challenge, now: datetime) -> bool:
-    return challenge.closes is not None and now >= challenge.closes
-
-
-def _never(_challenge: Challenge, _now: datetime) -> bool:
-    return False
-
-
-_SHOWN: Mapping[pb.Visibility.ValueType, Callable[[Challenge, datetime], bool]] = {
-    pb.VISIBILITY_UNSPECIFIED: _always,
-    pb.VISIBILITY_ALWAYS: _always,
-    pb.VISIBILITY_AFTER_CLOSE: _closed,
-    pb.VISIBILITY_ORGANISERS: _never,
-}
+def visible(when: pb.Visibility.ValueType, split: Split, account: Account, now: datetime) -> bool:
+    """Say whether a caller may see something of a split."""
+    if account.may(MemberRole.VIEWER, split.challenge):
+        return True
+    if when == pb.VISIBILITY_AFTER_CLOSE:
+        return any(closes is not None and now >= closes for closes in (split.closes, split.challenge.closes))
+    return when != pb.VISIBILITY_ORGANISERS
 
 
 def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> tuple[ShownScore, ...]:
@@ -206,10 +191,10 @@ def last_place(images: int, places: int, submissions: int) -> tuple[int, int]:
     return math.ceil(least * 10**digits - _ROUNDING), digits
 
 
-def check_visible(split: Split, challenge: Challenge, account: Account, now: datetime) -> None:
+def check_visible(split: Split, account: Account, now: datetime) -> None:
     """Check that a caller may see the leaderboard of a split."""
     visibility = split.settings.leaderboard_visibility
-    if not visible(visibility, challenge, account, now):
+    if not visible(visibility, split, account, now):
         when = "not shown to participants" if visibility == pb.VISIBILITY_ORGANISERS else "shown later"
         raise denied(f"the leaderboard of the split {split.name!r} is {when}", reason="NOT_VISIBLE")
 
@@ -217,7 +202,7 @@ def check_visible(split: Split, challenge: Challenge, account: Account, now: dat
 def standing(
     session: Session, reference_set: SplitReferences, request: pb.GetLeaderboardRequest, account: Account, now: datetime
 ) -> Standing:
-    """Return the leaderboard of a split: one submission per user, the best first, equal ones by the secondary score.
+    """Return the leaderboard of a split: one row per user or team, the best first, equal ones by the second score.
 
     Members see it by exact scores, and so does everybody once the challenge has closed. Until then participants see it
     by the scores that they see: among submissions of several accounts, an exact order would show what noise hides.
@@ -247,7 +232,8 @@ def standing(
         scores = shown_scores(scores_of(submission.runs[-1], reference_set.id, domain), challenge, account)
         return next((shown.value for shown in scores if shown.name == name), None)
 
-    exact = account.may(MemberRole.VIEWER, challenge) or _closed(challenge, now)
+    # Not as soon as the split has closed: until the challenge has, users choose what stands.
+    exact = account.may(MemberRole.VIEWER, challenge) or (challenge.closes is not None and now >= challenge.closes)
     lowest = lower_is_better(challenge.settings.metrics)
 
     def order(row: tuple[Submission, ScoringRun, tuple[RunScore, ...]]) -> tuple[tuple[bool, float], ...]:
@@ -263,12 +249,12 @@ def standing(
     ranked = tuple(
         BoardRow(None if not by or order(row)[0][0] else rank, *row) for rank, row in enumerate(rows, start=1)
     )
-    first = {row.submission.user_id for row in ranked[:_FIRST_ROWS]}
+    first = {row.submission.user.entrant for row in ranked[:_FIRST_ROWS]}
     history = tuple(
-        BoardPoint(submission.user.name, submission.created, value)
+        BoardPoint(submission.user.entrant, submission.created, value)
         for submission in submissions
-        if submission.user_id in first
-        and chosen.get(submission.user_id, submission.id) == submission.id
+        if submission.user.entrant in first
+        and chosen.get(submission.user.entrant, submission.id) == submission.id
         and (value := shown_value(submission)) is not None
     )
     return Standing(challenge, split, reference_set, domain, by, ranked, history)
@@ -299,20 +285,21 @@ def _submissions(session: Session, split: Split) -> Sequence[Submission]:
     return session.scalars(query).all()
 
 
-def _choices(session: Session, split: Split) -> Mapping[int, str | None]:
-    choices = session.scalars(select(Choice).where(Choice.challenge_id == split.challenge_id))
-    return {choice.user_id: choice.submission_id for choice in choices}
+def _choices(session: Session, split: Split) -> Mapping[str, str | None]:
+    """Return what was chosen by user or team."""
+    query = select(User, Choice.submission_id).join(Choice).where(Choice.challenge_id == split.challenge_id)
+    return {user.entrant: submission_id for user, submission_id in session.execute(query.order_by(User.id))}
 
 
-def _entries(submissions: Iterable[Submission], chosen: Mapping[int, str | None]) -> list[Submission]:
-    """Return each user's entry: the chosen submission, or the latest that succeeded, if that has no results for it."""
-    entries: dict[int, Submission] = {}
+def _entries(submissions: Iterable[Submission], chosen: Mapping[str, str | None]) -> list[Submission]:
+    """Return the entry of each user or team: the chosen submission, or, without results for the split, the latest."""
+    entries: dict[str, Submission] = {}
     for submission in submissions:
-        user = submission.user_id
-        standing = entries.get(user)
-        hidden = user in chosen and chosen[user] is None
-        if not hidden and (standing is None or standing.id != chosen.get(user)):
-            entries[user] = submission
+        entrant = submission.user.entrant
+        standing = entries.get(entrant)
+        hidden = entrant in chosen and chosen[entrant] is None
+        if not hidden and (standing is None or standing.id != chosen.get(entrant)):
+            entries[entrant] = submission
     return list(entries.values())
 
 

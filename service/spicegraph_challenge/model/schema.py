@@ -167,10 +167,16 @@ class User(Base):
     id: Mapped[int] = mapped_column(_BIG, primary_key=True)
     name: Mapped[str] = mapped_column(String(40), unique=True)
     role: Mapped[Role]
+    team: Mapped[str] = mapped_column(String(40), default="")
     created: Mapped[datetime]
     removed: Mapped[datetime | None]
     tokens: Mapped[list[UserToken]] = relationship(back_populates="user", order_by="UserToken.created, UserToken.id")
     memberships: Mapped[list[Member]] = relationship(back_populates="user", cascade="all, delete-orphan")
+
+    @property
+    def entrant(self) -> str:
+        """Under which name they stand on leaderboards: their own, or their team's."""
+        return self.team or self.name
 
 
 class UserToken(Base):
@@ -264,6 +270,16 @@ class Split(Base):
     def settings(self) -> pb.ChallengeSplit:
         """The settings of the split."""
         return self.challenge.settings.splits[self.position]
+
+    @property
+    def opens(self) -> datetime | None:
+        """From when on results for it may be submitted, if the challenge does not open later."""
+        return settings.moment(self.settings.phase_open_time)
+
+    @property
+    def closes(self) -> datetime | None:
+        """From when on they may no longer, if the challenge does not close earlier."""
+        return settings.moment(self.settings.phase_close_time)
 
 
 class SplitReferences(Base):

@@ -86,8 +86,12 @@ SETTINGS: Mapping[str, Setting] = {
 SPLIT_SETTINGS: Mapping[str, Setting] = {
     "score_visibility": Setting("Scores shown", _SEEN, "scores", "always"),
     "leaderboard_visibility": Setting("Leaderboard shown", _SEEN, "leaderboard", "always"),
+    "phase_open_time": Setting("Phase opens", _WHEN, "phase-opens"),
+    "phase_close_time": Setting("Phase closes", _WHEN, "phase-closes"),
+    "phase_daily_limit": Setting("Of the phase a day", _WHEN, "phase-daily", 0),
+    "phase_total_limit": Setting("Of the phase in all", _WHEN, "phase-total", 0),
 }
-"""The settings of each split."""
+"""The settings of each split, which is a phase of a challenge where it has dates and limits of its own."""
 
 ALL_DIGITS = SETTINGS["digits"].words["all"]
 NO_ERRORS = SETTINGS["error_images"].words[_NEVER]
@@ -262,10 +266,16 @@ def rules(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str, str]]:
     for name, setting in SETTINGS.items():
         if setting.part == _ABOUT:
             continue
-        text = setting_text(settings, name)
-        if is_moment(name):
-            text = text.replace("T", " ") + " UTC" if text else _NEVER if name == "close_time" else "at once"
+        text = value_text(settings, name)
+        if is_moment(name) and not text:
+            text = _NEVER if name == "close_time" else "at once"
         yield setting.label, text or "the first score", comment(name)
+
+
+def value_text(message: Message, name: str) -> str:
+    """Return a setting as people are shown it; empty where it is absent and has no default."""
+    text = setting_text(message, name)
+    return text.replace("T", " ") + " UTC" if text and is_moment(name) else text
 
 
 ACCOUNTS = 10
@@ -344,12 +354,8 @@ def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.Ch
             violations += _change_splits(result, change)
         elif SETTINGS[kind.name].fixed and value != getattr(stored, kind.name):
             violations.append(SettingFault(kind.name, "never changes, so that all submissions are scored alike"))
-        elif kind.is_repeated:
-            continue
-        elif isinstance(value, Timestamp):
-            getattr(result, kind.name).CopyFrom(value)
-        else:
-            setattr(result, kind.name, value)
+        elif not kind.is_repeated:
+            _put(result, kind.name, value)
     if violations:
         raise SettingsError(violations)
     return result
@@ -361,43 +367,49 @@ def _change_splits(result: pb.ChallengeSettings, change: pb.ChallengeSettings) -
         if split.name not in splits:
             yield SettingFault(f"splits[{position}].name", f"there is no split {split.name!a}")
             continue
-        for name in SPLIT_SETTINGS:
-            if value := getattr(split, name):
-                setattr(splits[split.name], name, value)
+        for kind, value in split.ListFields():
+            if kind.name in SPLIT_SETTINGS:
+                _put(splits[split.name], kind.name, value)
+
+
+def _put(message: Message, name: str, value: Any) -> None:
+    if isinstance(value, Timestamp):
+        getattr(message, name).CopyFrom(value)
+    else:
+        setattr(message, name, value)
 
 
 def violations_of(settings: pb.ChallengeSettings) -> Iterator[SettingFault]:
-    """Yield what is out of bounds."""
-    for name, setting in SETTINGS.items():
-        value, kind = getattr(settings, name), descriptor(name)
+    """Yield what is out of bounds, and dates that do not follow each other."""
+    yield from _faults(settings, SETTINGS, "", "open_time", "close_time")
+    for position, split in enumerate(settings.splits):
+        yield from _faults(split, SPLIT_SETTINGS, f"splits[{position}].", "phase_open_time", "phase_close_time")
+
+
+def _faults(
+    message: Message, table: Mapping[str, Setting], path: str, opening: str, closing: str
+) -> Iterator[SettingFault]:
+    for name, setting in table.items():
+        value, kind = getattr(message, name), descriptor(name)
         if kind.is_repeated or kind.type == FieldDescriptor.TYPE_BOOL:
             continue
         if isinstance(value, Timestamp):
             if moment(value) is None and (value.seconds or value.nanos):
-                yield SettingFault(name, "is before 1970 or after 9999")
+                yield SettingFault(path + name, "is before 1970 or after 9999")
         elif isinstance(value, str):
             if len(value) > setting.most or "\0" in value:
-                yield SettingFault(name, f"at most {setting.most:,} characters, and no NUL")
+                yield SettingFault(path + name, f"at most {setting.most:,} characters, and no NUL")
         elif kind.enum_type is not None:
-            yield from _unknown(name, value)
+            if value not in kind.enum_type.values_by_number:
+                yield SettingFault(path + name, f"{value} is not one of its values")
         elif not setting.least <= value <= setting.most and value not in setting.words.values():
             words = [f"{word} ({number})" for word, number in setting.words.items()]
             yield SettingFault(
-                name, f"expected {_listed([f'{setting.least} to {setting.most:,}', *words])}, got {value}"
+                path + name, f"expected {_listed([f'{setting.least} to {setting.most:,}', *words])}, got {value}"
             )
-    for position, split in enumerate(settings.splits):
-        for name in SPLIT_SETTINGS:
-            for violation in _unknown(name, getattr(split, name)):
-                yield SettingFault(f"splits[{position}].{name}", violation.reason)
-    opens, closes = moment(settings.open_time), moment(settings.close_time)
+    opens, closes = moment(getattr(message, opening)), moment(getattr(message, closing))
     if opens is not None and closes is not None and opens >= closes:
-        yield SettingFault("close_time", "is not after the opening")
-
-
-def _unknown(name: str, value: int) -> Iterator[SettingFault]:
-    kind = descriptor(name).enum_type
-    if kind is not None and value not in kind.values_by_number:
-        yield SettingFault(name, f"{value} is not one of its values")
+        yield SettingFault(path + closing, "is not after the opening")
 
 
 def moment(value: Timestamp) -> datetime | None:

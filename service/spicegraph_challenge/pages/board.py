@@ -232,7 +232,7 @@ async def _submission(visit: Visit) -> web.Response:
         "submission.html.j2",
         may=may,
         submission=views.submission_page(
-            submission, await _before(visit, submission), own=_me(visit) == submission.user
+            submission, await _before(visit, submission), own=_me(visit) == submission.entrant
         ),
         faults=faults.faults,
         fault_count=submission.failure.fault_count,
@@ -338,7 +338,7 @@ async def _make_token(visit: Visit) -> web.Response:
     user = form.get("user", "")
     request = pb.CreateUserTokenRequest(user=user, name=form.get("name", ""))
     made = await visit.ask(pb.CreateUserTokenResponse, "CreateUserToken", request)
-    if user and user != _me(visit):
+    if user and (visit.me is None or user != visit.me.name):
         return await _show_users(visit, user=user, secret=made.secret)
     return visit.page("account.html.j2", secret=made.secret)
 
@@ -351,7 +351,7 @@ async def _revoke_token(visit: Visit) -> web.Response:
 
 
 def _me(visit: Visit) -> str:
-    return visit.me.name if visit.me is not None else ""
+    return visit.me.entrant if visit.me is not None else ""
 
 
 # --- organisers -------------------------------------------------------------------------------------------------
@@ -490,9 +490,17 @@ async def _show_users(visit: Visit, *, user: str = "", secret: str = "") -> web.
 
 async def _add_user(visit: Visit) -> web.Response:
     form = await visit.read_form()
-    request = pb.CreateUserRequest(name=form.get("name", "").strip(), role=views.role_of(form.get("role", "")))
+    role, team = views.role_of(form.get("role", "")), form.get("team", "").strip()
+    request = pb.CreateUserRequest(name=form.get("name", "").strip(), role=role, team=team)
     made = await visit.ask(pb.CreateUserResponse, "CreateUser", request)
     return await _show_users(visit, user=made.user.name, secret=made.secret)
+
+
+async def _set_team(visit: Visit) -> web.Response:
+    form = await visit.read_form()
+    request = pb.SetUserTeamRequest(user=visit.request.match_info["name"], team=form.get("team", "").strip())
+    await visit.ask(pb.SetUserTeamResponse, "SetUserTeam", request)
+    raise go("/users")
 
 
 async def _remove_user(visit: Visit) -> web.Response:
@@ -529,6 +537,7 @@ _FORMS: dict[str, _Page] = {
     "/tokens": _make_token,
     "/tokens/{id}/revoke": _revoke_token,
     "/users": _add_user,
+    "/users/{name}/team": _set_team,
     "/users/{name}/remove": _remove_user,
     "/new": _create,
 }

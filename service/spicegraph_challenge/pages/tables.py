@@ -11,7 +11,7 @@ import msgspec
 from rich.text import Text
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
-from spicegraph_challenge.model.settings import SPLIT_SETTINGS, rules, setting_text
+from spicegraph_challenge.model.settings import SPLIT_SETTINGS, rules, value_text
 from spicegraph_parser.errors import counted
 from spicegraph_service.kit import Column, Grid, headings, printable, ranked, render_page, static
 
@@ -56,21 +56,15 @@ def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
     yield challenge_table([answer.challenge])
     if settings.description:
         yield Text(printable(settings.description))
-    columns = (
-        "Split|text",
-        "Set|text",
-        "Images|count",
-        "Captions|count",
-        "Scores shown|text",
-        "Leaderboard shown|text",
-    )
+    labels = [f"{setting.label}|text" for setting in SPLIT_SETTINGS.values()]
+    columns = ("Split|text", "Set|text", "Images|count", "Captions|count", *labels)
     rows = [
         (
             split.name,
             each.name,
             each.image_count or None,
             each.caption_count or None,
-            *tuple(setting_text(split, name) for name in SPLIT_SETTINGS),
+            *(value_text(split, name) or None for name in SPLIT_SETTINGS),
         )
         for split in settings.splits
         for each in split.reference_sets
@@ -79,6 +73,10 @@ def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
     yield Grid("Rules", headings("Setting|text", "Value|text"), [(label, text) for label, text, _ in rules(settings)])
     left = str(quota.left) if quota.HasField("left") else "any number"
     yield Text(f"your submissions that count: {quota.used_today} today, {quota.used_total} in all; left now: {left}")
+    for part in quota.phases:
+        yield Text(
+            f"of them for {part.split}: {part.used_today} today, {part.used_total} in all; left now: {part.left}"
+        )
 
 
 def user_table(users: Iterable[pb.User]) -> Grid:
@@ -87,15 +85,24 @@ def user_table(users: Iterable[pb.User]) -> Grid:
     for user in users:
         role = pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower()
         for number_of_token, token in enumerate(user.tokens):
-            first = ("", "") if number_of_token else (user.name, role)
+            first = ("", "", "") if number_of_token else (user.name, role, user.team or None)
             moments = [
                 when(getattr(token, name)) if token.HasField(name) else None
                 for name in ("create_time", "expire_time", "last_use_time")
             ]
             rows.append((*first, token.id, token.name, *moments))
         if not user.tokens:
-            rows.append((user.name, role, None, None, when(user.create_time), None, None))
-    columns = ("User|text", "Role|text", "Token id|code", "Token|text", "Since|code", "Ends|text", "Last use|text")
+            rows.append((user.name, role, user.team or None, None, None, when(user.create_time), None, None))
+    columns = (
+        "User|text",
+        "Role|text",
+        "Team|text",
+        "Token id|code",
+        "Token|text",
+        "Since|code",
+        "Ends|text",
+        "Last use|text",
+    )
     return Grid("", headings(*columns), rows)
 
 

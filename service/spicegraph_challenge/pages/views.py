@@ -19,6 +19,7 @@ from spicegraph_challenge.model.settings import (
     moment,
     rules,
     setting_text,
+    value_text,
     warnings,
 )
 from spicegraph_challenge.pages import tables as shown
@@ -102,6 +103,7 @@ def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
     names = [(split.name, reference_set.name) for split in splits for reference_set in split.reference_sets]
     return {
         **challenge_card(challenge, now),
+        "columns": [setting.label for setting in SPLIT_SETTINGS.values()],
         "paragraphs": [list(_linked(text)) for text in challenge.settings.description.split("\n") if text.strip()],
         "rules": list(rules(challenge.settings)),
         "warnings": list(warnings(challenge.settings)),
@@ -113,7 +115,7 @@ def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
                 reference_set.name,
                 reference_set.image_count or UNDEFINED,
                 reference_set.caption_count or UNDEFINED,
-                *(setting_text(split, name) for name in SPLIT_SETTINGS),
+                *(value_text(split, name) or UNDEFINED for name in SPLIT_SETTINGS),
             )
             for split in splits
             for reference_set in split.reference_sets
@@ -165,7 +167,8 @@ def quota(answer: pb.GetChallengeResponse) -> str:
     left = answer.quota.left if answer.quota.HasField("left") else None
     may = "any number more" if left is None else f"{left} more now"
     sent = f"{answer.quota.used_today} today and {answer.quota.used_total} in all"
-    return f"You have submitted {sent}; you may submit {may}."
+    phases = "".join(f" For {part.split}: {part.left} more now." for part in answer.quota.phases)
+    return f"You have submitted {sent}; you may submit {may}.{phases}"
 
 
 def main_score(challenge: pb.Challenge, submissions: Iterable[pb.Submission]) -> str:
@@ -202,6 +205,7 @@ def _submission(submission: pb.Submission) -> dict[str, Any]:
         "id": submission.id,
         "challenge": submission.challenge,
         "user": submission.user,
+        "entrant": submission.entrant,
         "method": submission.method or submission.file_name,
         "file_name": submission.file_name,
         "description": submission.description,
@@ -403,6 +407,7 @@ def user_row(user: pb.User) -> dict[str, Any]:
     """Return what the list of users shows of one."""
     return {
         "name": user.name,
+        "team": user.team,
         "role": pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower().replace("_", " "),
         "tokens": [{"id": token.id, "name": token.name, "moment": minute(token.create_time)} for token in user.tokens],
     }

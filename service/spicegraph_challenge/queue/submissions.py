@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, or_, select, tuple_
+from sqlalchemy import delete, func, or_, select, tuple_
 
+from spicegraph_challenge.model.accounts import Account
 from spicegraph_challenge.model.catalogue import find_challenge
 from spicegraph_challenge.model.schema import (
     UNCHARGED,
@@ -31,14 +32,14 @@ from spicegraph_challenge.model.schema import (
     SubmissionFile,
     User,
 )
-from spicegraph_service.kit import not_found, quota_used, refused, wrong
+from spicegraph_service.kit import CallError, not_found, quota_used, refused, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_challenge.model.accounts import Account
+    from spicegraph_challenge.model.schema import Split
     from spicegraph_challenge.sandbox.tasks import Finished
 
 
@@ -64,71 +65,93 @@ class NewSubmission:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Submissions of a user that count, today (UTC) and in all."""
+    """Submissions of a user, or of their team, that count today (UTC) and in all, and the limits (0: none)."""
 
     today: int
     total: int
+    daily_limit: int
+    total_limit: int
 
-    def left(self, challenge: Challenge) -> int | None:
-        """Return how many more may follow now; ``None``: any number."""
-        rooms = [
-            max(0, limit - used)
-            for limit, used in (
-                (challenge.settings.daily_limit, self.today),
-                (challenge.settings.total_limit, self.total),
+    @property
+    def left(self) -> int | None:
+        """How many more may follow now; ``None``: any number."""
+        pairs = ((self.daily_limit, self.today), (self.total_limit, self.total))
+        return min((max(0, limit - used) for limit, used in pairs if limit), default=None)
+
+    def check(self, subject: str, where: str, now: datetime) -> None:
+        """Check that another one may follow."""
+        if self.total_limit and self.total >= self.total_limit:
+            raise quota_used(
+                subject, f"the limit of {self.total_limit} submissions{where} is used up", retry_after_s=None
             )
-            if limit
-        ]
-        return min(rooms) if rooms else None
+        if self.daily_limit and self.today >= self.daily_limit:
+            seconds = (_day(now) + timedelta(days=1) - now).total_seconds()
+            message = f"the limit of {self.daily_limit} submissions a day (UTC){where} is used up"
+            raise quota_used(subject, message, retry_after_s=seconds)
 
 
-def check_open(challenge: Challenge, account: Account, now: datetime) -> None:
-    """Check that a challenge takes submissions; organisers may try theirs out at any time."""
+def check_opened(part: Challenge | Split, now: datetime) -> None:
+    """Check that a challenge, or a split of it, has opened."""
+    if part.opens is not None and now < part.opens:
+        raise refused("NOT_OPEN", f"the {_kind(part)} opens at {_shown(part.opens)}", part.name)
+
+
+def _check_not_closed(part: Challenge | Split, now: datetime) -> None:
+    if part.closes is not None and now >= part.closes:
+        raise refused("CLOSED", f"the {_kind(part)} closed at {_shown(part.closes)}", part.name)
+
+
+def _kind(part: Challenge | Split) -> str:
+    return "challenge" if isinstance(part, Challenge) else f"split {part.name!r}"
+
+
+def usage(session: Session, part: Challenge | Split, account: Account, now: datetime) -> Usage:
+    """Count the submissions to a challenge, or with results for a split, that count against the caller's limits."""
+    counted = select(func.count()).select_from(Submission).join(User).where(Submission.state.not_in(UNCHARGED))
+    counted = counted.where(User.team == account.team if account.team else User.id == account.user_id)
+    if isinstance(part, Challenge):
+        counted = counted.where(Submission.challenge_id == part.id)
+        limits = (part.settings.daily_limit, part.settings.total_limit)
+    else:
+        counted = counted.join(SubmissionFile).where(SubmissionFile.split_id == part.id)
+        limits = (part.settings.phase_daily_limit, part.settings.phase_total_limit)
+    today = session.scalar(counted.where(Submission.created >= _day(now)))
+    return Usage(today or 0, session.scalar(counted) or 0, *limits)
+
+
+def _check_takes(session: Session, part: Challenge | Split, account: Account, now: datetime) -> None:
+    """Check that a challenge, or a split of it, takes a submission; organisers may try theirs out at any time."""
+    challenge = part if isinstance(part, Challenge) else part.challenge
+    if not account.may(MemberRole.ORGANISER, challenge):
+        check_opened(part, now)
+        _check_not_closed(part, now)
+    where = "" if part is challenge else f" for the {_kind(part)}"
+    subject = f"challenge:{challenge.name} {'team' if account.team else 'user'}:{account.entrant}"
+    usage(session, part, account, now).check(subject, where, now)
+
+
+def accept(session: Session, account: Account, new: NewSubmission, now: datetime) -> tuple[Submission, bool]:
+    """Store a submission and its job; return it, and whether it was there before.
+
+    The challenge is locked: no two submissions, of one account or of several, take the last place of a limit.
+    """
+    challenge = find_challenge(session, new.challenge, lock=True)
+    known = _known(session, challenge, account, new)
+    if known is not None:
+        return known, True
     if not challenge.ready:
         raise refused(
             "NOT_READY", f"the challenge {challenge.name!r} does not have all its references yet", challenge.name
         )
-    if account.may(MemberRole.ORGANISER, challenge):
-        return
-    check_opened(challenge, now)
-    _check_not_closed(challenge, now)
-
-
-def _check_not_closed(challenge: Challenge, now: datetime) -> None:
-    if challenge.closes is not None and now >= challenge.closes:
-        raise refused("CLOSED", f"the challenge closed at {_shown(challenge.closes)}", challenge.name)
-
-
-def check_opened(challenge: Challenge, now: datetime) -> None:
-    """Check that a challenge has opened."""
-    if challenge.opens is not None and now < challenge.opens:
-        raise refused("NOT_OPEN", f"the challenge opens at {_shown(challenge.opens)}", challenge.name)
-
-
-def usage(session: Session, challenge: Challenge, user_id: int, now: datetime) -> Usage:
-    """Count the submissions of a user that count against the limits."""
-    charged = (
-        Submission.challenge_id == challenge.id,
-        Submission.user_id == user_id,
-        Submission.state.not_in(UNCHARGED),
-    )
-    total = session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0
-    today = session.scalar(
-        select(func.count()).select_from(Submission).where(*charged, Submission.created >= _day(now))
-    )
-    return Usage(today or 0, total)
-
-
-def accept(session: Session, account: Account, new: NewSubmission, now: datetime) -> tuple[Submission, bool]:
-    """Store a submission and its job; return it, and whether it was there before."""
-    session.execute(select(User.id).where(User.id == account.user_id).with_for_update()).one()
-    challenge = find_challenge(session, new.challenge, share=True)
-    known = _known(session, challenge, account, new)
-    if known is not None:
-        return known, True
-    check_open(challenge, account, now)
-    _check_limits(challenge, account, usage(session, challenge, account.user_id, now), now)
-    _check_budget(session, challenge)
+    _check_takes(session, challenge, account, now)
+    for split in challenge.splits:  # others show when the file is read
+        if new.split == split.name or len(challenge.splits) == 1:
+            _check_takes(session, split, account, now)
+    limit = challenge.settings.challenge_limit
+    charged = (Submission.challenge_id == challenge.id, Submission.state.not_in(UNCHARGED))
+    if limit and (session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0) >= limit:
+        message = f"the limit of {limit:,} submissions of all users is used up"
+        raise quota_used(f"challenge:{challenge.name}", message, retry_after_s=None)
     submission = Submission(
         id=secrets.token_hex(8),
         challenge_id=challenge.id,
@@ -170,36 +193,12 @@ def _known(session: Session, challenge: Challenge, account: Account, new: NewSub
     ).one_or_none()
 
 
-def _check_limits(challenge: Challenge, account: Account, used: Usage, now: datetime) -> None:
-    subject = f"challenge:{challenge.name} user:{account.name}"
-    daily, total = challenge.settings.daily_limit, challenge.settings.total_limit
-    if total and used.total >= total:
-        message = f"the limit of {total} submissions is used up"
-        raise quota_used(subject, message, retry_after_s=None)
-    if daily and used.today >= daily:
-        seconds = (_day(now) + timedelta(days=1) - now).total_seconds()
-        message = f"the limit of {daily} submissions a day (UTC) is used up"
-        raise quota_used(subject, message, retry_after_s=seconds)
-
-
-def _check_budget(session: Session, challenge: Challenge) -> None:
-    """Check that all users together may submit: several accounts tell what one that submits more would tell."""
-    limit = challenge.settings.challenge_limit
-    if not limit:
-        return
-    session.refresh(challenge, with_for_update=True)  # no two users take the last one
-    charged = (Submission.challenge_id == challenge.id, Submission.state.not_in(UNCHARGED))
-    if (session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0) >= limit:
-        message = f"the limit of {limit:,} submissions of all users is used up"
-        raise quota_used(f"challenge:{challenge.name}", message, retry_after_s=None)
-
-
 def find_submission(session: Session, account: Account, submission_id: str, *, lock: bool = False) -> Submission:
-    """Return a submission of the caller's own; members of its challenge find all."""
+    """Return a submission of the caller's own, or of their team; members of its challenge find all."""
     query = select(Submission).where(Submission.id == submission_id)
     submission = session.scalars(query.with_for_update() if lock else query).one_or_none()
     if submission is None or not (
-        submission.user_id == account.user_id or account.may(MemberRole.VIEWER, submission.challenge)
+        account.submits_as(submission.user) or account.may(MemberRole.VIEWER, submission.challenge)
     ):
         raise not_found("submission", submission_id)
     return submission
@@ -209,11 +208,11 @@ def list_submissions(
     session: Session, account: Account, challenge: Challenge, *, user: str, after: str, count: int
 ) -> Sequence[Submission]:
     """Return up to ``count`` submissions that follow the one with the id ``after``, the newest first."""
-    query = select(Submission).where(Submission.challenge_id == challenge.id)
+    query = select(Submission).join(User).where(Submission.challenge_id == challenge.id)
     if not account.may(MemberRole.VIEWER, challenge):
-        query = query.where(Submission.user_id == account.user_id)
-    elif user:
-        query = query.join(User).where(User.name == user)
+        query = query.where(User.team == account.team if account.team else User.id == account.user_id)
+    if user:
+        query = query.where(User.name == user)
     if after:
         last = find_submission(session, account, after)
         query = query.where(tuple_(Submission.created, Submission.id) < (last.created, last.id))
@@ -232,7 +231,7 @@ def queue_position(session: Session, submission: Submission, now: datetime) -> i
 def cancel(session: Session, account: Account, submission_id: str, now: datetime) -> Submission:
     """Cancel a submission; whoever works on it finds its job gone. Twice is once."""
     submission = find_submission(session, account, submission_id)
-    if submission.user_id != account.user_id:
+    if not account.submits_as(submission.user):
         account.check_may(MemberRole.ORGANISER, submission.challenge)
     # Jobs are locked before submissions, here as where a job ends: no two transactions wait for each other.
     job = session.scalars(select(Job).where(Job.submission_id == submission.id).with_for_update()).one_or_none()
@@ -250,27 +249,24 @@ def cancel(session: Session, account: Account, submission_id: str, now: datetime
 
 
 def choose(session: Session, account: Account, challenge_name: str, submission_id: str | None, now: datetime) -> None:
-    """Choose the caller's submission that stands on the leaderboard, or none.
+    """Choose the submission of the caller, or of their team, that stands on the leaderboard, or none.
 
     After the close only organisers choose: the order is by exact scores then, of which each choice would show another.
     """
-    challenge = find_challenge(session, challenge_name)
+    challenge = find_challenge(session, challenge_name, lock=True)
     if not account.may(MemberRole.ORGANISER, challenge):
         _check_not_closed(challenge, now)
-    session.execute(select(User.id).where(User.id == account.user_id).with_for_update()).one()
     if submission_id is not None:
         submission = session.get(Submission, submission_id)
-        if submission is None or submission.user_id != account.user_id or submission.challenge_id != challenge.id:
+        if submission is None or not account.submits_as(submission.user) or submission.challenge_id != challenge.id:
             raise not_found("submission", submission_id)
         if submission.state is not State.SUCCEEDED:
             raise refused(
                 "NOT_SUCCEEDED", "only a submission that succeeded can stand on the leaderboard", submission_id
             )
-    choice = session.get(Choice, (challenge.id, account.user_id))
-    if choice is None:
-        session.add(Choice(challenge_id=challenge.id, user_id=account.user_id, submission_id=submission_id))
-    else:
-        choice.submission_id = submission_id
+    ours = select(User.id).where(User.team == account.team if account.team else User.id == account.user_id)
+    session.execute(delete(Choice).where(Choice.challenge_id == challenge.id, Choice.user_id.in_(ours)))
+    session.add(Choice(challenge_id=challenge.id, user_id=account.user_id, submission_id=submission_id))
 
 
 def used_files(session: Session) -> set[str]:
@@ -358,9 +354,21 @@ def extend(session: Session, lease: Lease, owner: str, now: datetime, *, lease_s
 
 
 def end_validated(session: Session, lease: Lease, owner: str, files: Mapping[int, tuple[str, int]]) -> None:
-    """Keep the sound results of a submission, by split with the number of empty captions, and put it into the queue."""
+    """Keep the sound results of a submission, by split with the number of empty captions, and put it into the queue.
+
+    It fails where one of its splits takes none of them: of a zip it is known only now which splits it holds.
+    """
     job = _held(session, lease, owner)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
+    session.refresh(submission.challenge, with_for_update=True)  # no two submissions take a phase's last place
+    account = Account.of(submission.user)
+    try:
+        for split in submission.challenge.splits:
+            if split.id in files:
+                _check_takes(session, split, account, submission.created)
+    except CallError as error:
+        _fail(session, job, Failure(error.reason, error.message), submission.created)
+        return
     for split_id, (key, empty) in files.items():
         session.add(SubmissionFile(submission_id=submission.id, split_id=split_id, file=key, empty_captions=empty))
     submission.state = State.QUEUED

@@ -43,9 +43,8 @@ async def bound_by_peer(port: int) -> None:
                 known, surplus = await asyncio.to_thread(end_surplus, port, known)
                 ended += surplus
         for host, count in ended.most_common(1):
-            _log.warning(
-                "%d connections of %s ended, which had too many, and %d of others", count, host, ended.total() - count
-            )
+            others = ended.total() - count
+            _log.warning("%d connections of %s ended, which had too many, and %d of others", count, host, others)
         ended.clear()
 
 

@@ -33,7 +33,7 @@ class _VisibilityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Visibility
     VISIBILITY_ALWAYS: _Visibility.ValueType  # 1
     """Always."""
     VISIBILITY_AFTER_CLOSE: _Visibility.ValueType  # 2
-    """After the challenge has closed."""
+    """After the challenge, or the split, has closed."""
     VISIBILITY_ORGANISERS: _Visibility.ValueType  # 3
     """Never."""
 
@@ -45,7 +45,7 @@ VISIBILITY_UNSPECIFIED: Visibility.ValueType  # 0
 VISIBILITY_ALWAYS: Visibility.ValueType  # 1
 """Always."""
 VISIBILITY_AFTER_CLOSE: Visibility.ValueType  # 2
-"""After the challenge has closed."""
+"""After the challenge, or the split, has closed."""
 VISIBILITY_ORGANISERS: Visibility.ValueType  # 3
 """Never."""
 Global___Visibility: _TypeAlias = Visibility  # noqa: Y015
@@ -196,6 +196,10 @@ class ChallengeSplit(_message.Message):
     REFERENCE_SETS_FIELD_NUMBER: _builtins.int
     SCORE_VISIBILITY_FIELD_NUMBER: _builtins.int
     LEADERBOARD_VISIBILITY_FIELD_NUMBER: _builtins.int
+    PHASE_OPEN_TIME_FIELD_NUMBER: _builtins.int
+    PHASE_CLOSE_TIME_FIELD_NUMBER: _builtins.int
+    PHASE_DAILY_LIMIT_FIELD_NUMBER: _builtins.int
+    PHASE_TOTAL_LIMIT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name as it stands in file names (captions_NAME_METHOD_results.json), unique in the challenge. 1 to 40 letters,
     digits, ".", "-".
@@ -204,9 +208,27 @@ class ChallengeSplit(_message.Message):
     """When participants see the scores of their submissions."""
     leaderboard_visibility: Global___Visibility.ValueType
     """When participants see the leaderboard."""
+    phase_daily_limit: _builtins.int
+    """Submissions of one user, or team, with results for the split in one day (UTC), beside the limits of the challenge.
+    0: only those.
+    """
+    phase_total_limit: _builtins.int
+    """Submissions of one user, or team, with results for the split in all, beside the limits of the challenge. 0: only those."""
     @_builtins.property
     def reference_sets(self) -> _containers.RepeatedCompositeFieldContainer[Global___ChallengeReferenceSet]:
         """Its reference sets, at least one. Results must cover the images of all of them."""
+
+    @_builtins.property
+    def phase_open_time(self) -> _timestamp_pb2.Timestamp:
+        """First moment at which participants may submit results for the split (ISO 8601; without a zone, UTC); the challenge must
+        be open, too. 1970, or never: as soon as it is.
+        """
+
+    @_builtins.property
+    def phase_close_time(self) -> _timestamp_pb2.Timestamp:
+        """First moment at which they may no longer (ISO 8601; without a zone, UTC). 1970, or never: as long as the challenge is
+        open.
+        """
 
     def __init__(
         self,
@@ -215,17 +237,29 @@ class ChallengeSplit(_message.Message):
         reference_sets: _abc.Iterable[Global___ChallengeReferenceSet] | None = ...,
         score_visibility: Global___Visibility.ValueType | None = ...,
         leaderboard_visibility: Global___Visibility.ValueType | None = ...,
+        phase_open_time: _timestamp_pb2.Timestamp | None = ...,
+        phase_close_time: _timestamp_pb2.Timestamp | None = ...,
+        phase_daily_limit: _builtins.int | None = ...,
+        phase_total_limit: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_leaderboard_visibility", b"_leaderboard_visibility", "_score_visibility", b"_score_visibility", "leaderboard_visibility", b"leaderboard_visibility", "score_visibility", b"score_visibility"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_leaderboard_visibility", b"_leaderboard_visibility", "_phase_daily_limit", b"_phase_daily_limit", "_phase_total_limit", b"_phase_total_limit", "_score_visibility", b"_score_visibility", "leaderboard_visibility", b"leaderboard_visibility", "phase_close_time", b"phase_close_time", "phase_daily_limit", b"phase_daily_limit", "phase_open_time", b"phase_open_time", "phase_total_limit", b"phase_total_limit", "score_visibility", b"score_visibility"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_leaderboard_visibility", b"_leaderboard_visibility", "_score_visibility", b"_score_visibility", "leaderboard_visibility", b"leaderboard_visibility", "name", b"name", "reference_sets", b"reference_sets", "score_visibility", b"score_visibility"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_leaderboard_visibility", b"_leaderboard_visibility", "_phase_daily_limit", b"_phase_daily_limit", "_phase_total_limit", b"_phase_total_limit", "_score_visibility", b"_score_visibility", "leaderboard_visibility", b"leaderboard_visibility", "name", b"name", "phase_close_time", b"phase_close_time", "phase_daily_limit", b"phase_daily_limit", "phase_open_time", b"phase_open_time", "phase_total_limit", b"phase_total_limit", "reference_sets", b"reference_sets", "score_visibility", b"score_visibility"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__leaderboard_visibility: _TypeAlias = _typing.Literal["leaderboard_visibility"]  # noqa: Y015
     _WhichOneofArgType__leaderboard_visibility: _TypeAlias = _typing.Literal["_leaderboard_visibility", b"_leaderboard_visibility"]  # noqa: Y015
+    _WhichOneofReturnType__phase_daily_limit: _TypeAlias = _typing.Literal["phase_daily_limit"]  # noqa: Y015
+    _WhichOneofArgType__phase_daily_limit: _TypeAlias = _typing.Literal["_phase_daily_limit", b"_phase_daily_limit"]  # noqa: Y015
+    _WhichOneofReturnType__phase_total_limit: _TypeAlias = _typing.Literal["phase_total_limit"]  # noqa: Y015
+    _WhichOneofArgType__phase_total_limit: _TypeAlias = _typing.Literal["_phase_total_limit", b"_phase_total_limit"]  # noqa: Y015
     _WhichOneofReturnType__score_visibility: _TypeAlias = _typing.Literal["score_visibility"]  # noqa: Y015
     _WhichOneofArgType__score_visibility: _TypeAlias = _typing.Literal["_score_visibility", b"_score_visibility"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__leaderboard_visibility) -> _WhichOneofReturnType__leaderboard_visibility | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__phase_daily_limit) -> _WhichOneofReturnType__phase_daily_limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__phase_total_limit) -> _WhichOneofReturnType__phase_total_limit | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__score_visibility) -> _WhichOneofReturnType__score_visibility | None: ...
 
@@ -267,9 +301,9 @@ class ChallengeSettings(_message.Message):
     primary_score: _builtins.str
     """The score that determines the ranking, e.g. CIDEr or SPICE. Default: the first."""
     daily_limit: _builtins.int
-    """Submissions of one user in one day (UTC) that are neither failed nor cancelled. 0: no limit."""
+    """Submissions of one user, or team, in one day (UTC) that are neither failed nor cancelled. 0: no limit."""
     total_limit: _builtins.int
-    """Submissions of one user in all that are neither failed nor cancelled. 0: no limit."""
+    """Submissions of one user, or team, in all that are neither failed nor cancelled. 0: no limit."""
     digits: _builtins.int
     """Decimal places of the scores that participants see. auto (0): at most four, in steps that leave unseen the score of a
     single image, and what ten accounts could read off all their submissions, by the number of images and the limits. all
@@ -622,35 +656,75 @@ Global___GetChallengeResponse: _TypeAlias = GetChallengeResponse  # noqa: Y015
 
 @_typing.final
 class Quota(_message.Message):
-    """What a user has submitted and may still submit to a challenge."""
+    """What a user, or their team, has submitted and may still submit to a challenge."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     USED_TODAY_FIELD_NUMBER: _builtins.int
     USED_TOTAL_FIELD_NUMBER: _builtins.int
     LEFT_FIELD_NUMBER: _builtins.int
+    PHASES_FIELD_NUMBER: _builtins.int
     used_today: _builtins.int
     """Submissions of today (UTC) that count."""
     used_total: _builtins.int
     """Submissions in all that count."""
     left: _builtins.int
     """How many more may follow now. Absent: any number."""
+    @_builtins.property
+    def phases(self) -> _containers.RepeatedCompositeFieldContainer[Global___PhaseQuota]:
+        """The same of each split that has limits of its own."""
+
     def __init__(
         self,
         *,
         used_today: _builtins.int = ...,
         used_total: _builtins.int = ...,
         left: _builtins.int | None = ...,
+        phases: _abc.Iterable[Global___PhaseQuota] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_left", b"_left", "left", b"left"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_left", b"_left", "left", b"left", "used_today", b"used_today", "used_total", b"used_total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_left", b"_left", "left", b"left", "phases", b"phases", "used_today", b"used_today", "used_total", b"used_total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__left: _TypeAlias = _typing.Literal["left"]  # noqa: Y015
     _WhichOneofArgType__left: _TypeAlias = _typing.Literal["_left", b"_left"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__left) -> _WhichOneofReturnType__left | None: ...
 
 Global___Quota: _TypeAlias = Quota  # noqa: Y015
+
+@_typing.final
+class PhaseQuota(_message.Message):
+    """What a user, or their team, has submitted and may still submit to a split with limits of its own."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPLIT_FIELD_NUMBER: _builtins.int
+    USED_TODAY_FIELD_NUMBER: _builtins.int
+    USED_TOTAL_FIELD_NUMBER: _builtins.int
+    LEFT_FIELD_NUMBER: _builtins.int
+    split: _builtins.str
+    """Name of the split."""
+    used_today: _builtins.int
+    """Submissions of today (UTC) that count."""
+    used_total: _builtins.int
+    """Submissions in all that count."""
+    left: _builtins.int
+    """How many more may follow now, as far as the split's limits go."""
+    def __init__(
+        self,
+        *,
+        split: _builtins.str = ...,
+        used_today: _builtins.int = ...,
+        used_total: _builtins.int = ...,
+        left: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["left", b"left", "split", b"split", "used_today", b"used_today", "used_total", b"used_total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PhaseQuota: _TypeAlias = PhaseQuota  # noqa: Y015
 
 @_typing.final
 class ListChallengesRequest(_message.Message):
@@ -1002,10 +1076,15 @@ class User(_message.Message):
     ROLE_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     TOKENS_FIELD_NUMBER: _builtins.int
+    TEAM_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Their name, unique on the server; leaderboards show it. 1 to 40 letters, digits, ".", "-"."""
     role: Global___UserRole.ValueType
     """What they may do."""
+    team: _builtins.str
+    """Their team. Its members share the limits of submissions and a row on leaderboards, which shows the team's name, and see,
+    choose and cancel each other's submissions. Empty: none.
+    """
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When they were added."""
@@ -1021,10 +1100,11 @@ class User(_message.Message):
         role: Global___UserRole.ValueType = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         tokens: _abc.Iterable[Global___UserToken] | None = ...,
+        team: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "name", b"name", "role", b"role", "tokens", b"tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "name", b"name", "role", b"role", "team", b"team", "tokens", b"tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1039,10 +1119,13 @@ class CreateUserRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     ROLE_FIELD_NUMBER: _builtins.int
     EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    TEAM_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The user's name."""
     role: Global___UserRole.ValueType
     """What they may do."""
+    team: _builtins.str
+    """Their team. Empty: none."""
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
         """From when on their token is refused. Absent: never."""
@@ -1053,10 +1136,11 @@ class CreateUserRequest(_message.Message):
         name: _builtins.str = ...,
         role: Global___UserRole.ValueType = ...,
         expire_time: _timestamp_pb2.Timestamp | None = ...,
+        team: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "name", b"name", "role", b"role"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "name", b"name", "role", b"role", "team", b"team"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1143,6 +1227,56 @@ class ListUsersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListUsersResponse: _TypeAlias = ListUsersResponse  # noqa: Y015
+
+@_typing.final
+class SetUserTeamRequest(_message.Message):
+    """Request of SetUserTeam."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    TEAM_FIELD_NUMBER: _builtins.int
+    user: _builtins.str
+    """The user's name."""
+    team: _builtins.str
+    """Name of the team: that of no user, formed like one. Empty: none."""
+    def __init__(
+        self,
+        *,
+        user: _builtins.str = ...,
+        team: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["team", b"team", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetUserTeamRequest: _TypeAlias = SetUserTeamRequest  # noqa: Y015
+
+@_typing.final
+class SetUserTeamResponse(_message.Message):
+    """Reply of SetUserTeam."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def user(self) -> Global___User:
+        """The user."""
+
+    def __init__(
+        self,
+        *,
+        user: Global___User | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetUserTeamResponse: _TypeAlias = SetUserTeamResponse  # noqa: Y015
 
 @_typing.final
 class DeleteUserRequest(_message.Message):
@@ -1442,7 +1576,8 @@ class SubmissionFailure(_message.Message):
     FAULT_COUNT_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
     """A stable reason: INVALID_FILE (see the faults), FILE_TOO_LARGE, VALIDATION_LIMIT (the file needs more memory or
-    time than any sound file), INTERNAL (a fault of the server, which its log names).
+    time than any sound file), NOT_OPEN, CLOSED, SUBMISSION_LIMIT (of a split that the file has results for), INTERNAL (a
+    fault of the server, which its log names).
     """
     message: _builtins.str
     """The same for people."""
@@ -1680,6 +1815,7 @@ class Submission(_message.Message):
     TEAM_FIELD_NUMBER: _builtins.int
     PAPER_URL_FIELD_NUMBER: _builtins.int
     CODE_URL_FIELD_NUMBER: _builtins.int
+    ENTRANT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id, made by the server."""
     challenge: _builtins.str
@@ -1710,6 +1846,8 @@ class Submission(_message.Message):
     """Where its paper is."""
     code_url: _builtins.str
     """Where its code is."""
+    entrant: _builtins.str
+    """Under which name it stands on leaderboards: the user's, or their team's."""
     @_builtins.property
     def failure(self) -> Global___SubmissionFailure:
         """If FAILED: why."""
@@ -1763,10 +1901,11 @@ class Submission(_message.Message):
         team: _builtins.str = ...,
         paper_url: _builtins.str = ...,
         code_url: _builtins.str = ...,
+        entrant: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_progress", b"_progress", "_queue_position", b"_queue_position", "create_time", b"create_time", "end_time", b"end_time", "failure", b"failure", "origin", b"origin", "progress", b"progress", "queue_position", b"queue_position", "start_time", b"start_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_progress", b"_progress", "_queue_position", b"_queue_position", "challenge", b"challenge", "code_url", b"code_url", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "failure", b"failure", "file_bytes", b"file_bytes", "file_name", b"file_name", "id", b"id", "method", b"method", "on_leaderboard", b"on_leaderboard", "origin", b"origin", "paper_url", b"paper_url", "progress", b"progress", "queue_position", b"queue_position", "scores", b"scores", "sha256", b"sha256", "splits", b"splits", "start_time", b"start_time", "state", b"state", "team", b"team", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_progress", b"_progress", "_queue_position", b"_queue_position", "challenge", b"challenge", "code_url", b"code_url", "create_time", b"create_time", "description", b"description", "end_time", b"end_time", "entrant", b"entrant", "failure", b"failure", "file_bytes", b"file_bytes", "file_name", b"file_name", "id", b"id", "method", b"method", "on_leaderboard", b"on_leaderboard", "origin", b"origin", "paper_url", b"paper_url", "progress", b"progress", "queue_position", b"queue_position", "scores", b"scores", "sha256", b"sha256", "splits", b"splits", "start_time", b"start_time", "state", b"state", "team", b"team", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__progress: _TypeAlias = _typing.Literal["progress"]  # noqa: Y015
     _WhichOneofArgType__progress: _TypeAlias = _typing.Literal["_progress", b"_progress"]  # noqa: Y015
@@ -1838,7 +1977,7 @@ class ListSubmissionsRequest(_message.Message):
     challenge: _builtins.str
     """Name of the challenge."""
     user: _builtins.str
-    """Submissions of this user alone: organisers name anyone, participants themselves. Empty: of all that one may see."""
+    """Submissions of this user alone: organisers name anyone, participants themselves and their team. Empty: of all that one may see."""
     page_size: _builtins.int
     """Most submissions to return: 1 to 1,000; 0 means 100."""
     page_token: _builtins.str
@@ -2141,7 +2280,7 @@ class LeaderboardRow(_message.Message):
     participants see. Of equal scores, the earlier submission comes first. Absent where the score is undefined.
     """
     user: _builtins.str
-    """Name of the user."""
+    """Name of the user, or of their team."""
     method: _builtins.str
     """The method's name."""
     submission: _builtins.str
@@ -2198,7 +2337,7 @@ class LeaderboardPoint(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
     user: _builtins.str
-    """Name of the user."""
+    """Name of the user, or of their team."""
     value: _builtins.float
     """The score that ranks, as the caller may see it. Always there."""
     @_builtins.property

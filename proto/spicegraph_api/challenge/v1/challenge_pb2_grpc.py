@@ -89,6 +89,11 @@ class ChallengeServiceStub:
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersResponse.FromString,
                 _registered_method=True)
+        self.SetUserTeam = channel.unary_unary(
+                '/spicegraph_api.challenge.v1.ChallengeService/SetUserTeam',
+                request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamRequest.SerializeToString,
+                response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamResponse.FromString,
+                _registered_method=True)
         self.DeleteUser = channel.unary_unary(
                 '/spicegraph_api.challenge.v1.ChallengeService/DeleteUser',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserRequest.SerializeToString,
@@ -241,6 +246,13 @@ class ChallengeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetUserTeam(self, request, context):
+        """Puts a user into a team, which their submissions then count for, in all challenges, or out of it. Organisers.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteUser(self, request, context):
         """Shuts a user out: all tokens are refused at once. Submissions stay. Organisers.
         """
@@ -270,14 +282,14 @@ class ChallengeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSubmission(self, request, context):
-        """Returns a submission of one's own, or any with CHALLENGE_ROLE_VIEWER.
+        """Returns a submission of one's own or one's team, or any with CHALLENGE_ROLE_VIEWER.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListSubmissions(self, request, context):
-        """Lists submissions of one's own, or all with CHALLENGE_ROLE_VIEWER, the newest first.
+        """Lists submissions of one's own and one's team, or all with CHALLENGE_ROLE_VIEWER, the newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -298,7 +310,7 @@ class ChallengeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelSubmission(self, request, context):
-        """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged.
+        """Cancels a submission of one's own or one's team, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -396,6 +408,11 @@ def add_ChallengeServiceServicer_to_server(servicer, server):
                     servicer.ListUsers,
                     request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersRequest.FromString,
                     response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersResponse.SerializeToString,
+            ),
+            'SetUserTeam': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetUserTeam,
+                    request_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamRequest.FromString,
+                    response_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamResponse.SerializeToString,
             ),
             'DeleteUser': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteUser,
@@ -743,6 +760,33 @@ class ChallengeService:
             '/spicegraph_api.challenge.v1.ChallengeService/ListUsers',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetUserTeam(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/spicegraph_api.challenge.v1.ChallengeService/SetUserTeam',
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamRequest.SerializeToString,
+            spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -62,6 +62,8 @@ class ChallengeServiceStub:
     """Adds a user. Organisers."""
     ListUsers: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ListUsersRequest, _challenge_pb2.ListUsersResponse]
     """Lists the users by name, with their tokens, page by page. Organisers."""
+    SetUserTeam: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.SetUserTeamRequest, _challenge_pb2.SetUserTeamResponse]
+    """Puts a user into a team, which their submissions then count for, in all challenges, or out of it. Organisers."""
     DeleteUser: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.DeleteUserRequest, _challenge_pb2.DeleteUserResponse]
     """Shuts a user out: all tokens are refused at once. Submissions stay. Organisers."""
     CreateUserToken: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.CreateUserTokenRequest, _challenge_pb2.CreateUserTokenResponse]
@@ -71,15 +73,15 @@ class ChallengeServiceStub:
     CreateSubmission: _grpc.StreamUnaryMultiCallable[_challenge_pb2.CreateSubmissionRequest, _challenge_pb2.CreateSubmissionResponse]
     """Submits a results file. The answer comes when the file is safe on disk; the state then is VALIDATING."""
     GetSubmission: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.GetSubmissionRequest, _challenge_pb2.GetSubmissionResponse]
-    """Returns a submission of one's own, or any with CHALLENGE_ROLE_VIEWER."""
+    """Returns a submission of one's own or one's team, or any with CHALLENGE_ROLE_VIEWER."""
     ListSubmissions: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ListSubmissionsRequest, _challenge_pb2.ListSubmissionsResponse]
-    """Lists submissions of one's own, or all with CHALLENGE_ROLE_VIEWER, the newest first."""
+    """Lists submissions of one's own and one's team, or all with CHALLENGE_ROLE_VIEWER, the newest first."""
     WatchSubmission: _grpc.UnaryStreamMultiCallable[_challenge_pb2.WatchSubmissionRequest, _challenge_pb2.WatchSubmissionResponse]
     """Returns a submission now and after every change of its state, place in the queue or progress, until it has ended."""
     ListSubmissionFaults: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ListSubmissionFaultsRequest, _challenge_pb2.ListSubmissionFaultsResponse]
     """Lists all faults of a submission whose file was refused."""
     CancelSubmission: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.CancelSubmissionRequest, _challenge_pb2.CancelSubmissionResponse]
-    """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
+    """Cancels a submission of one's own or one's team, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
     ChooseSubmission: _grpc.UnaryUnaryMultiCallable[_challenge_pb2.ChooseSubmissionRequest, _challenge_pb2.ChooseSubmissionResponse]
     """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
     Until the challenge closes; with CHALLENGE_ROLE_ORGANISER at any time.
@@ -134,6 +136,8 @@ class ChallengeServiceAsyncStub(ChallengeServiceStub):
     """Adds a user. Organisers."""
     ListUsers: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ListUsersRequest, _challenge_pb2.ListUsersResponse]  # type: ignore[assignment]
     """Lists the users by name, with their tokens, page by page. Organisers."""
+    SetUserTeam: _aio.UnaryUnaryMultiCallable[_challenge_pb2.SetUserTeamRequest, _challenge_pb2.SetUserTeamResponse]  # type: ignore[assignment]
+    """Puts a user into a team, which their submissions then count for, in all challenges, or out of it. Organisers."""
     DeleteUser: _aio.UnaryUnaryMultiCallable[_challenge_pb2.DeleteUserRequest, _challenge_pb2.DeleteUserResponse]  # type: ignore[assignment]
     """Shuts a user out: all tokens are refused at once. Submissions stay. Organisers."""
     CreateUserToken: _aio.UnaryUnaryMultiCallable[_challenge_pb2.CreateUserTokenRequest, _challenge_pb2.CreateUserTokenResponse]  # type: ignore[assignment]
@@ -143,15 +147,15 @@ class ChallengeServiceAsyncStub(ChallengeServiceStub):
     CreateSubmission: _aio.StreamUnaryMultiCallable[_challenge_pb2.CreateSubmissionRequest, _challenge_pb2.CreateSubmissionResponse]  # type: ignore[assignment]
     """Submits a results file. The answer comes when the file is safe on disk; the state then is VALIDATING."""
     GetSubmission: _aio.UnaryUnaryMultiCallable[_challenge_pb2.GetSubmissionRequest, _challenge_pb2.GetSubmissionResponse]  # type: ignore[assignment]
-    """Returns a submission of one's own, or any with CHALLENGE_ROLE_VIEWER."""
+    """Returns a submission of one's own or one's team, or any with CHALLENGE_ROLE_VIEWER."""
     ListSubmissions: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ListSubmissionsRequest, _challenge_pb2.ListSubmissionsResponse]  # type: ignore[assignment]
-    """Lists submissions of one's own, or all with CHALLENGE_ROLE_VIEWER, the newest first."""
+    """Lists submissions of one's own and one's team, or all with CHALLENGE_ROLE_VIEWER, the newest first."""
     WatchSubmission: _aio.UnaryStreamMultiCallable[_challenge_pb2.WatchSubmissionRequest, _challenge_pb2.WatchSubmissionResponse]  # type: ignore[assignment]
     """Returns a submission now and after every change of its state, place in the queue or progress, until it has ended."""
     ListSubmissionFaults: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ListSubmissionFaultsRequest, _challenge_pb2.ListSubmissionFaultsResponse]  # type: ignore[assignment]
     """Lists all faults of a submission whose file was refused."""
     CancelSubmission: _aio.UnaryUnaryMultiCallable[_challenge_pb2.CancelSubmissionRequest, _challenge_pb2.CancelSubmissionResponse]  # type: ignore[assignment]
-    """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
+    """Cancels a submission of one's own or one's team, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
     ChooseSubmission: _aio.UnaryUnaryMultiCallable[_challenge_pb2.ChooseSubmissionRequest, _challenge_pb2.ChooseSubmissionResponse]  # type: ignore[assignment]
     """Chooses which of one's submissions stands on the leaderboards of the splits that it has results for, or none on any.
     Until the challenge closes; with CHALLENGE_ROLE_ORGANISER at any time.
@@ -265,6 +269,14 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         """Lists the users by name, with their tokens, page by page. Organisers."""
 
     @_abc_1.abstractmethod
+    def SetUserTeam(
+        self,
+        request: _challenge_pb2.SetUserTeamRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_challenge_pb2.SetUserTeamResponse, _abc.Awaitable[_challenge_pb2.SetUserTeamResponse]]:
+        """Puts a user into a team, which their submissions then count for, in all challenges, or out of it. Organisers."""
+
+    @_abc_1.abstractmethod
     def DeleteUser(
         self,
         request: _challenge_pb2.DeleteUserRequest,
@@ -302,7 +314,7 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.GetSubmissionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.GetSubmissionResponse, _abc.Awaitable[_challenge_pb2.GetSubmissionResponse]]:
-        """Returns a submission of one's own, or any with CHALLENGE_ROLE_VIEWER."""
+        """Returns a submission of one's own or one's team, or any with CHALLENGE_ROLE_VIEWER."""
 
     @_abc_1.abstractmethod
     def ListSubmissions(
@@ -310,7 +322,7 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.ListSubmissionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.ListSubmissionsResponse, _abc.Awaitable[_challenge_pb2.ListSubmissionsResponse]]:
-        """Lists submissions of one's own, or all with CHALLENGE_ROLE_VIEWER, the newest first."""
+        """Lists submissions of one's own and one's team, or all with CHALLENGE_ROLE_VIEWER, the newest first."""
 
     @_abc_1.abstractmethod
     def WatchSubmission(
@@ -334,7 +346,7 @@ class ChallengeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _challenge_pb2.CancelSubmissionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_challenge_pb2.CancelSubmissionResponse, _abc.Awaitable[_challenge_pb2.CancelSubmissionResponse]]:
-        """Cancels a submission of one's own, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
+        """Cancels a submission of one's own or one's team, or any with CHALLENGE_ROLE_ORGANISER, that has not ended. It is not charged."""
 
     @_abc_1.abstractmethod
     def ChooseSubmission(

@@ -24,6 +24,7 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "ListChallengeMembers": Method(),
         "CreateUser": Method(repeatable=False),
         "ListUsers": Method(repeatable=False),
+        "SetUserTeam": Method(),
         "DeleteUser": Method(repeatable=False),
         "CreateUserToken": Method(repeatable=False),
         "RevokeUserToken": Method(repeatable=False),
