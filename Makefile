@@ -54,7 +54,7 @@ test-studies: $(READY)  ## Tests of agreement and bounds
 	$(BIN)/python -m pytest -n auto tests/studies
 
 test-challenge: $(READY)  ## Tests of the evaluation server: PostgreSQL and Chromium where installed
-	$(BIN)/python -m pytest -n auto tests/challenge
+	$(BIN)/python -m pytest -n auto --dist loadscope tests/challenge
 
 test-platforms: $(READY)  ## Tests of Codabench, CapEvalKit and the SPICE program's command line
 	$(BIN)/python -m pytest -n auto tests/platforms

@@ -77,7 +77,7 @@ class Queue:
 
     def start(self, number: int) -> None:
         """Say that a submission is being scored."""
-        data = {"submission": str(number), "submission_status": "RUNNING"}
+        data = {"submission": str(number), "submission_status": "RUNNING", "job_name": ""}
         self._call("PATCH", f"challenge/{self._challenge}/update_submission/", data)
 
     def end(self, number: int, phase: int, status: str, **data: str) -> None:

@@ -243,10 +243,5 @@ class ChallengeClient(Connection):
 @contextmanager
 def _chunks(path: str | Path) -> Iterator[Iterator[bytes]]:
     """Give the content of a file in pieces."""
-
-    def pieces() -> Iterator[bytes]:
-        while chunk := stream.read(_CHUNK):
-            yield chunk
-
     with Path(path).open("rb") as stream:
-        yield pieces()
+        yield iter(lambda: stream.read(_CHUNK), b"")

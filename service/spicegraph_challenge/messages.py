@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+import sys
 from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -15,7 +15,7 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.model import catalogue
 from spicegraph_challenge.model.leaderboard import scores_of, shown_domains, shown_scores, visible
 from spicegraph_challenge.model.schema import MemberRole, State
-from spicegraph_challenge.model.settings import NO_ERRORS
+from spicegraph_challenge.model.settings import NO_ERRORS, moment
 from spicegraph_challenge.queue.submissions import queue_position
 from spicegraph_challenge.sandbox.validation import method_of
 from spicegraph_parser.errors import InputError
@@ -24,7 +24,8 @@ from spicegraph_scorer.metrics import METRICS, lower_is_better, metric_names
 from spicegraph_service.kit import Violation, graph_style, invalid, patiently, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from google.protobuf.descriptor import EnumDescriptor
     from sqlalchemy.orm import Session
@@ -32,18 +33,24 @@ if TYPE_CHECKING:
     from spicegraph_challenge.model import schema
     from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.model.database import Transactions
-    from spicegraph_challenge.model.leaderboard import BoardRow, ScorerVersion, ShownScore, Standing
+    from spicegraph_challenge.model.leaderboard import ScorerVersion, Standing
     from spicegraph_challenge.sandbox.files import FaultRow, Incoming
     from spicegraph_service.kit import WorkerInfo
 
-_LONGEST_FILE_NAME = 255
 _LONGEST_METHOD = 100
-_LONGEST_KEY = 100
-_LONGEST_TEAM = 200
-_LONGEST_URL = 300
-_URL = re.compile(r"https?://[!#-&(-.0-;=?A-\[\]-~]+(/[!#-&(-;=?-\[\]-~]*)?")  # printable ASCII but " ' < > and \
-_LONGEST_DESCRIPTION = 2_000
+_URL = re.compile(r"(https?://[!#-&(-.0-;=?A-\[\]-~]+(/[!#-&(-;=?-\[\]-~]*)?)?")  # printable ASCII but " ' < > and \
 _KEY = re.compile(r"[!-~]*")
+_ADDRESS = (300, _URL.fullmatch, "expected an address such as https://example.org, 300 characters at most")
+_TEXTS: Mapping[str, tuple[int, Callable[[str], object], str]] = {
+    "file_name": (255, str.isprintable, "1 to 255 printable characters"),
+    "method": (_LONGEST_METHOD, str.isprintable, f"0 to {_LONGEST_METHOD} printable characters"),
+    "team": (200, str.isprintable, "0 to 200 printable characters"),
+    "paper_url": _ADDRESS,
+    "code_url": _ADDRESS,
+    "description": (2_000, lambda text: "\0" not in text, "at most 2,000 characters, and no NUL"),
+    "idempotency_key": (100, _KEY.fullmatch, "at most 100 characters, all printable ASCII"),
+}
+"""The texts of a submission: the most characters, what a sound one is, and that in words."""
 
 
 async def first(requests: AsyncIterator[Any], expected: str) -> tuple[Any, AsyncIterator[Any]]:
@@ -75,32 +82,16 @@ async def receive(
 def check_settings(settings: pb.SubmissionSettings) -> None:
     """Check the settings of a submission."""
     violations = [
-        *_text("settings.file_name", settings.file_name, _LONGEST_FILE_NAME, needed=True),
-        *_text("settings.method", settings.method, _LONGEST_METHOD),
-        *_text("settings.team", settings.team, _LONGEST_TEAM),
+        Violation(f"settings.{field}", reason)
+        for field, (longest, is_sound, reason) in _TEXTS.items()
+        if len(text := getattr(settings, field)) > longest or not is_sound(text)
     ]
-    violations += [
-        Violation(
-            f"settings.{field}", f"expected an address such as https://example.org, {_LONGEST_URL} characters at most"
-        )
-        for field in ("paper_url", "code_url")
-        if (url := getattr(settings, field)) and (len(url) > _LONGEST_URL or not _URL.fullmatch(url))
-    ]
-    if PurePath(settings.file_name.replace("\\", "/")).name != settings.file_name:
+    if not settings.file_name.strip():
+        violations.append(Violation("settings.file_name", _TEXTS["file_name"][-1]))
+    elif PurePath(settings.file_name.replace("\\", "/")).name != settings.file_name:
         violations.append(Violation("settings.file_name", "is a path, expected a name"))
-    if len(settings.description) > _LONGEST_DESCRIPTION or "\0" in settings.description:
-        violations.append(Violation("settings.description", f"at most {_LONGEST_DESCRIPTION:,} characters, and no NUL"))
-    if len(settings.idempotency_key) > _LONGEST_KEY or not _KEY.fullmatch(settings.idempotency_key):
-        violations.append(
-            Violation("settings.idempotency_key", f"at most {_LONGEST_KEY} characters, all printable ASCII")
-        )
     if violations:
         raise invalid(violations)
-
-
-def _text(field: str, value: str, longest: int, *, needed: bool = False) -> Iterator[Violation]:
-    if len(value) > longest or not value.isprintable() or (needed and not value.strip()):
-        yield Violation(field, f"{'1' if needed else '0'} to {longest} printable characters")
 
 
 def method_name(settings: pb.SubmissionSettings, splits: Iterable[str]) -> str:
@@ -131,7 +122,6 @@ def split_names(session: Session, settings: pb.SubmissionSettings) -> list[str]:
 
 
 SHOWN_FAULTS = 50
-_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -160,23 +150,18 @@ def value_of(kind: EnumDescriptor, word: StrEnum | None) -> int:
 
 def moment_of(field: str, value: Timestamp) -> datetime | None:
     """Return a moment; 1970 stands for none."""
-    if not value.seconds and not value.nanos:
-        return None
-    try:
-        moment = value.ToDatetime(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise wrong(field, "is not a point in time") from error
-    if not datetime(1970, 1, 1, tzinfo=UTC) <= moment <= _LATEST:
+    read = moment(value)
+    if read is None and (value.seconds or value.nanos):
         raise wrong(field, "is before 1970 or after 9999")
-    return moment
+    return read
 
 
-def timestamp(moment: datetime | None) -> Timestamp | None:
+def timestamp(when: datetime | None) -> Timestamp | None:
     """Return a moment as a message."""
-    if moment is None:
+    if when is None:
         return None
     message = Timestamp()
-    message.FromDatetime(moment)
+    message.FromDatetime(when)
     return message
 
 
@@ -273,65 +258,42 @@ def submission_message(
     if submission.state is State.RUNNING:
         message.progress = submission.job.progress if submission.job is not None else 0.0
     if submission.state is State.FAILED:
-        message.failure.CopyFrom(_failure(submission, faults))
+        message.failure.reason = submission.failure or ""
+        message.failure.message = submission.failure_message
+        message.failure.faults.extend(fault_message(row) for row in faults[:SHOWN_FAULTS])
+        message.failure.fault_count = submission.fault_count
     if submission.state is State.SUCCEEDED:
-        run = submission.runs[-1]
-        message.scores.extend(_split_scores(submission, run, account, now))
-        message.origin.CopyFrom(_origin(run, scorer))
+        message.scores.extend(split_scores(submission, account, now))
+        message.origin.CopyFrom(_origin(submission.runs[-1], scorer))
     return message
 
 
-def _failure(submission: schema.Submission, faults: Sequence[FaultRow]) -> pb.SubmissionFailure:
-    return pb.SubmissionFailure(
-        reason=submission.failure or "",
-        message=submission.failure_message,
-        faults=[fault_message(row) for row in faults[:SHOWN_FAULTS]],
-        fault_count=submission.fault_count,
-    )
-
-
-def _split_scores(
-    submission: schema.Submission, run: schema.ScoringRun, account: Account, now: datetime
-) -> Iterable[pb.SplitScores]:
-    challenge = submission.challenge
-    for results in submission.files:
-        if not visible(results.split.settings.score_visibility, results.split, account, now):
-            continue
-        for reference_set in results.split.reference_sets:
-            for domain in ("", *shown_domains(reference_set, challenge, account)):
-                yield pb.SplitScores(
-                    split=results.split.name,
-                    reference_set=reference_set.name,
-                    domain=domain,
-                    image_count=reference_set.domains[domain] if domain else reference_set.image_count,
-                    scores=map(_score, shown_scores(scores_of(run, reference_set.id, domain), challenge, account)),
-                    empty_candidate_count=0 if domain else results.empty_captions,
-                    errors=() if domain else _errors(run, reference_set.id, challenge, account),
-                )
-
-
-def _errors(
-    run: schema.ScoringRun, set_id: int, challenge: schema.Challenge, account: Account
-) -> Iterator[pb.ErrorCount]:
-    """Yield the errors that a caller may see: organisers all that were kept, which are rounded down already."""
+def split_scores(submission: schema.Submission, account: Account, now: datetime) -> Iterator[pb.SplitScores]:
+    """Yield the scores and errors that a caller may see: organisers all errors, which were rounded down at once."""
+    challenge, run = submission.challenge, submission.runs[-1]
     least = challenge.settings.error_images
     if account.may(MemberRole.VIEWER, challenge):
         least = 0
     elif least == NO_ERRORS:
-        return
-    for row in run.errors.get(str(set_id), ()):
-        if row["images"] >= least:
-            yield pb.ErrorCount(
-                kind=row["kind"],
-                title=row["title"],
-                words=row["words"],
-                columns=row["columns"],
-                image_count=row["images"],
-            )
-
-
-def _score(row: ShownScore) -> pb.CorpusScore:
-    return pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high, digits=row.digits)
+        least = sys.maxsize
+    for results, split in ((results, results.split) for results in submission.files):
+        if not visible(split.settings.score_visibility, split, account, now):
+            continue
+        for reference_set in split.reference_sets:
+            for domain in ("", *shown_domains(reference_set, challenge, account)):
+                scores = shown_scores(scores_of(run, reference_set.id, domain), challenge, account)
+                part = pb.SplitScores(
+                    split=split.name,
+                    reference_set=reference_set.name,
+                    domain=domain,
+                    image_count=reference_set.domains[domain] if domain else reference_set.image_count,
+                    scores=(pb.CorpusScore(**row._asdict()) for row in scores),
+                )
+                if not domain:
+                    part.empty_candidate_count = results.empty_captions
+                    rows = [row for row in run.errors.get(str(reference_set.id), ()) if row["images"] >= least]
+                    part.errors.extend(pb.ErrorCount(image_count=row.pop("images"), **row) for row in map(dict, rows))
+                yield part
 
 
 def _origin(run: schema.ScoringRun, scorer: ScorerVersion | None) -> pb.ScoreOrigin:
@@ -355,28 +317,27 @@ def leaderboard_message(
         domain=standing.domain,
         domains=shown_domains(standing.reference_set, standing.challenge, account),
         score=standing.score,
-        rows=[_row(row, standing.challenge, account, scorer) for row in standing.rows],
+        rows=[
+            pb.LeaderboardRow(
+                rank=row.rank,
+                user=row.submission.user.entrant,
+                method=row.submission.method,
+                create_time=timestamp(row.submission.created),
+                scores=(
+                    pb.CorpusScore(**score._asdict()) for score in shown_scores(row.scores, standing.challenge, account)
+                ),
+                origin=_origin(row.run, scorer),
+                submission=row.submission.id if account.may(MemberRole.VIEWER, standing.challenge) else "",
+                team=row.submission.team,
+                paper_url=row.submission.paper_url,
+                code_url=row.submission.code_url,
+            )
+            for row in standing.rows
+        ],
         create_time=timestamp(now),
         lower_is_better=sorted(lower_is_better(standing.challenge.settings.metrics)),
         history=[
-            pb.LeaderboardPoint(user=point.user, create_time=timestamp(point.created), value=point.value)
-            for point in standing.history
+            pb.LeaderboardPoint(user=entry.user.entrant, create_time=timestamp(entry.created), value=value)
+            for entry, value in standing.history
         ],
-    )
-
-
-def _row(
-    row: BoardRow, challenge: schema.Challenge, account: Account, scorer: ScorerVersion | None
-) -> pb.LeaderboardRow:
-    return pb.LeaderboardRow(
-        rank=row.rank,
-        user=row.submission.user.entrant,
-        method=row.submission.method,
-        create_time=timestamp(row.submission.created),
-        scores=map(_score, shown_scores(row.scores, challenge, account)),
-        origin=_origin(row.run, scorer),
-        submission=row.submission.id if account.may(MemberRole.VIEWER, challenge) else "",
-        team=row.submission.team,
-        paper_url=row.submission.paper_url,
-        code_url=row.submission.code_url,
     )

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import secrets
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import func, or_, select, text
@@ -14,19 +13,19 @@ from sqlalchemy import func, or_, select, text
 from spicegraph_api.challenge.v1 import challenge_pb2
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
 from spicegraph_api.challenge.v1.methods import METHODS, PUBLIC_SCOPE
-from spicegraph_challenge.model.accounts import NOBODY, begin_session, end_session, find_account, touch_token
+from spicegraph_challenge.model.accounts import NOBODY, find_account, touch_token
 from spicegraph_challenge.model.database import Database
 from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import Challenge, State, Submission
 from spicegraph_challenge.model.settings import warnings
 from spicegraph_challenge.queue import submissions
-from spicegraph_challenge.queue.runner import ChallengeConfig, ChallengeState, Runner
+from spicegraph_challenge.queue.runner import ChallengeState, Runner
 from spicegraph_challenge.queue.scoring import Scoring
 from spicegraph_challenge.servicer import ChallengeServicer
 from spicegraph_service.kit import QueueState, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from datetime import datetime
     from pathlib import Path
 
@@ -36,13 +35,11 @@ if TYPE_CHECKING:
 
     from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.registration import ChallengeOptions
-    from spicegraph_service.kit import Gateway, Host, Scheduler, WorkerInfo
+    from spicegraph_service.kit import Gateway, Host, WorkerInfo
 
 _SWEEP_EVERY_S = 24 * 3600.0
 _COUNT_EVERY_S = 15.0
 _TOUCH_AGAIN_S = 60.0
-SESSION = timedelta(hours=12)
-"""How long a browser is signed in."""
 _log = logging.getLogger(__name__)
 
 
@@ -50,22 +47,7 @@ def open_service(options: ChallengeOptions, host: Host) -> ChallengeService | No
     """Open the evaluation server, where the options name its database."""
     if options.challenges is None:
         return None
-    config = ChallengeConfig(
-        options.challenges,
-        files=options.challenge_files,
-        lease_s=options.challenge_lease,
-        submission_bytes=options.max_submission << 20,
-        caption_characters=host.limits.max_caption_characters,
-        pipeline=host.pipeline,
-        https_proxy=options.https_proxy,
-    )
-    service = ChallengeService(
-        config,
-        host.open_scheduler(),  # a call waits behind one chunk of a submission at most
-        data=host.data,
-        workers=host.workers,
-        observe=host.telemetry.queue_state,
-    )
+    service = ChallengeService(options, host)
     host.pages.append(service.routes)
     return service
 
@@ -79,13 +61,8 @@ def files_of(path: Path) -> set[str]:
 class ChallengeService:
     """The ``ChallengeService`` as the server runs it.
 
-    Args:
-        config: its options.
-        scheduler: the way to the workers. It is not that of other calls: a call waits behind one chunk of a submission
-            at most, and parses of private references are not found by guesses.
-        data: the server's own for the metrics.
-        workers: how many worker processes there are.
-        observe: is called with the state of the queue now and then.
+    Its way to the workers is not that of other calls: a call waits behind one chunk of a submission at most, and parses
+    of private references are not found by guesses.
 
     Raises:
         InputError: an option is wrong.
@@ -95,21 +72,13 @@ class ChallengeService:
     descriptor = challenge_pb2.DESCRIPTOR.services_by_name["ChallengeService"]
     methods = METHODS[descriptor.full_name]
 
-    def __init__(
-        self,
-        config: ChallengeConfig,
-        scheduler: Scheduler,
-        *,
-        data: bytes,
-        workers: int,
-        observe: Callable[[QueueState], None],
-    ) -> None:
-        self._observe = observe
+    def __init__(self, options: ChallengeOptions, host: Host) -> None:
+        self._observe = host.telemetry.queue_state
         self._counted = -_COUNT_EVERY_S
-        self._state = ChallengeState(config, data)
+        self._state = ChallengeState(options, host)
         self._servicer = ChallengeServicer(self._state)
-        self._scheduler = scheduler
-        self._chunks_at_once = max(1, workers - 1)
+        self._scheduler = host.open_scheduler()
+        self._chunks_at_once = max(1, host.workers - 1)
         self._owner = secrets.token_hex(8)
         self._tasks: list[asyncio.Task[None]] = []
         self._touching: dict[str, asyncio.Task[None]] = {}
@@ -124,8 +93,9 @@ class ChallengeService:
         from spicegraph_challenge.pages.board import Board  # noqa: PLC0415 (only a server with HTTP has pages)
         from spicegraph_challenge.pages.visit import Sessions, shared_key  # noqa: PLC0415
 
-        config = self._state.config
-        return Board(gateway, self, Sessions(shared_key(config.folder)), https=config.https_proxy).routes()
+        state = self._state
+        sessions = Sessions(shared_key(state.folder))
+        return Board(gateway, self.identify, state.transactions, sessions, https=state.options.https_proxy).routes()
 
     async def identify(self, authorization: str | None, scope: str | None) -> Account:
         """Return the user of a token. Users have roles, which the calls check, instead of scopes."""
@@ -134,29 +104,20 @@ class ChallengeService:
         account, token_id = await self._state.transactions.read(
             lambda session, now: find_account(session, authorization, now)
         )
+
+        async def touch(token_id: str) -> None:
+            """Record that the token is in use, beside the call; a database that cannot be written keeps nobody out."""
+            try:
+                await self._state.transactions.write(lambda session, now: touch_token(session, token_id, now))
+            except StoreError as error:
+                _log.warning("the last use of the token %s is not recorded: %s", token_id, error)
+                self._touch_from = time.monotonic() + _TOUCH_AGAIN_S
+            finally:
+                del self._touching[token_id]
+
         if token_id is not None and token_id not in self._touching and time.monotonic() >= self._touch_from:
-            self._touching[token_id] = asyncio.create_task(self._touch(token_id))
+            self._touching[token_id] = asyncio.create_task(touch(token_id))
         return account
-
-    async def begin_session(self, token: str) -> str:
-        """Return the secret of a browser's session, by which its calls are made instead of the token."""
-        return await self._state.transactions.write(
-            lambda session, now: begin_session(session, f"Bearer {token}", now, SESSION)
-        )
-
-    async def end_session(self, secret: str) -> None:
-        """End a browser's session: its cookie is worth nothing from now on."""
-        await self._state.transactions.write(lambda session, _now: end_session(session, secret))
-
-    async def _touch(self, token_id: str) -> None:
-        """Record that a token is in use, beside the call; a database that cannot be written keeps nobody out."""
-        try:
-            await self._state.transactions.write(lambda session, now: touch_token(session, token_id, now))
-        except StoreError as error:
-            _log.warning("the last use of the token %s is not recorded: %s", token_id, error)
-            self._touch_from = time.monotonic() + _TOUCH_AGAIN_S
-        finally:
-            del self._touching[token_id]
 
     def start(self, workers: WorkerInfo) -> None:
         """Begin to take jobs."""
@@ -175,16 +136,7 @@ class ChallengeService:
             data=state.data,
             at_once=self._chunks_at_once,
         )
-        state.runner = Runner(
-            state.transactions,
-            state.files,
-            state.sandbox,
-            scoring,
-            scorer=state.scorer,
-            owner=self._owner,
-            lease_s=state.config.lease_s,
-            caption_characters=state.config.caption_characters,
-        )
+        state.runner = Runner(state, scoring, state.scorer, self._owner)
         self._tasks = [asyncio.create_task(state.runner.run()), asyncio.create_task(self._sweep())]
 
     async def probe(self) -> None:
@@ -192,7 +144,7 @@ class ChallengeService:
         if time.monotonic() - self._counted < _COUNT_EVERY_S:
             await self._state.transactions.read(lambda session, _now: session.execute(text("SELECT 1")).all())
         else:
-            self._observe(await self._state.transactions.read(_queue))
+            self._observe(await self._state.transactions.read(queue_state))
             self._counted = time.monotonic()
 
     def reload(self) -> None:
@@ -200,7 +152,8 @@ class ChallengeService:
 
     def leave(self) -> None:
         """Let those who watch submissions go to another server."""
-        self._state.leaving.set()
+        self._state.leaving = True
+        self._state.moved.set()
 
     async def stop(self) -> None:
         """Stop working, and close the database; jobs under way go to other servers, or wait."""
@@ -239,7 +192,8 @@ def loose_settings(session: Session, now: datetime) -> list[tuple[str, str]]:
     return [(challenge.name, warning) for challenge in challenges for warning in warnings(challenge.settings)]
 
 
-def _queue(session: Session, now: datetime) -> QueueState:
+def queue_state(session: Session, now: datetime) -> QueueState:
+    """Return the numbers of submissions by state, and how long the oldest has been queued."""
     counts = dict.fromkeys((state.value for state in State), 0)
     query = select(Submission.state, func.count()).group_by(Submission.state)
     counts |= {state.value: count for state, count in session.execute(query)}

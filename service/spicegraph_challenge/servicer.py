@@ -6,6 +6,7 @@ What one transaction does is a method that gets its :class:`Turn`; ``_reads`` an
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import defaultdict
 from contextlib import suppress
@@ -49,8 +50,10 @@ if TYPE_CHECKING:
     from spicegraph_challenge.sandbox.files import FaultRow
     from spicegraph_service.kit import Context
 
+_PLACE = re.compile("[0-9]{1,9}")
 _UPLOADS_AT_ONCE = 4  # of one user; others wait
 _SHOWN = 60
+_REFERENCE_BYTES = 1 << 30
 _PREPARING = Allowance(memory_bytes=8 << 30, seconds=600)
 _LOOK_EVERY_S = 0.5
 _LOOK_SELDOM_S = 2.0
@@ -104,7 +107,7 @@ class ChallengeServicer(ChallengeServiceServicer):
     def __init__(self, state: ChallengeState) -> None:
         self._state = state
         self._files = state.files
-        self._uploads: defaultdict[int, asyncio.Semaphore] = defaultdict(_turns)
+        self._uploads: defaultdict[int, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_UPLOADS_AT_ONCE))
 
     def _scorer(self) -> ScorerVersion:
         if self._state.scorer is None:
@@ -216,20 +219,16 @@ class ChallengeServicer(ChallengeServiceServicer):
         await transactions.read(lambda session, _now: messages.check_target(session, target, account))
         async with self._uploads[account.user_id]:
             with self._files.incoming() as incoming, self._files.workspace() as folder:
-                most = self._state.config.reference_bytes
+                most = _REFERENCE_BYTES
                 key = await messages.receive(chunks, incoming, transactions, most_bytes=most)
                 output = folder / "references"
                 prepared = await self._state.sandbox.run(Prepare(str(incoming.path), str(output)), Prepared, _PREPARING)
                 if prepared.faults:
                     raise wrong_references(prepared.faults)
                 file = await transactions.thread(lambda: self._files.adopt(output))
-                counts = (prepared.image_count, prepared.caption_count)
-                new = catalogue.NewReferences(key, file, *counts, prepared.domains)
 
                 def place(session: Session, _now: datetime) -> pb.Challenge:
-                    challenge = catalogue.place_references(
-                        session, target.challenge, target.split, target.reference_set, new
-                    )
+                    challenge = catalogue.place_references(session, target, key, file, prepared)
                     self._files.keep(incoming, key)
                     session.flush()
                     return messages.challenge_message(challenge)
@@ -299,24 +298,12 @@ class ChallengeServicer(ChallengeServiceServicer):
         splits = await transactions.read(lambda session, _now: messages.split_names(session, settings))
         async with self._uploads[account.user_id]:
             with self._files.incoming() as incoming:
-                most = self._state.config.submission_bytes
+                most = self._state.options.max_submission << 20
                 key = await messages.receive(chunks, incoming, transactions, most_bytes=most)
-                new = submissions.NewSubmission(
-                    settings.challenge,
-                    messages.method_name(settings, splits),
-                    settings.description,
-                    settings.file_name,
-                    settings.split,
-                    key,
-                    incoming.size,
-                    settings.idempotency_key or None,
-                    settings.team.strip(),
-                    settings.paper_url,
-                    settings.code_url,
-                )
+                settings.method = messages.method_name(settings, splits)
 
                 def accept(session: Session, now: datetime) -> pb.CreateSubmissionResponse:
-                    submission, existed = submissions.accept(session, account, new, now)
+                    submission, existed = submissions.accept(session, account, settings, (key, incoming.size), now)
                     if not existed:
                         self._files.keep(incoming, key)
                     message = self._message(submission, Turn(account, session, now))
@@ -365,11 +352,12 @@ class ChallengeServicer(ChallengeServiceServicer):
                 shown, changed = now, time.monotonic()
                 yield pb.WatchSubmissionResponse(submission=now)
                 continue
+            if self._state.leaving:
+                raise unavailable("STOPPING", "the server stops; watch again", 1.0)
             waited = time.monotonic() - changed
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_EVERY_S if waited < _PATIENCE_S else _LOOK_SELDOM_S):
-                    await self._state.leaving.wait()
-                    raise unavailable("STOPPING", "the server stops; watch again", 1.0)
+                    await self._state.moved.wait()  # or another server has done it
 
     @_reads
     def ListSubmissionFaults(
@@ -377,7 +365,8 @@ class ChallengeServicer(ChallengeServiceServicer):
     ) -> pb.ListSubmissionFaultsResponse:
         """List the faults of a refused file."""
         size = check_page_size(request.page_size)
-        start = _place(request.page_token)
+        check_page_token(request.page_token, _PLACE)
+        start = int(request.page_token or 0)
         rows = self._faults(submissions.find_submission(at.session, at.account, request.id))
         faults, more = _page(rows[start:], size)
         return pb.ListSubmissionFaultsResponse(
@@ -471,41 +460,32 @@ class ChallengeServicer(ChallengeServiceServicer):
 
             def plan(session: Session, _now: datetime) -> ReportTask:
                 submission = submissions.find_submission(session, account, request.id)
-                account.check_may(MemberRole.VIEWER, submission.challenge)
-                return self._report(submission, request, limit=limit, output=output)
-
-            task = await self._state.transactions.read(plan)
-            await self._state.reports.run(task, Reported, _REPORTING)
-            with output.open("rb") as stream:
-                while chunk := stream.read(_CHUNK):
-                    yield pb.GetSubmissionReportResponse(chunk=chunk)
-
-    def _report(
-        self, submission: Submission, request: pb.GetSubmissionReportRequest, *, limit: int, output: Path
-    ) -> ReportTask:
-        for results in submission.files:
-            if request.split in {results.split.name, ""}:
-                reference_set = catalogue.find_reference_set(results.split, request.reference_set)
                 challenge = submission.challenge
+                account.check_may(MemberRole.VIEWER, challenge)
+                if not submission.files:
+                    raise refused("NO_RESULTS", "the submission has no sound results", submission.id)
+                results = next((each for each in submission.files if request.split in {each.split.name, ""}), None)
+                if results is None:
+                    raise not_found("split", request.split)
+                reference_set = catalogue.find_reference_set(results.split, request.reference_set)
                 return ReportTask(
                     results=str(self._files.path(results.file)),
                     references=str(self._files.path(reference_set.file or "")),
                     name=submission.method,
                     title=f"{challenge.settings.title}: {results.split.name} {reference_set.name}",
                     metrics=tuple(challenge.settings.metrics),
-                    pipeline=SCENE if challenge.given.graph_style == "scene" else self._state.config.pipeline,
+                    pipeline=SCENE if challenge.given.graph_style == "scene" else self._state.pipeline,
                     limit=limit,
                     output=str(output),
                     data=self._state.data,
                     spice_text=challenge.given.spice_text,
                 )
-        if not submission.files:
-            raise refused("NO_RESULTS", "the submission has no sound results", submission.id)
-        raise not_found("split", request.split)
 
-
-def _turns() -> asyncio.Semaphore:
-    return asyncio.Semaphore(_UPLOADS_AT_ONCE)
+            task = await self._state.transactions.read(plan)
+            await self._state.reports.run(task, Reported, _REPORTING)
+            with output.open("rb") as stream:
+                while chunk := stream.read(_CHUNK):
+                    yield pb.GetSubmissionReportResponse(chunk=chunk)
 
 
 def account_of_call() -> Account:
@@ -523,11 +503,3 @@ def _role_value(role: MemberRole | None) -> pb.ChallengeRole.ValueType:
 def _page(rows: Sequence[_Row], size: int) -> tuple[Sequence[_Row], bool]:
     """Return the rows of a page, and whether there are more; the list that they are from begins with the page."""
     return rows[:size], len(rows) > size
-
-
-def _place(token: str) -> int:
-    if not token:
-        return 0
-    if not (token.isascii() and token.isdigit() and len(token) < 10):
-        raise wrong("page_token", "is not a page token of this list")
-    return int(token)

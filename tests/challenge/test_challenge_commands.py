@@ -81,6 +81,11 @@ def test_a_challenge_from_beginning_to_end(
     assert "--expires: 2020-01-01 is over already" in run("user", "token", "x", "--expires", "2020-01-01", status=2)
     assert "give one of them" in run("user", "add", "x", "--host", "--organiser", status=2)
     assert re.search(r"hilda\s+host\s+\S+\s+first", run("user", "list"))
+    assert run("user", "add", "carl", "--team", "rockets").startswith("sgu_")
+    assert "rockets" in run("user", "list")
+    assert "--team: 'ann', or a name" in run("user", "team", "carl", "ann", status=2)
+    run("user", "team", "carl")
+    assert "rockets" not in run("user", "list")
 
     results = arena.write("captions_val_mine_results.json", tools.results("x"))
     shown = run("submit", "pets", results, token=first)
@@ -242,7 +247,7 @@ def test_migrations_are_what_the_tables_say(own_arena: Arena) -> None:
     with databases[0] as database, database.reading() as session:
         context = MigrationContext.configure(session.connection())
         assert compare_metadata(context, Base.metadata) == []
-        assert context.get_current_revision() == "0001"
+        assert context.get_current_revision() == "0002"
 
 
 def test_a_database_of_a_newer_version_is_left_alone(own_arena: Arena) -> None:

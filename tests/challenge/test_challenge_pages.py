@@ -237,6 +237,18 @@ def test_a_session_ends_with_the_token_that_began_it(site: Site) -> None:
 
 
 @pytest.mark.model
+def test_organisers_put_users_into_teams(site: Site) -> None:
+    boss = site.visitor("boss")
+    fields = {"name": "carl", "role": "USER_ROLE_PARTICIPANT", "team": "rockets"}
+    assert boss.post("/users", {"proof": boss.get("/users").proof} | fields).status == 200
+    assert 'value="rockets" aria-label="Team of carl"' in boss.get("/users").text
+    for team, status in (("", 303), ("ann", 400)):
+        assert boss.post("/users/carl/team", {"proof": boss.get("/users").proof, "team": team}).status == status
+    page = boss.get("/users").text
+    assert 'value="" aria-label="Team of carl"' in page
+    assert "rockets" not in page
+
+
 def test_pages_outlive_a_killed_server(sqlite_arena: Arena, tools: type) -> None:
     """Who is signed in stays so, and a server whose workers still load shows its pages."""
     arena, port = sqlite_arena, tools.free_port()

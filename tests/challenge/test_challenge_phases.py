@@ -16,7 +16,6 @@ from spicegraph_challenge.model.schema import JobKind, MemberRole, Role, State
 from spicegraph_challenge.model.settings import changed, violations_of, with_defaults
 from spicegraph_challenge.pages.tables import challenge_view
 from spicegraph_challenge.queue import submissions
-from spicegraph_challenge.queue.submissions import NewSubmission
 from spicegraph_challenge.sandbox.tasks import Finished, TaskScore
 from spicegraph_service.kit import CallError, rendered
 
@@ -67,8 +66,8 @@ def submit(
 ) -> Submission:
     """Accept a submission and read its file, which holds these splits; with a value, score it, too."""
     number = next(_numbers)
-    new = NewSubmission("coco", f"m{number}", "", "r.zip", named, f"{number:064}", 1, None)
-    submission, _ = submissions.accept(session, account, new, at)
+    new = pb.SubmissionSettings(challenge="coco", method=f"m{number}", file_name="r.zip", split=named)
+    submission, _ = submissions.accept(session, account, new, (f"{number:064}", 1), at)
     files = {split.id: ("f", 0) for split in submission.challenge.splits if split.name in splits}
     lease = submissions.claim(session, [JobKind.VALIDATE], "us", at, 9)
     assert lease is not None
@@ -168,7 +167,7 @@ def test_a_team_has_one_budget_and_one_row(session: Session) -> None:
     challenge = make_challenge(session, phase_daily_limit=2)
     ann, bob, eve = user(session, "ann", "us"), user(session, "bob", "us"), user(session, "eve")
     first = submit(session, ann, "test", value=0.5)
-    second = submit(session, bob, "test", value=0.4)
+    second = submit(session, bob, "test", value=0.4, at=NOW + timedelta(minutes=1))
     other = submit(session, eve, "test", value=0.3)
     for member in (ann, bob):
         assert submit(session, member, "test").failure == "SUBMISSION_LIMIT"

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,6 @@ from sqlalchemy import select
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model import catalogue
 from spicegraph_challenge.model.accounts import Account, add_user
-from spicegraph_challenge.model.catalogue import NewReferences
 from spicegraph_challenge.model.database import Database, Transactions
 from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import Challenge, JobKind, Role, State, Submission
@@ -28,7 +28,8 @@ from spicegraph_challenge.model.settings import changed
 from spicegraph_challenge.queue import runner as challenge_runner
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.runner import Runner, _HeldJob
-from spicegraph_challenge.queue.submissions import NewSubmission, accept, cancel, used_files
+from spicegraph_challenge.queue.submissions import accept, cancel, used_files
+from spicegraph_challenge.registration import ChallengeOptions
 from spicegraph_challenge.sandbox.files import FileStore
 from spicegraph_challenge.sandbox.processes import Allowance, OverAllowanceError, Sandbox, SandboxError
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared
@@ -56,7 +57,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
             settings = pb.ChallengeSettings(metrics=["bleu"], splits=[split])
             owner, _ = add_user(session, OWNER, Role.ORGANISER, now)
             catalogue.add_challenge(session, Account(owner.id, OWNER, owner.role), "pets", settings, now)
-            catalogue.place_references(session, "pets", "val", "c5", NewReferences("a" * 64, "b" * 64, 1, 1, {}))
+            target = pb.ReferencesTarget(challenge="pets", split="val", reference_set="c5")
+            catalogue.place_references(session, target, "a" * 64, "b" * 64, Prepared(1, 1))
             add_user(session, "ann", Role.PARTICIPANT, now)
         yield made
 
@@ -75,8 +77,8 @@ def test_what_open_challenges_allow_is_said_at_start(database: Database) -> None
 
 def submit(database: Database, key: str) -> str:
     with database.writing() as session:
-        new = NewSubmission("pets", "m", "", "f.json", "", key * 64, 1, None)
-        return accept(session, Account(2, "ann", Role.PARTICIPANT), new, database.now(session))[0].id
+        new = pb.SubmissionSettings(challenge="pets", method="m", file_name="f.json")
+        return accept(session, Account(2, "ann", Role.PARTICIPANT), new, (key * 64, 1), database.now(session))[0].id
 
 
 def test_all_users_together_have_a_limit(database: Database) -> None:
@@ -111,16 +113,15 @@ class SlowTransactions(Transactions):
 
 def runner(transactions: Transactions, tmp_path: Path) -> Runner:
     # Neither child processes nor workers are needed here.
-    return Runner(
-        transactions,
-        FileStore(tmp_path / "files"),
-        None,
-        None,
-        scorer=ScorerVersion("1", {}, {}),
-        owner=OWNER,
-        lease_s=0.03,
+    state = SimpleNamespace(
+        nudge=lambda: None,
+        transactions=transactions,
+        files=FileStore(tmp_path / "files"),
+        sandbox=None,
+        options=ChallengeOptions(challenge_lease=0.03),
         caption_characters=2_000,
     )
+    return Runner(state, None, ScorerVersion("1", {}, {}), OWNER)
 
 
 def test_a_job_s_end_is_told_though_its_lease_is_seen_to_be_gone(
@@ -347,8 +348,8 @@ def test_files_that_nobody_needs_are_deleted_after_a_day(database: Database, tmp
     with database.writing() as session:
         now = database.now(session)
         for word in ("kept", "cancelled"):
-            new = NewSubmission("pets", "m", "", "f.json", "", keys[word], 4, None)
-            found, _ = accept(session, account, new, now)
+            new = pb.SubmissionSettings(challenge="pets", method="m", file_name="f.json")
+            found, _ = accept(session, account, new, (keys[word], 4), now)
         cancel(session, account, found.id, now)
     with database.reading() as session:
         used = used_files(session)

@@ -12,7 +12,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -39,7 +40,7 @@ class StandIn(ThreadingHTTPServer):
         self.messages: dict[str, dict[str, int]] = {}
         self.submissions: dict[int, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
-        self.calls: list[str] = []
+        self.calls: list[tuple[str, str, tuple[str, ...]]] = []  # method, path, names of the form's fields
         self.unavailable = 0
 
     @property
@@ -72,8 +73,9 @@ class Calls(BaseHTTPRequestHandler):
     def _do(self) -> None:
         server, path = self.server, self.path
         length = int(self.headers.get("Content-Length") or 0)
-        form = {key: value[0] for key, value in parse_qs(self.rfile.read(length).decode()).items()}
-        server.calls.append(f"{self.command} {path}")
+        sent = parse_qs(self.rfile.read(length).decode(), keep_blank_values=True)
+        form = {key: value[0] for key, value in sent.items()}
+        server.calls.append((self.command, path, tuple(sorted(form))))
         if path in server.files:
             assert "Authorization" not in self.headers  # files lie on another host, which gets no token
             self._answer(server.files[path])
@@ -188,6 +190,50 @@ def test_a_board_by_domain_gets_every_split_as_nocaps_has_them(
     evalai.submit(2, RESULTS.read_bytes())
     run_worker(evalai, tmp_path, monkeypatch, splits={"none": "far"})
     assert "no image of the references has the domain 'far'" in evalai.submissions[2]["stderr"]
+
+
+def ask(server: StandIn, method: str, path: str, **form: str) -> dict[str, Any]:
+    """A call as EvalAI's public starter for remote workers makes it: a form, and the token in a header."""
+    request = Request(f"{server.address}/api/jobs/{path}", urlencode(form).encode() or None, method=method)
+    request.add_header("Authorization", "Bearer secret")
+    with urlopen(request, timeout=10) as response:
+        answer: dict[str, Any] = json.load(response)
+    return answer
+
+
+@pytest.mark.parametrize("content", [RESULTS.read_bytes(), b"[]"], ids=["finished", "failed"])
+def test_the_worker_makes_the_calls_of_evalai_s_starter(
+    evalai: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """A transcript of the starter's, which takes a message away once it has told the result."""
+    evalai.submit(1, content)
+    message = ask(evalai, "GET", "challenge/queues/a%20queue/")
+    number, phase = (str(message["body"][name]) for name in ("submission_pk", "phase_pk"))
+    assert ask(evalai, "GET", f"submission/{number}")["status"] == "submitted"
+    update = f"challenge/{message['body']['challenge_pk']}/update_submission/"
+    ask(evalai, "PATCH", update, submission=number, job_name="", submission_status="RUNNING")
+    ask(
+        evalai,
+        "PUT",
+        update,
+        challenge_phase=phase,
+        submission=number,
+        stdout="",
+        stderr="",
+        submission_status="FINISHED",
+        result='[{"split": "test", "show_to_participant": true, "accuracies": {"CIDEr": 1.0}}]',
+        metadata="",
+    )
+    assert ask(evalai, "GET", f"submission/{number}")["status"] == "finished"
+    ask(evalai, "POST", "queues/a%20queue/", receipt_handle=message["receipt_handle"])
+    assert not evalai.messages
+    transcript = [call for call in evalai.calls if call[0] != "GET" or "queues" in call[1]]
+    evalai.calls.clear()
+    evalai.submit(1, content)
+    run_worker(evalai, tmp_path, monkeypatch)
+    last = evalai.calls.pop()
+    assert last == transcript[0]  # it looks again, and there is nothing
+    assert [call for call in evalai.calls if call[0] != "GET" or "queues" in call[1]] == transcript
 
 
 def test_a_submission_whose_worker_died_is_done_again(

@@ -72,6 +72,7 @@ _WORDS: Mapping[str, str] = {
     "score": "--by",
     "image_limit": "--images",
     "name": "the name",
+    "team": "--team",
     "expire_time": "--expires",
     _FILE: "the file",
 }

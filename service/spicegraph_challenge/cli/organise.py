@@ -170,10 +170,7 @@ def create(
 
 
 def references(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
-    *,
-    files: ReferencesOption = None,
+    context: typer.Context, name: Annotated[str, typer.Argument(metavar="CHALLENGE")], *, files: ReferencesOption = None
 ) -> None:
     """Replace references of a challenge that has no submissions yet."""
     _upload(context, name, _reference_files(files or []))
@@ -201,10 +198,7 @@ def update(
         _warn(client.update_challenge(name, change))
 
 
-def delete(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
-) -> None:
+def delete(context: typer.Context, name: Annotated[str, typer.Argument(metavar="CHALLENGE")]) -> None:
     """Delete a challenge that has no submissions."""
     with connected(context) as client:
         client.delete_challenge(name)
@@ -230,10 +224,7 @@ def member(
         client.set_member(name, user_name, pb.ChallengeRole.Value(f"CHALLENGE_ROLE_{chosen}"))
 
 
-def members(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
-) -> None:
+def members(context: typer.Context, name: Annotated[str, typer.Argument(metavar="CHALLENGE")]) -> None:
     """List who sees or manages a challenge, beside the server's organisers: user and role."""
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
 
@@ -269,11 +260,7 @@ def report(
 ) -> None:
     """Write the error report of a submission. It shows references: for organisers alone."""
     check_output(output)
-    with (
-        connected(context) as client,
-        whole_path(output) as path,
-        path.open("wb") as stream,
-    ):
+    with connected(context) as client, whole_path(output) as path, path.open("wb") as stream:
         stream.writelines(client.report(submission, split=split, reference_set=reference_set, image_limit=images))
 
 
@@ -315,9 +302,7 @@ def put_into_team(
 
 
 @user.command("list")
-def list_users(
-    context: typer.Context,
-) -> None:
+def list_users(context: typer.Context) -> None:
     """List users and their tokens."""
     from spicegraph_challenge.pages.tables import user_table  # noqa: PLC0415
     from spicegraph_service.kit import rendered  # noqa: PLC0415
@@ -327,10 +312,7 @@ def list_users(
 
 
 @user.command("remove")
-def remove_user(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME")],
-) -> None:
+def remove_user(context: typer.Context, name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
     """Remove a user's access. Their submissions stay."""
     with connected(context) as client:
         client.delete_user(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -11,7 +12,7 @@ from spicegraph_challenge.cli.connection import connected
 from spicegraph_service.kit import check_output, format_by_ending, note, progress_bar, write_stdout, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from google.protobuf.message import Message
 
@@ -137,10 +138,7 @@ def submissions(
     write_stdout(_json(listed) if form is ShownAs.JSON else rendered([submission_table(listed)]))
 
 
-def faults(
-    context: typer.Context,
-    submission: SubmissionArgument,
-) -> None:
+def faults(context: typer.Context, submission: SubmissionArgument) -> None:
     """List all faults of a refused file, as JSON."""
     with connected(context) as client:
         write_stdout(_json(list(client.faults(submission))))
@@ -157,10 +155,7 @@ def images(
         write_stdout(b"".join(client.image_info(challenge, split=split)).decode() + "\n")
 
 
-def cancel(
-    context: typer.Context,
-    submission: SubmissionArgument,
-) -> None:
+def cancel(context: typer.Context, submission: SubmissionArgument) -> None:
     """Cancel a submission that has not ended. It does not count."""
     with connected(context) as client:
         client.cancel(submission)
@@ -193,6 +188,11 @@ def leaderboard(
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Show the leaderboards of a challenge: a table, JSON, CSV, or a self-contained HTML page."""
+    import grpc  # noqa: PLC0415
+
+    from spicegraph_challenge.pages.tables import BOARD_FORMATS, board_tables  # noqa: PLC0415
+    from spicegraph_service.kit import rendered  # noqa: PLC0415
+
     if output is not None:
         check_output(output)
     chosen = form or format_by_ending(output, _BY_ENDING, BoardShownAs.TABLE)
@@ -205,40 +205,23 @@ def leaderboard(
             if reference_set in {"", reference.name}
             for name in ([domain] if domain else ["", *reference.domains])
         ]
-        boards = list(_boards(client, challenge, wanted, by=by, whole=bool(split)))
-    write_text(_board(boards, chosen), output)
-
-
-def _boards(
-    client: ChallengeClient, challenge: str, wanted: Sequence[tuple[str, str, str]], *, by: str, whole: bool
-) -> Iterator[pb.GetLeaderboardResponse]:
-    """Yield leaderboards by split, set and domain: all, or else those that the caller may see, if there are any."""
-    import grpc  # noqa: PLC0415
-
-    hidden: list[grpc.RpcError] = []
-    for split, reference_set, domain in wanted:
-        try:
-            yield client.leaderboard(challenge, split=split, reference_set=reference_set, score=by, domain=domain)
-        except grpc.RpcError as error:
-            if whole or cast("grpc.Call", error).code() is not grpc.StatusCode.PERMISSION_DENIED:
-                raise
-            note(cast("grpc.Call", error).details() or "")
-            hidden.append(error)
-    if wanted and len(hidden) == len(wanted):
-        raise hidden[0]
-
-
-def _board(boards: Sequence[pb.GetLeaderboardResponse], form: BoardShownAs) -> str:
-    from spicegraph_challenge.pages.tables import (  # noqa: PLC0415
-        BOARD_FORMATS,
-        BoardFormat,
-        board_tables,
-    )
-    from spicegraph_service.kit import rendered  # noqa: PLC0415
-
-    if form is BoardShownAs.TABLE:
-        return rendered(board_tables(boards))
-    return BOARD_FORMATS[BoardFormat(form.value)](boards)
+        boards, hidden = [], []
+        for part, reference_name, domain_name in wanted:
+            try:
+                boards.append(
+                    client.leaderboard(
+                        challenge, split=part, reference_set=reference_name, score=by, domain=domain_name
+                    )
+                )
+            except grpc.RpcError as error:  # of splits that were not asked for, one may be hidden
+                if split or cast("grpc.Call", error).code() is not grpc.StatusCode.PERMISSION_DENIED:
+                    raise
+                note(cast("grpc.Call", error).details() or "")
+                hidden.append(error)
+        if hidden and not boards:
+            raise hidden[0]
+    text = rendered(board_tables(boards)) if chosen is BoardShownAs.TABLE else BOARD_FORMATS[chosen.value](boards)
+    write_text(text, output)
 
 
 def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
@@ -268,12 +251,10 @@ def _json(messages: Message | Sequence[Message]) -> str:
     """Return messages as JSON with the contract's field names."""
     import msgspec  # noqa: PLC0415
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
+    from google.protobuf.message import Message  # noqa: PLC0415
 
-    def plain(message: Message) -> dict[str, object]:
-        made: dict[str, object] = MessageToDict(message, preserving_proto_field_name=True)
-        return made
-
-    value = [plain(message) for message in messages] if isinstance(messages, list) else plain(messages)  # type: ignore[arg-type]
+    plain = partial(MessageToDict, preserving_proto_field_name=True)
+    value = plain(messages) if isinstance(messages, Message) else [plain(message) for message in messages]
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 

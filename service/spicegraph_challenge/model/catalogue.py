@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, exists, select
@@ -24,28 +23,18 @@ from spicegraph_challenge.model.settings import SettingsError, changed, violatio
 from spicegraph_service.kit import Violation, invalid, name_taken, not_found, refused, unauthenticated, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy.orm import Session
 
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_challenge.model.accounts import Account
+    from spicegraph_challenge.sandbox.tasks import Prepared
 
 _MOST_SPLITS = 20
 _MOST_SETS = 20
 _MOST_MEMBERS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class NewReferences:
-    """References that were uploaded and read: the keys of both files, and what is in them."""
-
-    source: str
-    file: str
-    image_count: int
-    caption_count: int
-    domains: Mapping[str, int]
 
 
 def add_challenge(
@@ -187,18 +176,21 @@ def remove_challenge(session: Session, account: Account, name: str) -> None:
 
 
 def place_references(
-    session: Session, challenge_name: str, split_name: str, set_name: str, new: NewReferences
+    session: Session, target: pb.ReferencesTarget, source: str, file: str, prepared: Prepared
 ) -> Challenge:
-    """Put references in their place, and have them parsed when there is time."""
-    challenge = find_challenge(session, challenge_name, lock=True)
-    reference_set = find_reference_set(find_split(challenge, split_name), set_name)
-    if reference_set.file == new.file:
+    """Put references in their place, and have them parsed when there is time.
+
+    ``source`` is the key of the file that was uploaded, ``file`` that of what was made of it.
+    """
+    challenge = find_challenge(session, target.challenge, lock=True)
+    reference_set = find_reference_set(find_split(challenge, target.split), target.reference_set)
+    if reference_set.file == file:
         return challenge
     if reference_set.file is not None:
         _check_untouched(session, challenge, "has submissions: other references would make their scores another thing")
-    reference_set.source, reference_set.file = new.source, new.file
-    reference_set.image_count, reference_set.caption_count = new.image_count, new.caption_count
-    reference_set.domains = dict(new.domains)
+    reference_set.source, reference_set.file = source, file
+    reference_set.image_count, reference_set.caption_count = prepared.image_count, prepared.caption_count
+    reference_set.domains = dict(prepared.domains)
     session.execute(delete(Job).where(Job.reference_set_id == reference_set.id))
     session.add(Job(kind=JobKind.PARSE, reference_set_id=reference_set.id))
     return challenge

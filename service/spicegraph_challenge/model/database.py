@@ -30,6 +30,7 @@ from spicegraph_service.kit import StoreError, make_private, why_not_opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from alembic.runtime.migration import MigrationInfo
     from sqlalchemy import Connection
@@ -155,21 +156,15 @@ class Transactions:
 
     async def read(self, work: Callable[[Session, datetime], T]) -> T:
         """Run a transaction that only reads; it is given the time, too."""
-
-        def run() -> T:
-            with self._database.reading() as session:
-                return work(session, self._database.now(session))
-
-        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+        return await self.thread(lambda: self._run(self._database.reading(), work))
 
     async def write(self, work: Callable[[Session, datetime], T]) -> T:
         """Run a transaction; when this returns, it is durable."""
+        return await self.thread(lambda: self._run(self._database.writing(), work))
 
-        def run() -> T:
-            with self._database.writing() as session:
-                return work(session, self._database.now(session))
-
-        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+    def _run(self, transaction: AbstractContextManager[Session], work: Callable[[Session, datetime], T]) -> T:
+        with transaction as session:
+            return work(session, self._database.now(session))
 
     async def thread(self, work: Callable[[], T]) -> T:
         """Run what waits for a disk."""
@@ -209,20 +204,19 @@ def _sqlite(path: str) -> Engine:
     if why := why_not_opened(path):
         raise StoreError(f"{path}: unable to open database file ({why})")
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": _BUSY_MS / 1000})
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            connection.isolation_level = None  # BEGIN is ours
+            for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+                connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN IMMEDIATE"))
+
     return engine
-
-
-def _prepare_sqlite(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
-    if isinstance(connection, sqlite3.Connection):
-        connection.isolation_level = None  # BEGIN is ours
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
-            connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("sqlite_begin", "BEGIN IMMEDIATE"))
 
 
 @contextmanager
@@ -235,7 +229,8 @@ def _told() -> Iterator[None]:
     except OperationalError as error:
         raise StoreError(f"the challenge database: {_short(error)}") from error
     except SQLAlchemyError as error:
-        if _is_damage(error):
+        origin = error.orig if isinstance(error, DBAPIError) else None
+        if getattr(origin, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
             raise StoreError(f"the challenge database is damaged: {_short(error)}; restore a backup") from error
         raise StoreError(f"the challenge database refuses a {type(error).__name__}: {_short(error)}") from error
 
@@ -243,8 +238,3 @@ def _told() -> Iterator[None]:
 def _short(error: SQLAlchemyError) -> str:
     origin = error.orig if isinstance(error, DBAPIError) else error
     return str(origin).partition("\n")[0]
-
-
-def _is_damage(error: SQLAlchemyError) -> bool:
-    origin = error.orig if isinstance(error, DBAPIError) else None
-    return getattr(origin, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}

@@ -101,14 +101,6 @@ class BoardRow:
     scores: tuple[RunScore, ...]
 
 
-class BoardPoint(NamedTuple):
-    """A score of a user's submission, as the caller may see it."""
-
-    user: str
-    created: datetime
-    value: float
-
-
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A leaderboard: rows in order, the score that orders them, and how the first ones came there."""
@@ -119,7 +111,7 @@ class Standing:
     domain: str
     score: str
     rows: tuple[BoardRow, ...]
-    history: tuple[BoardPoint, ...]
+    history: tuple[tuple[Submission, float], ...]
 
 
 def visible(when: pb.Visibility.ValueType, split: Split, account: Account, now: datetime) -> bool:
@@ -132,12 +124,32 @@ def visible(when: pb.Visibility.ValueType, split: Split, account: Account, now: 
 
 
 def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> tuple[ShownScore, ...]:
-    """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
-    if account.may(MemberRole.VIEWER, challenge):
-        return tuple(ShownScore(row.name, row.value, row.low, row.high, _DIGITS) for row in rows)
-    return tuple(
-        _with_noise(row, challenge) for row in rows if row.images is None or enough_images(row.images, challenge)
-    )
+    """Return scores as a caller may see them: participants see rounded ones, and no category of few images.
+
+    A score and its interval are moved by up to one step, then rounded to whole ones: always so for a file. Noise before
+    rounding leaves no value at which a small change shows. All three move by the same: ends with draws of their own
+    would tell three times as much.
+    """
+    member = account.may(MemberRole.VIEWER, challenge)
+    shown = []
+    for row in rows:
+        if not (member or row.images is None or enough_images(row.images, challenge)):
+            continue
+        ends, digits = (row.value, row.low, row.high), challenge.settings.digits
+        if member or digits == ALL_DIGITS:
+            shown.append(ShownScore(row.name, *ends, _DIGITS))
+            continue
+        steps = 1
+        if not digits:
+            images = row.reference_set.image_count if row.images is None else row.images
+            steps, digits = last_place(images, row.places, challenge.asked)
+        moved = 2 * row.draw / _HIGHEST_DRAW - 1 if challenge.settings.noise else 0.0
+        unit = 10**digits
+        value, low, high = (
+            None if end is None else max(round(end * unit / steps + moved) * steps, 0) / unit for end in ends
+        )
+        shown.append(ShownScore(row.name, value, low, high, digits))
+    return tuple(shown)
 
 
 def enough_images(images: int, challenge: Challenge) -> bool:
@@ -149,28 +161,6 @@ def shown_domains(reference_set: SplitReferences, challenge: Challenge, account:
     """Return the domains of which a caller may see scores."""
     members = account.may(MemberRole.VIEWER, challenge)
     return [name for name, images in reference_set.domains.items() if members or enough_images(images, challenge)]
-
-
-def _with_noise(row: RunScore, challenge: Challenge) -> ShownScore:
-    """Return a score and its interval, moved by up to one step, then rounded to whole ones: always so for a file.
-
-    Noise before rounding leaves no value at which a small change shows. All three move by the same: ends with draws of
-    their own would tell three times as much.
-    """
-    digits = challenge.settings.digits
-    if digits == ALL_DIGITS:
-        return ShownScore(row.name, row.value, row.low, row.high, _DIGITS)
-    steps = 1
-    if not digits:
-        images = row.reference_set.image_count if row.images is None else row.images
-        steps, digits = last_place(images, row.places, challenge.asked)
-    moved = 2 * row.draw / _HIGHEST_DRAW - 1 if challenge.settings.noise else 0.0
-
-    def shown(value: float | None) -> float | None:
-        whole = None if value is None else round(value * 10**digits / steps + moved)
-        return None if whole is None else max(whole * steps, 0) / 10**digits
-
-    return ShownScore(row.name, shown(row.value), shown(row.low), shown(row.high), digits)
 
 
 def last_place(images: int, places: int, submissions: int) -> tuple[int, int]:
@@ -251,7 +241,7 @@ def standing(
     )
     first = {row.submission.user.entrant for row in ranked[:_FIRST_ROWS]}
     history = tuple(
-        BoardPoint(submission.user.entrant, submission.created, value)
+        (submission, value)
         for submission in submissions
         if submission.user.entrant in first
         and chosen.get(submission.user.entrant, submission.id) == submission.id

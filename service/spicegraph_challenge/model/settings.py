@@ -31,6 +31,7 @@ _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSPECIFIED = "UNSPECIFIED"
 _NEVER = "never"
+_SWITCH = ("yes", "no")
 _ABOUT, _SCORED, _WHEN, _SEEN = "What it is about", "How it is scored", "When, and how often", "What participants see"
 
 
@@ -136,7 +137,7 @@ def choices(name: str) -> tuple[str, ...]:
     """Return the words of a setting that is a choice; none of others."""
     kind = descriptor(name).enum_type
     if descriptor(name).type == FieldDescriptor.TYPE_BOOL:
-        return ("yes", "no")
+        return _SWITCH
     return () if kind is None else tuple(_word(kind, value.name) for value in kind.values if value.number)
 
 
@@ -185,47 +186,36 @@ def read_settings(message: Message, texts: Mapping[str, str]) -> None:
     for name, text in texts.items():
         kind = descriptor(name)
         try:
-            if kind.message_type is not None:
-                getattr(message, name).CopyFrom(_read_moment(text))
-            elif kind.is_repeated:
+            if kind.is_repeated:
                 getattr(message, name)[:] = [part.strip() for part in text.split(",") if part.strip()]
             elif kind.type == FieldDescriptor.TYPE_STRING:
                 setattr(message, name, text.replace("\r\n", "\n"))  # browsers send lines with carriage returns
-            elif kind.type == FieldDescriptor.TYPE_BOOL:
-                setattr(message, name, _read_switch(text))
-            elif text.strip():
-                setattr(message, name, _read_value(name, text.strip()))
+            elif text.strip() or choices(name) == _SWITCH or is_moment(name):
+                _put(message, name, _read(name, text.strip()))
         except ValueError as error:
             violations.append(SettingFault(name, str(error)))
     if violations:
         raise SettingsError(violations)
 
 
-def _read_moment(text: str) -> Timestamp:
-    moment = Timestamp()
-    if text.strip() in {"", _NEVER}:
-        return moment
-    try:
-        read = datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        raise ValueError(f"expected a time such as 2030-06-01T12:00, got {text!a}") from error
-    moment.FromDatetime(read if read.tzinfo else read.replace(tzinfo=UTC))
-    return moment
-
-
-def _read_switch(text: str) -> bool:
-    if text not in {"yes", "no"}:
-        raise ValueError(f"expected yes or no, got {text!a}")
-    return text == "yes"
-
-
-def _read_value(name: str, text: str) -> int:
+def _read(name: str, text: str) -> Timestamp | int:
+    """Return the value that a text of a moment, a choice or a number stands for."""
     kind, words = descriptor(name).enum_type, _setting(name).words
+    if is_moment(name):
+        moment = Timestamp()
+        try:
+            if text not in {"", _NEVER}:
+                read = datetime.fromisoformat(text)
+                moment.FromDatetime(read if read.tzinfo else read.replace(tzinfo=UTC))
+        except ValueError as error:
+            raise ValueError(f"expected a time such as 2030-06-01T12:00, got {text!a}") from error
+        return moment
+    if choices(name) and text not in choices(name):
+        raise ValueError(f"expected {_listed(list(choices(name)))}, got {text!a}")
+    if choices(name) == _SWITCH:
+        return text == "yes"
     if kind is not None:
-        numbers = {_word(kind, value.name): value.number for value in kind.values if value.number}
-        if text not in numbers:
-            raise ValueError(f"expected {_listed(list(numbers))}, got {text!a}")
-        return numbers[text]
+        return next(value.number for value in kind.values if value.number and _word(kind, value.name) == text)
     digits = text.removeprefix("-")
     if text not in words and not (digits.isascii() and digits.isdigit() and len(digits) < 10):
         setting = _setting(name)
@@ -351,7 +341,14 @@ def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.Ch
     result.CopyFrom(stored)
     for kind, value in change.ListFields():
         if kind.name == "splits":
-            violations += _change_splits(result, change)
+            splits = {split.name: split for split in result.splits}
+            for position, split in enumerate(change.splits):
+                if split.name not in splits:
+                    violations.append(SettingFault(f"splits[{position}].name", f"there is no split {split.name!a}"))
+                    continue
+                for field_of_split, wanted in split.ListFields():
+                    if field_of_split.name in SPLIT_SETTINGS:
+                        _put(splits[split.name], field_of_split.name, wanted)
         elif SETTINGS[kind.name].fixed and value != getattr(stored, kind.name):
             violations.append(SettingFault(kind.name, "never changes, so that all submissions are scored alike"))
         elif not kind.is_repeated:
@@ -359,17 +356,6 @@ def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.Ch
     if violations:
         raise SettingsError(violations)
     return result
-
-
-def _change_splits(result: pb.ChallengeSettings, change: pb.ChallengeSettings) -> Iterator[SettingFault]:
-    splits = {split.name: split for split in result.splits}
-    for position, split in enumerate(change.splits):
-        if split.name not in splits:
-            yield SettingFault(f"splits[{position}].name", f"there is no split {split.name!a}")
-            continue
-        for kind, value in split.ListFields():
-            if kind.name in SPLIT_SETTINGS:
-                _put(splits[split.name], kind.name, value)
 
 
 def _put(message: Message, name: str, value: Any) -> None:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import re
 from contextlib import aclosing
-from datetime import UTC, datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from aiohttp import web
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_challenge.model.accounts import begin_session, end_session
 from spicegraph_challenge.model.settings import SETTINGS, SPLIT_SETTINGS, SettingsError, read_settings
 from spicegraph_challenge.pages import views
-from spicegraph_challenge.pages.tables import BOARD_FORMATS, BoardFormat
-from spicegraph_challenge.pages.visit import NotOursError, Visit, go, path_to, unauthenticated
+from spicegraph_challenge.pages.tables import BOARD_FORMATS
+from spicegraph_challenge.pages.visit import LASTS_S, NotOursError, Visit, go, path_to, unauthenticated
 from spicegraph_service.kit import CallError, FailedCallError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from spicegraph_challenge.model.accounts import Account
+    from spicegraph_challenge.model.database import Transactions
     from spicegraph_challenge.pages.visit import Sessions
     from spicegraph_service.kit import Gateway
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     _Upload = pb.CreateSubmissionRequest | pb.UploadReferencesRequest
     _Page = Callable[[Visit], Awaitable[web.StreamResponse]]
 
+_Registered = TypeVar("_Registered", bound="Callable[..., Awaitable[web.StreamResponse]]")
 _PIECE = 256 << 10
 _FAULTS = 100
 _SUBMISSIONS = 50
@@ -41,48 +43,39 @@ _REPORT_POLICY = "sandbox allow-scripts; frame-ancestors 'none'"  # it shows cap
 _LOCAL_PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 
-class SessionService(Protocol):
-    """Who calls: the part of the evaluation server that the pages ask beside its calls (``ChallengeService``)."""
-
-    async def identify(self, authorization: str | None, scope: str | None) -> Account:
-        """Return the user of a token or of a session."""
-        ...
-
-    async def begin_session(self, token: str) -> str:
-        """Return the secret of a browser's session."""
-        ...
-
-    async def end_session(self, secret: str) -> None:
-        """End a browser's session."""
-        ...
-
-
 class Board:
     """The pages.
 
     Args:
         gateway: makes their calls.
-        service: says who a token's user is, and keeps the sessions.
+        identify: says who a token's or a session's user is.
+        transactions: keep the sessions, of which the contract has no call.
         sessions: reads and makes the cookies.
         https: browsers reach the server by a proxy that ends TLS.
     """
 
-    def __init__(self, gateway: Gateway, service: SessionService, sessions: Sessions, *, https: bool = False) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        identify: Callable[[str | None, str | None], Awaitable[Account]],
+        transactions: Transactions,
+        sessions: Sessions,
+        *,
+        https: bool = False,
+    ) -> None:
         self._gateway = gateway
-        self._service = service
+        self._identify = identify
+        self._transactions = transactions
         self._sessions = sessions
         self._https = https
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
         """Yield the route of every page and form."""
-        yield web.get("/", partial(_redirect, "/challenges"))
         yield web.get("/sign-in", self._ask_token)
         yield web.post("/sign-in", self._sign_in)
         yield web.post("/sign-out", self._page(self._sign_out))
-        for path, page in _PAGES.items():
-            yield web.get(path, self._page(page))
-        for path, page in _FORMS.items():
-            yield web.post(path, self._page(page))
+        for (method, path), page in _ROUTES.items():
+            yield web.route(method, path, self._page(page))
 
     def _page(self, page: _Page) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         """Return what answers for a page: those who have not signed in are sent there."""
@@ -91,8 +84,8 @@ class Board:
             visit = Visit(request, self._gateway, self._sessions.of(request), https=self._https)
             try:
                 if visit.session is not None:
-                    visit.me = await self._service.identify(visit.session.authorization, None)
-                elif page not in {_leaderboard, _method}:  # which may be public: the calls say so
+                    visit.me = await self._identify(visit.session.authorization, None)
+                elif page not in _PUBLIC:  # of which the calls say whether they are
                     raise web.HTTPSeeOther(_sign_in_path(request))
                 return await page(visit)
             except (CallError, FailedCallError) as error:
@@ -119,7 +112,9 @@ class Board:
         try:
             form = await visit.read_form()
             token, after = form.get("token", "").strip(), form.get("next", "")
-            secret = await self._service.begin_session(token)
+            secret = await self._transactions.write(
+                lambda session, now: begin_session(session, f"Bearer {token}", now, timedelta(seconds=LASTS_S))
+            )
         except NotOursError:
             return visit.page("error.html.j2", status=403, faults=(), message=_NOT_OURS)
         except CallError as error:
@@ -134,7 +129,8 @@ class Board:
     async def _sign_out(self, visit: Visit) -> web.Response:
         await visit.read_form()
         if visit.session is not None:
-            await self._service.end_session(visit.session.token)
+            secret = visit.session.token
+            await self._transactions.write(lambda session, _now: end_session(session, secret))
         outside = web.HTTPSeeOther("/sign-in")
         self._sessions.end(outside)
         raise outside
@@ -147,21 +143,69 @@ def _sign_in_path(request: web.Request) -> str:
     return path_to("/sign-in", next=request.path_qs) if request.method == "GET" else "/sign-in"
 
 
-async def _redirect(path: str, _request: web.Request) -> web.Response:
-    raise web.HTTPSeeOther(path)
+_ROUTES: dict[tuple[str, str], _Page] = {}
+_PUBLIC: set[_Page] = set()
 
 
-# --- participants -----------------------------------------------------------------------------------------------
+def _get(path: str, *, public: bool = False) -> Callable[[_Registered], _Registered]:
+    """Let a function answer for a page."""
+
+    def register(page: _Registered) -> _Registered:
+        _ROUTES["GET", path] = page
+        if public:
+            _PUBLIC.add(page)
+        return page
+
+    return register
 
 
-async def _challenges(visit: Visit) -> web.Response:
+def _post(path: str) -> Callable[[_Registered], _Registered]:
+    """Let a function take a form."""
+
+    def register(page: _Registered) -> _Registered:
+        _ROUTES["POST", path] = page
+        return page
+
+    return register
+
+
+def _form(path: str, method: str, fields: Mapping[str, str], *after: str) -> None:
+    """Let a form make one call.
+
+    Args:
+        path: where it is sent to.
+        method: the call.
+        fields: where the fields of the request stand: in the path, or in the form.
+        after: the parts of the address of the next page; those that are fields of the request stand for their values.
+    """
+
+    async def page(visit: Visit) -> web.Response:
+        texts = {**await visit.read_form(), **visit.request.match_info}
+        values = {field: texts.get(name, "").strip() for field, name in fields.items()}
+        await visit.ask(getattr(pb, f"{method}Response"), method, getattr(pb, f"{method}Request")(**values))
+        raise go(*(values.get(part, part) for part in after))
+
+    _ROUTES["POST", path] = page
+
+
+@_get("/", public=True)
+async def start(_visit: Visit) -> web.Response:
+    """Send to the challenges."""
+    raise go("/challenges")
+
+
+@_get("/challenges")
+async def challenges(visit: Visit) -> web.Response:
+    """Show the challenges."""
     request = pb.ListChallengesRequest(page_token=visit.request.query.get("after", ""))
     answer = await visit.ask(pb.ListChallengesResponse, "ListChallenges", request)
     cards = [views.challenge_card(challenge, datetime.now(UTC)) for challenge in answer.challenges]
     return visit.page("challenges.html.j2", challenges=cards, next=answer.next_page_token)
 
 
-async def _challenge(visit: Visit) -> web.Response:
+@_get("/challenges/{name}")
+async def challenge(visit: Visit) -> web.Response:
+    """Show a challenge with the submissions that its visitor sees."""
     name = visit.request.match_info["name"]
     answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
     request = pb.ListSubmissionsRequest(
@@ -180,7 +224,9 @@ async def _challenge(visit: Visit) -> web.Response:
     )
 
 
-async def _submit(visit: Visit) -> web.Response:
+@_post("/challenges/{name}/submissions")
+async def submit(visit: Visit) -> web.Response:
+    """Take a submission."""
     part = await visit.read_upload()
     if part is None:
         return visit.page("error.html.j2", status=400, faults=(), message="Choose a file.")
@@ -218,7 +264,9 @@ async def _get_submission(visit: Visit) -> pb.Submission:
     return (await visit.ask(pb.GetSubmissionResponse, "GetSubmission", request)).submission
 
 
-async def _submission(visit: Visit) -> web.Response:
+@_get("/submissions/{id}")
+async def submission_page(visit: Visit) -> web.Response:
+    """Show a submission beside the one of the same user before it."""
     submission = await _get_submission(visit)
     faults = pb.ListSubmissionFaultsResponse()
     if submission.failure.fault_count:
@@ -226,32 +274,27 @@ async def _submission(visit: Visit) -> web.Response:
             id=submission.id, page_size=_FAULTS, page_token=visit.request.query.get("after", "")
         )
         faults = await visit.ask(pb.ListSubmissionFaultsResponse, "ListSubmissionFaults", request)
+    before = None
+    if submission.scores:
+        earlier = pb.ListSubmissionsRequest(
+            challenge=submission.challenge, user=submission.user, page_size=_SUBMISSIONS, page_token=submission.id
+        )
+        listed = await visit.ask(pb.ListSubmissionsResponse, "ListSubmissions", earlier)
+        before = next((other for other in listed.submissions if other.scores), None)
     answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=submission.challenge))
-    may = views.rights(answer.role)
     return visit.page(
         "submission.html.j2",
-        may=may,
-        submission=views.submission_page(
-            submission, await _before(visit, submission), own=_me(visit) == submission.entrant
-        ),
+        may=views.rights(answer.role),
+        submission=views.submission_page(submission, before, own=_me(visit) == submission.entrant),
         faults=faults.faults,
         fault_count=submission.failure.fault_count,
         next=faults.next_page_token,
     )
 
 
-async def _before(visit: Visit, submission: pb.Submission) -> pb.Submission | None:
-    """Return the submission of the same user before one that has scores."""
-    if not submission.scores:
-        return None
-    request = pb.ListSubmissionsRequest(
-        challenge=submission.challenge, user=submission.user, page_size=_SUBMISSIONS, page_token=submission.id
-    )
-    listed = await visit.ask(pb.ListSubmissionsResponse, "ListSubmissions", request)
-    return next((earlier for earlier in listed.submissions if earlier.scores), None)
-
-
-async def _state(visit: Visit) -> web.Response:
+@_get("/submissions/{id}/state")
+async def submission_state(visit: Visit) -> web.Response:
+    """Tell a page's script how far a submission is."""
     submission = await _get_submission(visit)
     return web.json_response(
         {
@@ -262,14 +305,9 @@ async def _state(visit: Visit) -> web.Response:
     )
 
 
-async def _cancel(visit: Visit) -> web.Response:
-    await visit.read_form()
-    request = pb.CancelSubmissionRequest(id=visit.request.match_info["id"])
-    await visit.ask(pb.CancelSubmissionResponse, "CancelSubmission", request)
-    raise go("/submissions", request.id)
-
-
-async def _choose(visit: Visit) -> web.Response:
+@_post("/submissions/{id}/choose")
+async def choose(visit: Visit) -> web.Response:
+    """Put a submission on the leaderboard."""
     await visit.read_form()
     submission = await _get_submission(visit)
     request = pb.ChooseSubmissionRequest(challenge=submission.challenge, submission=submission.id)
@@ -277,20 +315,18 @@ async def _choose(visit: Visit) -> web.Response:
     raise go("/challenges", submission.challenge, "leaderboard")
 
 
-async def _choose_none(visit: Visit) -> web.Response:
-    await visit.read_form()
-    request = pb.ChooseSubmissionRequest(challenge=visit.request.match_info["name"])
-    await visit.ask(pb.ChooseSubmissionResponse, "ChooseSubmission", request)
-    raise go("/challenges", request.challenge, "leaderboard")
+_form("/submissions/{id}/cancel", "CancelSubmission", {"id": "id"}, "/submissions", "id")
+_form("/challenges/{name}/choose", "ChooseSubmission", {"challenge": "name"}, "/challenges", "challenge", "leaderboard")
 
 
-async def _leaderboard(visit: Visit) -> web.Response:
+@_get("/challenges/{name}/leaderboard", public=True)
+async def leaderboard(visit: Visit) -> web.Response:
+    """Show a leaderboard, or send it as a file."""
     name, query = visit.request.match_info["name"], visit.request.query
     board = await _board(visit)
-    if query.get("format") in {BoardFormat.JSON, BoardFormat.CSV}:
-        wanted = BoardFormat(query["format"])
-        disposition = {"Content-Disposition": f'attachment; filename="leaderboard.{wanted.value}"'}
-        kind = "application/json" if wanted is BoardFormat.JSON else "text/csv"
+    if (wanted := query.get("format")) in {"json", "csv"}:
+        disposition = {"Content-Disposition": f'attachment; filename="leaderboard.{wanted}"'}
+        kind = "application/json" if wanted == "json" else "text/csv"
         return web.Response(text=BOARD_FORMATS[wanted]([board]), content_type=kind, headers=disposition)
     answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
     return visit.page(
@@ -314,7 +350,8 @@ async def _board(visit: Visit) -> pb.GetLeaderboardResponse:
     return await visit.ask(pb.GetLeaderboardResponse, "GetLeaderboard", request)
 
 
-async def _method(visit: Visit) -> web.Response:
+@_get("/challenges/{name}/leaderboard/{user}", public=True)
+async def method_page(visit: Visit) -> web.Response:
     """Show the entry of a user: who made it, its paper and code, and its scores on all boards of the reference set."""
     board, user = await _board(visit), visit.request.match_info["user"]
     boards = [board]
@@ -329,35 +366,34 @@ async def _method(visit: Visit) -> web.Response:
     return visit.page("method.html.j2", name=board.challenge, title=board.title, method=method)
 
 
-async def _account(visit: Visit) -> web.Response:
+@_get("/account")
+async def account(visit: Visit) -> web.Response:
+    """Show what a user may change of their own."""
     return visit.page("account.html.j2", secret="")
 
 
-async def _make_token(visit: Visit) -> web.Response:
+@_post("/tokens")
+async def make_token(visit: Visit) -> web.Response:
+    """Make a token, and show it this once."""
     form = await visit.read_form()
     user = form.get("user", "")
     request = pb.CreateUserTokenRequest(user=user, name=form.get("name", ""))
     made = await visit.ask(pb.CreateUserTokenResponse, "CreateUserToken", request)
     if user and (visit.me is None or user != visit.me.name):
-        return await _show_users(visit, user=user, secret=made.secret)
+        return await users(visit, user=user, secret=made.secret)
     return visit.page("account.html.j2", secret=made.secret)
 
 
-async def _revoke_token(visit: Visit) -> web.Response:
-    await visit.read_form()
-    request = pb.RevokeUserTokenRequest(id=visit.request.match_info["id"])
-    await visit.ask(pb.RevokeUserTokenResponse, "RevokeUserToken", request)
-    raise go("/users")
+_form("/tokens/{id}/revoke", "RevokeUserToken", {"id": "id"}, "/users")
 
 
 def _me(visit: Visit) -> str:
     return visit.me.entrant if visit.me is not None else ""
 
 
-# --- organisers -------------------------------------------------------------------------------------------------
-
-
-async def _new(visit: Visit) -> web.Response:
+@_get("/new")
+async def new(visit: Visit) -> web.Response:
+    """Show the form of a new challenge."""
     return _edit_page(visit, "New challenge", "/new", views.setting_fields(pb.ChallengeSettings(), new=True), new=True)
 
 
@@ -367,7 +403,9 @@ def _edit_page(
     return visit.page("edit.html.j2", heading=heading, action=action, parts=parts, new=new)
 
 
-async def _create(visit: Visit) -> web.Response:
+@_post("/new")
+async def create(visit: Visit) -> web.Response:
+    """Create a challenge."""
     form = await visit.read_form()
     sets: dict[str, list[str]] = {}
     for text in filter(None, (part.strip() for part in form.get("sets", "").split(","))):
@@ -376,7 +414,8 @@ async def _create(visit: Visit) -> web.Response:
     settings = pb.ChallengeSettings()
     read_settings(settings, {name: form[name] for name in SETTINGS if name in form})
     for split, names in sets.items():
-        part = settings.splits.add(name=split, reference_sets=map(_reference_set, names))
+        part = settings.splits.add(name=split)
+        part.reference_sets.extend(pb.ChallengeReferenceSet(name=name) for name in names)
         read_settings(part, {name: form[f"{name} "] for name in SPLIT_SETTINGS if f"{name} " in form})
     challenge = pb.Challenge(name=form.get("name", "").strip(), settings=settings)
     answer = await visit.ask(
@@ -385,18 +424,18 @@ async def _create(visit: Visit) -> web.Response:
     raise go("/challenges", answer.challenge.name)
 
 
-def _reference_set(name: str) -> pb.ChallengeReferenceSet:
-    return pb.ChallengeReferenceSet(name=name)
-
-
-async def _edit(visit: Visit) -> web.Response:
+@_get("/challenges/{name}/edit")
+async def edit(visit: Visit) -> web.Response:
+    """Show the form of a challenge's settings."""
     name = visit.request.match_info["name"]
     answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
     fields = views.setting_fields(answer.challenge.settings, new=False)
     return _edit_page(visit, f"Edit {name}", path_to("/challenges", name, "edit"), fields, new=False)
 
 
-async def _update(visit: Visit) -> web.Response:
+@_post("/challenges/{name}/edit")
+async def update(visit: Visit) -> web.Response:
+    """Change a challenge's settings."""
     form = await visit.read_form()
     name = visit.request.match_info["name"]
     settings = pb.ChallengeSettings()
@@ -413,7 +452,9 @@ async def _update(visit: Visit) -> web.Response:
     raise go("/challenges", name)
 
 
-async def _upload_references(visit: Visit) -> web.Response:
+@_post("/challenges/{name}/references")
+async def upload_references(visit: Visit) -> web.Response:
+    """Take references."""
     part = await visit.read_upload()
     if part is None:
         return visit.page("error.html.j2", status=400, faults=(), message="Choose a file.")
@@ -425,21 +466,12 @@ async def _upload_references(visit: Visit) -> web.Response:
     return _arrive(visit, path_to("/challenges", name))
 
 
-async def _delete(visit: Visit) -> web.Response:
-    await visit.read_form()
-    request = pb.DeleteChallengeRequest(name=visit.request.match_info["name"])
-    await visit.ask(pb.DeleteChallengeResponse, "DeleteChallenge", request)
-    raise go("/challenges")
+_form("/challenges/{name}/delete", "DeleteChallenge", {"name": "name"}, "/challenges")
+_form("/challenges/{name}/rescore", "RescoreChallenge", {"challenge": "name"}, "/challenges", "challenge")
 
 
-async def _rescore(visit: Visit) -> web.Response:
-    await visit.read_form()
-    request = pb.RescoreChallengeRequest(challenge=visit.request.match_info["name"])
-    await visit.ask(pb.RescoreChallengeResponse, "RescoreChallenge", request)
-    raise go("/challenges", request.challenge)
-
-
-async def _report(visit: Visit) -> web.StreamResponse:
+@_get("/submissions/{id}/report")
+async def report(visit: Visit) -> web.StreamResponse:
     """Send the error report, which shows references, as a page that has nothing of this site's."""
     request = pb.GetSubmissionReportRequest(
         id=visit.request.match_info["id"],
@@ -451,7 +483,8 @@ async def _report(visit: Visit) -> web.StreamResponse:
     return await _send(visit, response, "GetSubmissionReport", request)
 
 
-async def _images(visit: Visit) -> web.StreamResponse:
+@_get("/challenges/{name}/images")
+async def images(visit: Visit) -> web.StreamResponse:
     """Send the images of a split as a file."""
     name, split = visit.request.match_info["name"], visit.request.query.get("split", "")
     file = re.sub(r"[^\w.-]", "_", f"image_info_{name}_{split}.json", flags=re.ASCII)
@@ -471,11 +504,9 @@ async def _send(visit: Visit, response: web.StreamResponse, method: str, request
     return response
 
 
-async def _users(visit: Visit) -> web.Response:
-    return await _show_users(visit)
-
-
-async def _show_users(visit: Visit, *, user: str = "", secret: str = "") -> web.Response:
+@_get("/users")
+async def users(visit: Visit, *, user: str = "", secret: str = "") -> web.Response:
+    """Show the users, and the token that was made for one of them."""
     request = pb.ListUsersRequest(page_token=visit.request.query.get("after", ""))
     answer = await visit.ask(pb.ListUsersResponse, "ListUsers", request)
     return visit.page(
@@ -488,56 +519,15 @@ async def _show_users(visit: Visit, *, user: str = "", secret: str = "") -> web.
     )
 
 
-async def _add_user(visit: Visit) -> web.Response:
+@_post("/users")
+async def add_user(visit: Visit) -> web.Response:
+    """Add a user."""
     form = await visit.read_form()
     role, team = views.role_of(form.get("role", "")), form.get("team", "").strip()
     request = pb.CreateUserRequest(name=form.get("name", "").strip(), role=role, team=team)
     made = await visit.ask(pb.CreateUserResponse, "CreateUser", request)
-    return await _show_users(visit, user=made.user.name, secret=made.secret)
+    return await users(visit, user=made.user.name, secret=made.secret)
 
 
-async def _set_team(visit: Visit) -> web.Response:
-    form = await visit.read_form()
-    request = pb.SetUserTeamRequest(user=visit.request.match_info["name"], team=form.get("team", "").strip())
-    await visit.ask(pb.SetUserTeamResponse, "SetUserTeam", request)
-    raise go("/users")
-
-
-async def _remove_user(visit: Visit) -> web.Response:
-    await visit.read_form()
-    request = pb.DeleteUserRequest(name=visit.request.match_info["name"])
-    await visit.ask(pb.DeleteUserResponse, "DeleteUser", request)
-    raise go("/users")
-
-
-_PAGES: dict[str, _Page] = {
-    "/challenges": _challenges,
-    "/challenges/{name}": _challenge,
-    "/challenges/{name}/leaderboard": _leaderboard,
-    "/challenges/{name}/leaderboard/{user}": _method,
-    "/challenges/{name}/edit": _edit,
-    "/challenges/{name}/images": _images,
-    "/submissions/{id}": _submission,
-    "/submissions/{id}/state": _state,
-    "/submissions/{id}/report": _report,
-    "/account": _account,
-    "/users": _users,
-    "/new": _new,
-}
-
-_FORMS: dict[str, _Page] = {
-    "/challenges/{name}/submissions": _submit,
-    "/challenges/{name}/choose": _choose_none,
-    "/challenges/{name}/edit": _update,
-    "/challenges/{name}/references": _upload_references,
-    "/challenges/{name}/delete": _delete,
-    "/challenges/{name}/rescore": _rescore,
-    "/submissions/{id}/cancel": _cancel,
-    "/submissions/{id}/choose": _choose,
-    "/tokens": _make_token,
-    "/tokens/{id}/revoke": _revoke_token,
-    "/users": _add_user,
-    "/users/{name}/team": _set_team,
-    "/users/{name}/remove": _remove_user,
-    "/new": _create,
-}
+_form("/users/{name}/team", "SetUserTeam", {"user": "name", "team": "team"}, "/users")
+_form("/users/{name}/remove", "DeleteUser", {"name": "name"}, "/users")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -29,6 +28,11 @@ _DIGITS = 4  # decimal places of a score that does not say
 def when(moment: Timestamp) -> str:
     """Return a moment as ISO 8601 in UTC, to the second; empty where there is none."""
     return f"{moment.ToDatetime().isoformat(timespec='seconds')}Z" if moment.seconds else ""
+
+
+def minute(moment: Timestamp) -> str:
+    """Return a moment to the minute; empty where there is none."""
+    return moment.ToDatetime().strftime("%Y-%m-%d %H:%M UTC") if moment.seconds else ""
 
 
 def challenge_table(challenges: Iterable[pb.Challenge]) -> Grid:
@@ -85,25 +89,16 @@ def user_table(users: Iterable[pb.User]) -> Grid:
     for user in users:
         role = pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower()
         for number_of_token, token in enumerate(user.tokens):
-            first = ("", "", "") if number_of_token else (user.name, role, user.team or None)
+            first = ("", "") if number_of_token else (user.name, role)
             moments = [
                 when(getattr(token, name)) if token.HasField(name) else None
                 for name in ("create_time", "expire_time", "last_use_time")
             ]
-            rows.append((*first, token.id, token.name, *moments))
+            rows.append((*first, token.id, token.name, *moments, "" if number_of_token else user.team or None))
         if not user.tokens:
-            rows.append((user.name, role, user.team or None, None, None, when(user.create_time), None, None))
-    columns = (
-        "User|text",
-        "Role|text",
-        "Team|text",
-        "Token id|code",
-        "Token|text",
-        "Since|code",
-        "Ends|text",
-        "Last use|text",
-    )
-    return Grid("", headings(*columns), rows)
+            rows.append((user.name, role, None, None, when(user.create_time), None, None, user.team or None))
+    columns = ("User|text", "Role|text", "Token id|code", "Token|text", "Since|code", "Ends|text", "Last use|text")
+    return Grid("", headings(*columns, "Team|text"), rows)
 
 
 def state_name(submission: pb.Submission) -> str:
@@ -143,7 +138,14 @@ def submission_view(submission: pb.Submission) -> Iterator[Grid | Text]:
         empty = scores.empty_candidate_count
         none = f", {counted(empty, 'empty caption')}" if empty else ""
         title = f"{board_name(scores)}: {counted(scores.image_count, 'image')}{none}"
-        rows = [(score.name, number(score), _interval(score)) for score in scores.scores]
+        rows = [
+            (
+                score.name,
+                number(score),
+                f"{number(score, 'low')} .. {number(score, 'high')}" if score.HasField("low") else UNDEFINED,
+            )
+            for score in scores.scores
+        ]
         yield Grid(title, headings("Score|text", "Value|figure", "95 % interval|figure"), rows)
         if scores.errors:
             kinds = [(error.title, error_words(error), f"at least {error.image_count:,}") for error in scores.errors]
@@ -158,10 +160,6 @@ def error_words(error: pb.ErrorCount) -> str:
 def number(score: pb.CorpusScore, end: Literal["value", "low", "high"] = "value") -> str:
     """Return a score, or an end of its interval, with the decimal places that the caller may see."""
     return f"{getattr(score, end):.{score.digits or _DIGITS}f}" if score.HasField(end) else UNDEFINED
-
-
-def _interval(score: pb.CorpusScore) -> str:
-    return f"{number(score, 'low')} .. {number(score, 'high')}" if score.HasField("low") else UNDEFINED
 
 
 def score_names(board: pb.GetLeaderboardResponse) -> list[str]:
@@ -210,34 +208,26 @@ _ENDS: tuple[Literal["value", "low", "high"], ...] = ("value", "low", "high")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-class BoardFormat(StrEnum):
-    """The output formats of a leaderboard, beside a table."""
-
-    JSON = "json"
-    CSV = "csv"
-    HTML = "html"
-
-
 def to_json(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
     """Return leaderboards as JSON; what is undefined is null."""
-    data = msgspec.json.encode([_board(board) for board in boards])
-    return msgspec.json.format(data, indent=2).decode() + "\n"
-
-
-def _board(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
-    return {
-        "challenge": board.challenge,
-        "title": board.title,
-        "split": board.split,
-        "reference_set": board.reference_set,
-        "domain": board.domain or None,
-        "ranked_by": board.score,
-        "time": when(board.create_time),
-        "rows": [_row(row) for row in board.rows],
-        "history": [
-            {"user": point.user, "submitted": when(point.create_time), "value": point.value} for point in board.history
-        ],
-    }
+    values = [
+        {
+            "challenge": board.challenge,
+            "title": board.title,
+            "split": board.split,
+            "reference_set": board.reference_set,
+            "domain": board.domain or None,
+            "ranked_by": board.score,
+            "time": when(board.create_time),
+            "rows": [_row(row) for row in board.rows],
+            "history": [
+                {"user": point.user, "submitted": when(point.create_time), "value": point.value}
+                for point in board.history
+            ],
+        }
+        for board in boards
+    ]
+    return msgspec.json.format(msgspec.json.encode(values), indent=2).decode() + "\n"
 
 
 def _row(row: pb.LeaderboardRow) -> dict[str, Any]:
@@ -278,23 +268,20 @@ def to_csv(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
         for row in map(_row, board.rows):
             scores = row["scores"]
             cells = [scores[name][end] if name in scores else None for name in names for end in _ENDS]
-            names_of = (_plain(row[key] or "") for key in ("user", "method", "team"))
+            # Methods' names are strangers' words: no spreadsheet takes one for a formula.
+            texts = [row[key] or "" for key in ("user", "method", "team")]
+            names_of = (f"'{text}" if text.startswith(_FORMULA) else text for text in texts)
             first = (board.split, board.reference_set, board.domain, row["rank"], *names_of, row["submitted"])
             last = (row["version"], "yes" if row["outdated"] else "no", row["scored"], row["paper"], row["code"])
             writer.writerow([*first, *cells, *last])
     return text.getvalue()
 
 
-def _plain(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula: methods' names are strangers' words."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
 def to_html(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
     """Return leaderboards as one page, a table for each reference set of each split; columns sort by a click."""
     values = {
         "title": boards[0].title if boards else "Leaderboard",
-        "made": _minute(boards[0].create_time) if boards else "",
+        "made": minute(boards[0].create_time) if boards else "",
         "boards": [board_view(board) for board in boards],
         "signatures": signature_lines(row.origin for board in boards for row in board.rows),
     }
@@ -303,12 +290,7 @@ def to_html(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
 
 
 def board_view(board: pb.GetLeaderboardResponse, me: str = "") -> dict[str, Any]:
-    """Return what the template shows of a leaderboard: a cell for every score, the one that ranks first.
-
-    Args:
-        board: the leaderboard.
-        me: the user whose row is marked.
-    """
+    """Return what the template shows of a leaderboard: a cell for every score, the one that ranks first; mark a row."""
     names = score_names(board)
     ranking = [score.value for row in board.rows for score in row.scores if score.name == board.score]
     return {
@@ -349,14 +331,19 @@ def _row_view(
         "own": bool(me) and row.user == me,
         "method": row.method,
         "team": row.team,
-        "links": [(name, url) for name, url in (("paper", row.paper_url), ("code", row.code_url)) if url],
+        "links": links(row),
         "version": row.origin.version,
         "outdated": row.origin.outdated,
-        "day": _minute(row.create_time),
+        "day": minute(row.create_time),
         "moment": when(row.create_time),
         "cells": cells,
         "tied": ranked.HasField("value") and ranking.count(ranked.value) > 1,
     }
+
+
+def links(row: pb.LeaderboardRow | pb.Submission) -> list[tuple[str, str]]:
+    """Return the addresses of a method's paper and code, each with what it is."""
+    return [(name, url) for name, url in (("paper", row.paper_url), ("code", row.code_url)) if url]
 
 
 def signature_lines(origins: Iterable[pb.ScoreOrigin]) -> list[str]:
@@ -373,13 +360,9 @@ def signature_lines(origins: Iterable[pb.ScoreOrigin]) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _minute(moment: Timestamp) -> str:
-    return moment.ToDatetime().strftime("%Y-%m-%d %H:%M UTC")
-
-
-BOARD_FORMATS: Mapping[BoardFormat, Callable[[Sequence[pb.GetLeaderboardResponse]], str]] = {
-    BoardFormat.JSON: to_json,
-    BoardFormat.CSV: to_csv,
-    BoardFormat.HTML: to_html,
+BOARD_FORMATS: Mapping[str, Callable[[Sequence[pb.GetLeaderboardResponse]], str]] = {
+    "json": to_json,
+    "csv": to_csv,
+    "html": to_html,
 }
-"""Every format."""
+"""The output formats of a leaderboard, beside a table."""

@@ -23,13 +23,12 @@ from spicegraph_challenge.model.settings import (
     warnings,
 )
 from spicegraph_challenge.pages import tables as shown
-from spicegraph_challenge.pages.tables import UNDEFINED
+from spicegraph_challenge.pages.tables import UNDEFINED, minute
 from spicegraph_service.kit import Line, Mark, Row, ink, interval_chart, line_chart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from google.protobuf.timestamp_pb2 import Timestamp
 
 _LONG = 10_000  # characters of a text that has several lines
 _CATEGORY = "SPICE_"
@@ -64,27 +63,18 @@ def rights(role: pb.ChallengeRole.ValueType) -> dict[str, bool]:
     }
 
 
-def minute(moment: Timestamp) -> str:
-    """Return a moment to the minute; empty where there is none."""
-    return moment.ToDatetime().strftime("%Y-%m-%d %H:%M UTC") if moment.seconds else ""
-
-
-def _phase(challenge: pb.Challenge, now: datetime) -> tuple[str, str, str]:
-    """Return a challenge's phase, its tone, and when the next one begins."""
+def challenge_card(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
+    """Return what a list shows of a challenge: among others its phase, and when the next one begins."""
     settings = challenge.settings
     opens, closes = moment(settings.open_time), moment(settings.close_time)
+    closing = minute(settings.close_time)
+    phase, tone, next_phase = "open", "good", f"closes {closing}" if closes is not None else "without an end"
     if not challenge.ready:
-        return "in preparation", "warn", "references are missing"
-    if opens is not None and now < opens:
-        return "opens later", "warn", f"opens {minute(settings.open_time)}"
-    if closes is not None and now >= closes:
-        return "closed", "", f"closed {minute(settings.close_time)}"
-    return "open", "good", f"closes {minute(settings.close_time)}" if closes is not None else "without an end"
-
-
-def challenge_card(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
-    """Return what a list shows of a challenge."""
-    phase, tone, next_phase = _phase(challenge, now)
+        phase, tone, next_phase = "in preparation", "warn", "references are missing"
+    elif opens is not None and now < opens:
+        phase, tone, next_phase = "opens later", "warn", f"opens {minute(settings.open_time)}"
+    elif closes is not None and now >= closes:
+        phase, tone, next_phase = "closed", "", f"closed {closing}"
     return {
         "name": challenge.name,
         "title": challenge.settings.title or challenge.name,
@@ -210,7 +200,7 @@ def _submission(submission: pb.Submission) -> dict[str, Any]:
         "file_name": submission.file_name,
         "description": submission.description,
         "team": submission.team,
-        "links": [(name, url) for name, url in (("paper", submission.paper_url), ("code", submission.code_url)) if url],
+        "links": shown.links(submission),
         "state": shown.state_name(submission).lower(),
         "line": state_line(submission),
         "more": submission.failure.message,
@@ -324,7 +314,7 @@ def method_page(boards: Sequence[pb.GetLeaderboardResponse], user: str) -> dict[
         "method": first.method,
         "team": first.team,
         "moment": minute(first.create_time),
-        "links": [(name, url) for name, url in (("Paper", first.paper_url), ("Code", first.code_url)) if url],
+        "links": [(name.capitalize(), url) for name, url in shown.links(first)],
         "boards": [
             {
                 "heading": shown.board_name(board),
@@ -373,7 +363,11 @@ def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         return charts
     form = "%H:%M" if moments[0].date() == moments[-1].date() else "%m-%d"
     standing = [{user: value for moment, user, value in points if moment <= now} for now in moments]
-    places = [_places(values, lower=board.score in board.lower_is_better) for values in standing]
+    ordered = (sorted(values.values(), reverse=board.score not in board.lower_is_better) for values in standing)
+    places = [  # equal values share one
+        {user: order.index(value) + 1 for user, value in values.items()}
+        for values, order in zip(standing, ordered, strict=True)
+    ]
     lines = [
         Line(
             user,
@@ -395,12 +389,6 @@ def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         stepped=True,
     )
     return charts | {"history": history, "legend": [(colour, user) for user, colour in inks.items()]}
-
-
-def _places(values: dict[str, float], *, lower: bool) -> dict[str, int]:
-    """Return each user's place among values; equal ones share it."""
-    ordered = sorted(values.values(), reverse=not lower)
-    return {user: ordered.index(value) + 1 for user, value in values.items()}
 
 
 def user_row(user: pb.User) -> dict[str, Any]:

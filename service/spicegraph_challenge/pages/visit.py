@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 PACKAGE = "spicegraph_challenge.pages"
 """Where the templates and scripts of the pages are."""
 _COOKIE = "spicegraph-session"
-_LASTS_S = 12 * 3600
+LASTS_S = 12 * 3600
+"""How long a browser is signed in."""
 _KEY_BYTES = 32
 _LONGEST = 1_000
 _KEY_FILE = "session.key"
@@ -78,7 +79,7 @@ class Sessions:
         """Give a browser a session. Only this site's own pages send it back, and no script reads it."""
         made = urlsafe_b64encode(f"{int(self._clock())} {token}".encode()).decode()
         value = f"{made}.{self._signature('session', made)}"
-        response.set_cookie(_COOKIE, value, max_age=_LASTS_S, httponly=True, samesite="Strict", secure=secure)
+        response.set_cookie(_COOKIE, value, max_age=LASTS_S, httponly=True, samesite="Strict", secure=secure)
 
     def end(self, response: web.StreamResponse) -> None:
         """Take a browser's session away."""
@@ -95,7 +96,7 @@ class Sessions:
         try:
             since, _, token = urlsafe_b64decode(made).decode().partition(" ")
             # The clock may have been set back, and that of the server where the browser signed in may be ahead.
-            if abs(self._clock() - int(since)) > _LASTS_S:
+            if abs(self._clock() - int(since)) > LASTS_S:
                 return None
         except (Base64Error, ValueError):
             return None
@@ -195,19 +196,24 @@ class Visit:
                 break
             if isinstance(part, MultipartReader):
                 raise NotOursError
-            name, file_name = _named(part)
+            # What aiohttp refuses, such as semicolons in a name, the standard library reads.
+            header = Message()
+            header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
+            name, file_name = header.get_param("name", "", header="Content-Disposition"), header.get_filename()
             if file_name is not None:
                 self._check_proof()
                 self.file_name = file_name.replace("\\", "/").rpartition("/")[2]
                 return part if self.file_name else None
             value = await part.read_chunk(_MOST_FIELD_BYTES)
-            self.form[name] = value.decode("utf-8", "replace")
+            self.form[str(name)] = value.decode("utf-8", "replace")
         self._check_proof()
         return None
 
     def _check_proof(self) -> None:
         """Check that a form is from a page of this site, and that of this user."""
-        check_origin(self.request)
+        site, origin = self.request.headers.get("Sec-Fetch-Site"), self.request.headers.get("Origin")
+        if site not in {None, *_OURS} or (origin is not None and urlsplit(origin).netloc != self.request.host):
+            raise NotOursError
         if self.session is not None and self.form.pop("proof", "") != self.session.proof:
             raise NotOursError
 
@@ -227,21 +233,16 @@ class Visit:
     def failed(self, failure: FailedCallError) -> web.Response:
         """Return what went wrong: as a page, or to a script as JSON."""
         status = HTTP_STATUSES[failure.code]
-        faults = [(_FIELDS.get(name, name), reason) for name, reason in violations(failure)]
+        faults, bad = [], BadRequest()
+        for detail in failure.details:
+            if detail.Unpack(bad):
+                faults += [(_FIELDS.get(each.field, each.field), each.description) for each in bad.field_violations]
         message = failure.message
         if len(faults) == 1 and message.endswith(faults[0][1]):
             message, faults = ": ".join(faults[0]), []
         if self.request.headers.get("Accept") == "application/json":
             return web.json_response({"error": message, "faults": faults}, status=status)
         return self.page("error.html.j2", status=status, message=message, faults=faults)
-
-
-def _named(part: BodyPartReader) -> tuple[str, str | None]:
-    """Return the name of a form's part and of its file, ``None`` where it is not one. aiohttp refuses semicolons."""
-    header = Message()
-    header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
-    name = header.get_param("name", "", header="Content-Disposition")
-    return str(name), header.get_filename()
 
 
 def path_to(path: str, *parts: str, **query: str) -> str:
@@ -253,25 +254,6 @@ def path_to(path: str, *parts: str, **query: str) -> str:
 def go(path: str, *parts: str, **query: str) -> web.HTTPSeeOther:
     """Return what sends a browser to a page of this site."""
     return web.HTTPSeeOther(path_to(path, *parts, **query))
-
-
-def violations(failure: FailedCallError) -> list[tuple[str, str]]:
-    """Return the wrong fields of a call, with the reasons."""
-    faults = []
-    for detail in failure.details:
-        request = BadRequest()
-        if detail.Unpack(request):
-            faults += [(violation.field, violation.description) for violation in request.field_violations]
-    return faults
-
-
-def check_origin(request: web.Request) -> None:
-    """Check that a browser sends a form from a page of this site."""
-    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    if site is not None and site not in _OURS:
-        raise NotOursError
-    if origin is not None and urlsplit(origin).netloc != request.host:
-        raise NotOursError
 
 
 def unauthenticated(error: Exception) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_challenge.model.database import Database, Transactions
-from spicegraph_challenge.model.schema import Challenge, JobKind, SplitReferences, Submission
+from spicegraph_challenge.model.schema import JobKind, SplitReferences, Submission
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.scoring import Part, Plan, Progress
 from spicegraph_challenge.queue.submissions import Failure, Lease, LeaseLostError
@@ -29,74 +29,49 @@ if TYPE_CHECKING:
 
     from spicegraph_challenge.model.leaderboard import ScorerVersion
     from spicegraph_challenge.queue.scoring import Scoring
-    from spicegraph_service.kit import RequestData
+    from spicegraph_challenge.registration import ChallengeOptions
+    from spicegraph_service.kit import Host, RequestData
 
 _TASKS_AT_ONCE = 2
 _REPORTS_AT_ONCE = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ChallengeConfig:
-    """Options of the evaluation server.
-
-    Attributes:
-        database: an SQLite file, or ``postgresql://...``; servers that share it share the work.
-        files: the folder of uploaded files, which they share as well; ``None``: beside the SQLite file.
-        lease_s: how long a job stays with a server that says nothing, in seconds.
-        submission_bytes: the largest file of a submission.
-        caption_characters: the longest caption of a submission.
-        reference_bytes: the largest annotations file.
-        pipeline: the pipeline of error reports.
-        https_proxy: whether browsers reach the pages by a proxy that ends TLS.
-    """
-
-    database: str
-    files: Path | None = None
-    lease_s: float = 30.0
-    submission_bytes: int = 64 << 20
-    caption_characters: int = 2_000
-    reference_bytes: int = 1 << 30
-    pipeline: str = ""
-    https_proxy: bool = False
-
-    @property
-    def folder(self) -> Path:
-        """Where uploaded files are."""
-        if self.files is not None:
-            return self.files
-        if "://" in self.database:
-            raise InputError("with a database by URL, say where uploaded files are kept: --challenge-files FOLDER")
-        return Path(f"{self.database}.files")
-
-
 class ChallengeState:
-    """What the calls and the runner share.
+    """What the calls and the runner share. Servers that share a database share the work, and the folder of files.
 
     Attributes:
         data: the server's own for the metrics, for totals and error reports; workers have it, too.
+        pipeline: that of error reports.
+        caption_characters: the longest caption of a submission.
         scorer: what computes the scores; ``None`` until the workers are ready.
-        leaving: set when the server is about to stop.
-
-    Raises:
-        InputError: an option is wrong.
-        StoreError: the database or the folder cannot be opened.
+        leaving: the server is about to stop.
+        moved: is set for a moment whenever a submission may have got on.
     """
 
-    def __init__(self, config: ChallengeConfig, data: bytes = b"") -> None:
-        self.config = config
-        self.data = data
-        self.files = FileStore(config.folder)
-        self.transactions = Transactions(Database(config.database))
+    def __init__(self, options: ChallengeOptions, host: Host) -> None:
+        database = options.challenges or ""
+        if options.challenge_files is None and "://" in database:
+            raise InputError("with a database by URL, say where uploaded files are kept: --challenge-files FOLDER")
+        self.options = options
+        self.data = host.data
+        self.pipeline = host.pipeline
+        self.caption_characters = host.limits.max_caption_characters
+        self.folder = options.challenge_files or Path(f"{database}.files")
+        self.files = FileStore(self.folder)
+        self.transactions = Transactions(Database(database))
         self.sandbox = Sandbox(_TASKS_AT_ONCE)
         self.reports = Sandbox(_REPORTS_AT_ONCE)
         self.scorer: ScorerVersion | None = None
         self.runner: Runner | None = None
-        self.leaving = asyncio.Event()
+        self.leaving = False
+        self.moved = asyncio.Event()
 
     def nudge(self) -> None:
-        """Say that there is work."""
+        """Say that there is work, or that some is done."""
         if self.runner is not None:
             self.runner.nudge()
+        self.moved.set()  # those who watch submissions look again
+        self.moved.clear()
 
 
 VALIDATION = Allowance(memory_bytes=1 << 30, seconds=60)
@@ -123,28 +98,18 @@ Work: TypeAlias = Callable[[_HeldJob], Coroutine[Any, Any, None]]
 
 
 class Runner:
-    """Does one job of each lane at a time."""
+    """Does one job of each lane at a time, under the name of an owner."""
 
-    def __init__(
-        self,
-        transactions: Transactions,
-        files: FileStore,
-        sandbox: Sandbox,
-        scoring: Scoring,
-        *,
-        scorer: ScorerVersion,
-        owner: str,
-        lease_s: float,
-        caption_characters: int,
-    ) -> None:
-        self._transactions = transactions
-        self._files = files
-        self._sandbox = sandbox
+    def __init__(self, state: ChallengeState, scoring: Scoring, scorer: ScorerVersion, owner: str) -> None:
+        self._transactions = state.transactions
+        self._files = state.files
+        self._sandbox = state.sandbox
         self._scoring = scoring
         self._scorer = scorer
         self._owner = owner
-        self._lease_s = lease_s
-        self._caption_characters = caption_characters
+        self._told = state.nudge
+        self._lease_s = state.options.challenge_lease
+        self._caption_characters = state.caption_characters
         self._nudges = [asyncio.Event() for _ in _LANES]
         self._work: Mapping[JobKind, Work] = {
             JobKind.VALIDATE: self._validate,
@@ -240,22 +205,16 @@ class Runner:
             if isinstance(error, OverAllowanceError) and lease.kind is JobKind.VALIDATE:
                 _log.warning("submission %s: %s", lease.submission_id, error)
                 message = "the file needs more memory or time to read than results for this challenge do"
-                await self._fail(held, Failure("VALIDATION_LIMIT", message))
-            else:
-                await self._trouble(held, error)
-
-    async def _trouble(self, held: _HeldJob, error: Exception) -> None:
-        """Have a job done again that went wrong through no fault of the file; at the third time, give it up."""
-        lease, incident = held.lease, secrets.token_hex(6)
-        _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
-        if lease.fence < _TRIES:
-            await asyncio.sleep(_PAUSE_S)
-            await self._end(
-                held, lambda session, _now: submissions.give_up(session, lease, self._owner), "is tried again"
-            )
-            return
-        message = f"internal error; the server's log has it as {incident}"
-        await self._fail(held, Failure("INTERNAL", message))
+                return await self._fail(held, Failure("VALIDATION_LIMIT", message))
+            # No fault of the file: the job is done again, and given up at the third time.
+            incident = secrets.token_hex(6)
+            _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
+            if lease.fence < _TRIES:
+                await asyncio.sleep(_PAUSE_S)
+                return await self._end(
+                    held, lambda session, _now: submissions.give_up(session, lease, self._owner), "is tried again"
+                )
+            return await self._fail(held, Failure("INTERNAL", f"internal error; the server's log has it as {incident}"))
 
     async def _end(self, held: _HeldJob, end: Callable[[Session, datetime], None], outcome: str) -> None:
         """End a job and log its outcome.
@@ -266,7 +225,7 @@ class Runner:
         async def finish() -> None:
             await self._transactions.write(end)
             held.ended = True
-            self.nudge()
+            self._told()
             lease = held.lease
             subject = f"submission {lease.submission_id}" if lease.submission_id else f"job {lease.job_id}"
             _log.info("%s %s", subject, outcome)
@@ -287,7 +246,16 @@ class Runner:
 
     async def _validate(self, held: _HeldJob) -> None:
         lease = held.lease
-        sent, challenge, splits = await self._transactions.read(lambda session, _now: _to_validate(session, lease))
+
+        def find(session: Session, _now: datetime) -> tuple[Submission, bytes, dict[str, tuple[int, tuple[str, ...]]]]:
+            submission = session.get_one(Submission, lease.submission_id)
+            splits = {
+                split.name: (split.id, tuple(each.file for each in split.reference_sets if each.file))
+                for split in submission.challenge.splits
+            }
+            return submission, submission.challenge.settings.SerializeToString(), splits
+
+        sent, settings, splits = await self._transactions.read(find)
         with self._files.workspace() as folder:
             task = Validate(
                 str(self._files.path(sent.sha256)),
@@ -296,7 +264,7 @@ class Runner:
                 {name: tuple(str(self._files.path(key)) for key in keys) for name, (_, keys) in splits.items()},
                 str(folder),
                 self._caption_characters,
-                challenge.settings.SerializeToString(),
+                settings,
             )
             validated = await self._sandbox.run(task, Validated, VALIDATION)
             if validated.faults:
@@ -317,19 +285,24 @@ class Runner:
 
     async def _score(self, held: _HeldJob) -> None:
         lease = held.lease
-        plan = await self._transactions.read(lambda session, _now: _to_score(session, lease))
+
+        def find(session: Session, _now: datetime) -> Plan:
+            submission = session.get_one(Submission, lease.submission_id)
+            parts = tuple(
+                Part(reference_set.id, reference_set.file or "", results.file, reference_set.image_count)
+                for results in submission.files
+                for reference_set in results.split.reference_sets
+            )
+            challenge = submission.challenge
+            return Plan(tuple(challenge.settings.metrics), parts, challenge.asked, challenge.given)
+
+        plan = await self._transactions.read(find)
         scores = await self._scoring.score(plan, held.progress)
         signatures = self._scorer.signatures_of(plan.metrics, plan.given)
 
         def end(session: Session, now: datetime) -> None:
             submissions.end_scored(
-                session,
-                lease,
-                self._owner,
-                now,
-                version=self._scorer.version,
-                signatures=signatures,
-                scores=scores,
+                session, lease, self._owner, now, version=self._scorer.version, signatures=signatures, scores=scores
             )
 
         await self._end(held, end, "is scored")
@@ -354,29 +327,3 @@ class Runner:
             lambda session, _now: submissions.end_parsed(session, lease, self._owner),
             "of parsing references is done",
         )
-
-
-def _to_validate(
-    session: Session, lease: Lease
-) -> tuple[Submission, Challenge, dict[str, tuple[int, tuple[str, ...]]]]:
-    """Return the submission, its challenge, and of each split its id and reference files."""
-    submission = session.get_one(Submission, lease.submission_id)
-    splits = {
-        split.name: (
-            split.id,
-            tuple(reference_set.file for reference_set in split.reference_sets if reference_set.file),
-        )
-        for split in submission.challenge.splits
-    }
-    return submission, submission.challenge, splits
-
-
-def _to_score(session: Session, lease: Lease) -> Plan:
-    submission = session.get_one(Submission, lease.submission_id)
-    parts = tuple(
-        Part(reference_set.id, reference_set.file or "", results.file, reference_set.image_count)
-        for results in submission.files
-        for reference_set in results.split.reference_sets
-    )
-    challenge = submission.challenge
-    return Plan(tuple(challenge.settings.metrics), parts, challenge.asked, challenge.given)

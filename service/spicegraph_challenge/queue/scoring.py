@@ -15,7 +15,7 @@ from spicegraph_challenge.sandbox.tasks import Finish, Finished
 from spicegraph_service.kit import NOTHING_GIVEN, ItemWork, RequestData, frame, parsed_texts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from spicegraph_challenge.sandbox.files import FileStore
@@ -126,11 +126,25 @@ class Scoring:
 
     async def _chunks(self, plan: Plan, part: Part) -> AsyncIterator[tuple[int, bytes]]:
         """Yield the statistics of all items, in order, with the number of items."""
-        items = _items(self._files.path(part.references), self._files.path(part.results))
+        captions = read_results(self._files.path(part.results))
+        items = (
+            ItemWork(str(key), captions[key], texts)
+            for key, texts in read_references(self._files.path(part.references))
+        )
         under_way: list[asyncio.Task[tuple[int, bytes]]] = []
         try:
             while True:
-                while len(under_way) < self._at_once and (chunk := self._next(items)):
+                while len(under_way) < self._at_once:
+                    # Not more than the pace allows, nor many more captions than usual.
+                    chunk: list[ItemWork] = []
+                    while (
+                        len(chunk) < self._pace.items
+                        and sum(1 + len(item.references) for item in chunk) < _MOST_CAPTIONS
+                        and (item := next(items, None))
+                    ):
+                        chunk.append(item)
+                    if not chunk:
+                        break
                     under_way.append(asyncio.create_task(self._chunk(plan, chunk)))
                 if not under_way:
                     return
@@ -139,15 +153,6 @@ class Scoring:
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
-
-    def _next(self, items: Iterator[ItemWork]) -> list[ItemWork]:
-        """Take items for a chunk: not more than the pace allows, nor many more captions than usual."""
-        chunk: list[ItemWork] = []
-        captions = 0
-        while len(chunk) < self._pace.items and captions < _MOST_CAPTIONS and (item := next(items, None)):
-            chunk.append(item)
-            captions += 1 + len(item.references)
-        return chunk
 
     async def _chunk(self, plan: Plan, items: Sequence[ItemWork]) -> tuple[int, bytes]:
         started = time.monotonic()
@@ -169,9 +174,3 @@ class Scoring:
             await self._scheduler.store_parses(list(dict.fromkeys(parsed)), given.graph_style)
             done += len(batch)
             progress.share = done / captions
-
-
-def _items(references: Path, results: Path) -> Iterator[ItemWork]:
-    captions = read_results(results)
-    for key, texts in read_references(references):
-        yield ItemWork(str(key), captions[key], texts)

@@ -39,28 +39,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_challenge.model.schema import Split
     from spicegraph_challenge.sandbox.tasks import Finished
 
 
 ID = re.compile(r"[0-9a-f]{16}")
-
-
-@dataclass(frozen=True, slots=True)
-class NewSubmission:
-    """A submission whose file has arrived; the contract's ``SubmissionSettings`` says what each field means."""
-
-    challenge: str
-    method: str
-    description: str
-    file_name: str
-    split: str
-    sha256: str
-    file_bytes: int
-    idempotency_key: str | None
-    team: str = ""
-    paper_url: str = ""
-    code_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +114,23 @@ def _check_takes(session: Session, part: Challenge | Split, account: Account, no
     usage(session, part, account, now).check(subject, where, now)
 
 
-def accept(session: Session, account: Account, new: NewSubmission, now: datetime) -> tuple[Submission, bool]:
-    """Store a submission and its job; return it, and whether it was there before.
+def accept(
+    session: Session, account: Account, new: pb.SubmissionSettings, file: tuple[str, int], now: datetime
+) -> tuple[Submission, bool]:
+    """Store a submission, whose file has a key and a size, and its job; return it, and whether it was there before.
 
     The challenge is locked: no two submissions, of one account or of several, take the last place of a limit.
     """
     challenge = find_challenge(session, new.challenge, lock=True)
-    known = _known(session, challenge, account, new)
+    key, size = file
+    alike = select(Submission).where(Submission.challenge_id == challenge.id, Submission.user_id == account.user_id)
+    if new.idempotency_key:
+        known = session.scalars(alike.where(Submission.idempotency_key == new.idempotency_key)).one_or_none()
+        if known is not None and known.sha256 != key:
+            raise wrong("settings.idempotency_key", "was used for another file")
+        if known is not None:
+            return known, True
+    known = session.scalars(alike.where(Submission.sha256 == key, Submission.state.not_in(UNCHARGED))).one_or_none()
     if known is not None:
         return known, True
     if not challenge.ready:
@@ -160,10 +154,10 @@ def accept(session: Session, account: Account, new: NewSubmission, now: datetime
         description=new.description,
         file_name=new.file_name,
         split=new.split,
-        sha256=new.sha256,
-        file_bytes=new.file_bytes,
-        idempotency_key=new.idempotency_key,
-        team=new.team,
+        sha256=key,
+        file_bytes=size,
+        idempotency_key=new.idempotency_key or None,
+        team=new.team.strip(),
         paper_url=new.paper_url,
         code_url=new.code_url,
         state=State.VALIDATING,
@@ -177,20 +171,6 @@ def accept(session: Session, account: Account, new: NewSubmission, now: datetime
     session.flush()
     session.refresh(submission)
     return submission, False
-
-
-def _known(session: Session, challenge: Challenge, account: Account, new: NewSubmission) -> Submission | None:
-    """Return the submission that this one repeats."""
-    query = select(Submission).where(Submission.challenge_id == challenge.id, Submission.user_id == account.user_id)
-    if new.idempotency_key is not None:
-        known = session.scalars(query.where(Submission.idempotency_key == new.idempotency_key)).one_or_none()
-        if known is not None:
-            if known.sha256 != new.sha256:
-                raise wrong("settings.idempotency_key", "was used for another file")
-            return known
-    return session.scalars(
-        query.where(Submission.sha256 == new.sha256, Submission.state.not_in(UNCHARGED))
-    ).one_or_none()
 
 
 def find_submission(session: Session, account: Account, submission_id: str, *, lock: bool = False) -> Submission:

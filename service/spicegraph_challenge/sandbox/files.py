@@ -88,8 +88,12 @@ class FileStore:
         with _errors(target):
             target.parent.mkdir(exist_ok=True, mode=0o700)
             incoming.path.replace(target)
-            for folder in (target.parent, self._objects):
-                _sync(folder)
+            for folder in (target.parent, self._objects):  # their entries, too, must reach the disk
+                handle = os.open(folder, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
 
     def adopt(self, path: Path) -> str:
         """Store a copy of a file; return its key."""
@@ -119,15 +123,6 @@ class FileStore:
                     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
                     gone += 1
         return gone
-
-
-def _sync(folder: Path) -> None:
-    """Bring a folder's entries to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

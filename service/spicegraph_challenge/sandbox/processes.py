@@ -13,18 +13,12 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
+
+import msgspec
 
 from spicegraph_challenge.sandbox.files import NO_ROOM
-from spicegraph_challenge.sandbox.tasks import (
-    WORK,
-    SandboxReply,
-    SandboxTask,
-    TaskFailed,
-    decode_reply,
-    decode_task,
-    encode,
-)
+from spicegraph_challenge.sandbox.tasks import WORK, SandboxReply, SandboxTask, TaskFailed
 from spicegraph_service.kit import ChildProcess, ProcessEndedError, StoreFullError, open_replies, read_frame
 
 _NICE = 10
@@ -65,7 +59,9 @@ class Sandbox:
             try:
                 async with asyncio.timeout(2 * allowance.seconds or None):
                     # Its input stays open until it is ended: the task sees by that that the server is there.
-                    reply = decode_reply(await process.ask(encode(task)))
+                    reply: Answer | TaskFailed = msgspec.msgpack.decode(
+                        await process.ask(msgspec.msgpack.encode(task)), type=expected | TaskFailed
+                    )
             except TimeoutError as error:
                 raise OverAllowanceError(f"a task took more than {allowance.seconds} s") from error
             except ProcessEndedError as error:
@@ -82,8 +78,6 @@ class Sandbox:
             if reply.lacks == "disk":
                 raise StoreFullError("a task: no room left on the disk")
             raise SandboxError(f"a task failed with {reply.kind}")
-        if not isinstance(reply, expected):
-            raise SandboxError("a task's process gave the wrong kind of reply")
         return reply
 
 
@@ -95,25 +89,29 @@ def main(memory_bytes: int, seconds: int) -> int:
     task_bytes = read_frame(sys.stdin.buffer)
     if task_bytes is None:
         return 1
-    threading.Thread(target=_end_with_the_server, daemon=True).start()
+
+    def end_with_the_server() -> None:
+        """End at once when the server does: the reply would be lost, and another server does the task again."""
+        sys.stdin.buffer.read(1)
+        os._exit(1)
+
+    threading.Thread(target=end_with_the_server, daemon=True).start()
     with open_replies() as replies:
-        reply = _run(decode_task(task_bytes), memory_bytes, seconds)
-        replies.send(encode(reply))
+        task = msgspec.msgpack.decode(task_bytes, type=SandboxTask)
+        work = WORK[type(task)]
+        reply: SandboxReply
+        try:
+            _limit(memory_bytes, seconds)
+            reply = work(task)
+        except MemoryError:
+            reply = TaskFailed("memory", kind="MemoryError")
+        except Exception as error:  # noqa: BLE001 (the server says which submission it was, and goes on)
+            lacks: Literal["", "disk"] = "disk" if isinstance(error, OSError) and error.errno in NO_ROOM else ""
+            if not lacks:
+                _log.error("a task failed", exc_info=error)
+            reply = TaskFailed(lacks, kind=type(error).__name__)
+        replies.send(msgspec.msgpack.encode(reply))
     return 0
-
-
-def _run(task: SandboxTask, memory_bytes: int, seconds: int) -> SandboxReply:
-    work = WORK[type(task)]
-    try:
-        _limit(memory_bytes, seconds)
-        return work(task)
-    except MemoryError:
-        return TaskFailed("memory", kind="MemoryError")
-    except Exception as error:  # noqa: BLE001 (the server says which submission it was, and goes on)
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
-            return TaskFailed("disk", kind=type(error).__name__)
-        _log.error("a task failed", exc_info=error)
-        return TaskFailed("", kind=type(error).__name__)
 
 
 def _limit(memory_bytes: int, seconds: int) -> None:
@@ -128,12 +126,6 @@ def _limit(memory_bytes: int, seconds: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     if seconds:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-
-
-def _end_with_the_server() -> None:
-    """End at once when the server does: the reply would be lost, and another server does the task again."""
-    sys.stdin.buffer.read(1)
-    os._exit(1)
 
 
 if __name__ == "__main__":

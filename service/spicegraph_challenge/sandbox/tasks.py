@@ -29,9 +29,6 @@ from spicegraph_service.kit import read_frame
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from spicegraph_scorer.core.items import Item
-    from spicegraph_service.kit import ChunkStatistics
-
 
 _FEWEST_PLACES, _MOST_PLACES = 1, 4
 _ROUNDING = 1e-9
@@ -165,25 +162,6 @@ class TaskFailed(msgspec.Struct, frozen=True, tag="error"):
 SandboxTask: TypeAlias = Validate | Prepare | Finish | ReportTask
 SandboxReply: TypeAlias = Validated | Prepared | Finished | Reported | TaskFailed
 
-_encoder = msgspec.msgpack.Encoder()
-_tasks: msgspec.msgpack.Decoder[SandboxTask] = msgspec.msgpack.Decoder(SandboxTask)
-_replies: msgspec.msgpack.Decoder[SandboxReply] = msgspec.msgpack.Decoder(SandboxReply)
-
-
-def encode(value: SandboxTask | SandboxReply) -> bytes:
-    """Return the bytes of a message."""
-    return _encoder.encode(value)
-
-
-def decode_task(data: bytes) -> SandboxTask:
-    """Return the task that the server sent."""
-    return _tasks.decode(data)
-
-
-def decode_reply(data: bytes) -> Any:
-    """Return the reply that a child sent: the kind that belongs to its task, or a :class:`TaskFailed`."""
-    return _replies.decode(data)
-
 
 def _validate(task: Validate) -> Validated:
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
@@ -273,9 +251,10 @@ def finish(task: Finish) -> Finished:
     from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
     from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
     from spicegraph_scorer.metrics import METRICS  # noqa: PLC0415
-    from spicegraph_service.kit import unpack_data  # noqa: PLC0415
+    from spicegraph_service.kit import ChunkStatistics, unpack_data  # noqa: PLC0415
 
-    chunks = _statistics(task)
+    with Path(task.statistics).open("rb") as stream:
+        chunks = [ChunkStatistics.unpack(data) for data in iter(lambda: read_frame(stream), None)]
     described = [image for image in read_images(Path(task.references)) if image.references] if task.references else []
     parts = {
         name: [place for place, image in enumerate(described) if image.domain == name]
@@ -341,12 +320,9 @@ def noise_of(secret: str, name: str) -> int:
 def error_rows(
     items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: str, submissions: int = 0
 ) -> tuple[ErrorRow, ...]:
-    """Return the kinds of errors that enough images have, and those of certain words that most images have.
+    """Return the kinds of errors, and words, of each item's that enough images have, and of words the most frequent.
 
-    Args:
-        items: the kinds and words of each item's errors.
-        secret: draws how much less than the true number is shown.
-        submissions: how many files the numbers must hold against; ten images are a step of them at least.
+    The secret draws how much less than the true number is shown; so many files the numbers must hold against.
     """
     from spicegraph_scorer.errors import KINDS, ErrorSide  # noqa: PLC0415
 
@@ -377,12 +353,6 @@ def least_images(places: Sequence[int], secret: str, *what: str, step: int = _RO
     How much less depends on the secret, which every file of results has anew, and on every one of the images: that two
     files give different numbers says nothing.
 
-    Args:
-        places: the places of the images, in order.
-        secret: makes it impossible to repeat the draw.
-        what: what the images have.
-        step: a multiple of ten.
-
     Example:
         >>> {least_images(range(start, start + 35), "secret") for start in range(50)}
         {20, 30}
@@ -390,13 +360,6 @@ def least_images(places: Sequence[int], secret: str, *what: str, step: int = _RO
     told = msgspec.json.encode([secret, what, list(places)])
     drawn = int.from_bytes(hashlib.sha256(told).digest()) % step
     return max(len(places) - drawn, 0) // step * step
-
-
-def _statistics(task: Finish) -> list[ChunkStatistics]:
-    from spicegraph_service.kit import ChunkStatistics  # noqa: PLC0415
-
-    with Path(task.statistics).open("rb") as stream:
-        return [ChunkStatistics.unpack(data) for data in iter(lambda: read_frame(stream), None)]
 
 
 def _report(task: ReportTask) -> Reported:
@@ -408,7 +371,9 @@ def _report(task: ReportTask) -> Reported:
 
     captions = read_results(Path(task.results))
     items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
-    shown = check_items(_spread(items, task.limit), empty="zero")
+    if task.limit < len(items):
+        spread = [items[index * len(items) // task.limit] for index in range(task.limit)]
+    shown = check_items(spread if task.limit < len(items) else items, empty="zero")
     part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
     data = replace(unpack_data(task.data), spice_text=task.spice_text)
     options = ReportOptions(metrics=task.metrics, title=task.title + part, data=data)
@@ -416,18 +381,6 @@ def _report(task: ReportTask) -> Reported:
     report = build_report([system], options, pipeline=task.pipeline)
     Path(task.output).write_text(REPORT_FORMATS[ReportFormat.HTML](report), encoding="utf-8")
     return Reported()
-
-
-def _spread(items: Sequence[Item], most: int) -> Sequence[Item]:
-    """Return at most so many items, evenly spread.
-
-    Example:
-        >>> _spread(range(10), 3)
-        [0, 3, 6]
-    """
-    if len(items) <= most:
-        return items
-    return [items[index * len(items) // most] for index in range(most)]
 
 
 WORK: Mapping[type[SandboxTask], Callable[[Any], SandboxReply]] = {

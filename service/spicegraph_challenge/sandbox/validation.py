@@ -14,7 +14,7 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.sandbox.files import CandidateRow, FaultRow, Image
@@ -107,21 +107,13 @@ def read_submission(
     *,
     caption_characters: int = 2_000,
 ) -> SubmittedResults:
-    """Read a submitted file.
-
-    Args:
-        path: the file on the disk.
-        file_name: its name, as its sender gave it.
-        split: the split of a single JSON file, if the sender gave one; otherwise empty.
-        splits: the images of every split of the challenge.
-        settings: the challenge's.
-        caption_characters: the longest caption that is accepted.
-    """
+    """Read a submitted file, which its sender gave a name and, perhaps, a split; ``splits`` are the challenge's."""
     empty: Empty = "zero" if settings.empty == scores_pb2.EMPTY_CANDIDATES_ZERO else "refuse"
     results: dict[str, list[CandidateRow]] = {}
     faults: list[FaultRow] = []
     try:
-        contents = _contents(path, file_name, _largest(splits))
+        images = max((len(each.names) for each in splits.values()), default=0)
+        contents = _contents(path, file_name, _SMALL + _BYTES_PER_IMAGE * images)
         for content in contents:
             name = _split_of(content.name, split, splits, results)
             rows: list[CandidateRow] = []
@@ -131,11 +123,6 @@ def read_submission(
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
     return SubmittedResults(results, faults[:_MOST_FAULTS])
-
-
-def _largest(splits: Mapping[str, SplitImages]) -> int:
-    """Return how many bytes a sound JSON file has at most."""
-    return _SMALL + _BYTES_PER_IMAGE * max((len(images.names) for images in splits.values()), default=0)
 
 
 def _split_of(name: str, given: str, splits: Mapping[str, SplitImages], taken: Container[str]) -> str:
@@ -156,12 +143,16 @@ def _split_of(name: str, given: str, splits: Mapping[str, SplitImages], taken: C
 
 
 def _contents(path: str, file_name: str, largest: int) -> Iterator[_Content]:
-    """Yield the JSON files of a submission, one at a time."""
+    """Yield the JSON files of a submission, one at a time; a sound one is not larger than so many bytes."""
     with open(path, "rb") as stream:  # noqa: PTH123 (zipfile wants the stream)
         start = stream.read(8)
         stream.seek(0)
         if start.startswith(_ZIP_MAGIC):
-            yield from _members(_opened(stream), largest)
+            try:
+                archive = zipfile.ZipFile(stream)
+            except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, OSError, ValueError) as error:
+                raise _RefusedError("is a damaged zip") from error
+            yield from _members(archive, largest)
             return
         for magic, kind in _OTHER_MAGIC.items():
             if start.startswith(magic):
@@ -172,13 +163,6 @@ def _contents(path: str, file_name: str, largest: int) -> Iterator[_Content]:
     yield _Content(file_name, data)
 
 
-def _opened(stream: IO[bytes]) -> zipfile.ZipFile:
-    try:
-        return zipfile.ZipFile(stream)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, OSError, ValueError) as error:
-        raise _RefusedError("is a damaged zip") from error
-
-
 def _members(archive: zipfile.ZipFile, largest: int) -> Iterator[_Content]:
     """Yield the files of a zip, after a look at the names and sizes of all."""
     with archive:
@@ -187,16 +171,21 @@ def _members(archive: zipfile.ZipFile, largest: int) -> Iterator[_Content]:
             raise _RefusedError(f"holds {len(members):,} files, the limit is {_MEMBERS}")
         for member in members:
             _check_member(member, largest)
-        wanted = [member for member in members if _counts(member)]
+        paths = [(member, PurePosixPath(member.filename)) for member in members if not member.is_dir()]
+        wanted = [
+            member for member, path in paths if path.parts[0] not in _IGNORED_ROOTS and not path.name.startswith(".")
+        ]
         if not wanted:
             raise _RefusedError("is a zip without a file in it")
-        for member in wanted:
-            yield _Content(member.filename, _unpacked(archive, member))
-
-
-def _counts(member: zipfile.ZipInfo) -> bool:
-    path = PurePosixPath(member.filename)
-    return not member.is_dir() and path.parts[0] not in _IGNORED_ROOTS and not path.name.startswith(".")
+        for member in wanted:  # and not one byte more than the table of contents says
+            try:
+                with archive.open(member) as stream:
+                    data = stream.read(member.file_size + 1)
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
+                raise _RefusedError(f"its member {shown(member.filename)} is damaged") from error
+            if len(data) != member.file_size:
+                raise _RefusedError(f"its member {shown(member.filename)} is not as large as the zip says")
+            yield _Content(member.filename, data)
 
 
 def _check_member(member: zipfile.ZipInfo, largest: int) -> None:
@@ -216,18 +205,6 @@ def _check_member(member: zipfile.ZipInfo, largest: int) -> None:
         )
     if member.file_size > max(_SMALL, _RATIO * member.compress_size):
         raise _RefusedError(f"{where} unpacks to more than {_RATIO} times its size")
-
-
-def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Return a member's bytes, and not one more than the zip's table of contents says."""
-    try:
-        with archive.open(member) as stream:
-            data = stream.read(member.file_size + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
-        raise _RefusedError(f"its member {shown(member.filename)} is damaged") from error
-    if len(data) != member.file_size:
-        raise _RefusedError(f"its member {shown(member.filename)} is not as large as the zip says")
-    return data
 
 
 class _RepeatedKeyObject(dict[str, object]):

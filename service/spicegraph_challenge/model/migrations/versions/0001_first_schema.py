@@ -17,57 +17,48 @@ _BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _CHARGED = sa.text("state NOT IN ('failed', 'cancelled')")
 
 
+def _of(table: str, ondelete: str | None = None) -> sa.ForeignKey:
+    return sa.ForeignKey(f"{table}.id", ondelete=ondelete)
+
+
 def upgrade() -> None:
     """Make all tables."""
     op.create_table(
         "challenges",
-        sa.Column("id", _BIG, nullable=False),
-        sa.Column("name", sa.String(length=40), nullable=False),
+        sa.Column("id", _BIG, primary_key=True),
+        sa.Column("name", sa.String(length=40), nullable=False, unique=True),
         sa.Column("settings", sa.LargeBinary(), nullable=False),
         sa.Column("opens", sa.BigInteger(), nullable=True),
         sa.Column("closes", sa.BigInteger(), nullable=True),
         sa.Column("created", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_challenges"),
-        sa.UniqueConstraint("name", name="uq_challenges_name"),
     )
     op.create_table(
         "users",
-        sa.Column("id", _BIG, nullable=False),
-        sa.Column("name", sa.String(length=40), nullable=False),
+        sa.Column("id", _BIG, primary_key=True),
+        sa.Column("name", sa.String(length=40), nullable=False, unique=True),
         sa.Column("role", sa.String(length=20), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("removed", sa.BigInteger(), nullable=True),
-        sa.PrimaryKeyConstraint("id", name="pk_users"),
-        sa.UniqueConstraint("name", name="uq_users_name"),
     )
     op.create_table(
         "splits",
-        sa.Column("id", _BIG, nullable=False),
-        sa.Column("challenge_id", _BIG, nullable=False),
+        sa.Column("id", _BIG, primary_key=True),
+        sa.Column("challenge_id", _BIG, _of("challenges", ondelete="CASCADE"), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(length=40), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["challenge_id"], ["challenges.id"], name="fk_splits_challenge_id_challenges", ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name="pk_splits"),
-        sa.UniqueConstraint("challenge_id", "name", name="uq_splits_challenge_id"),
+        sa.UniqueConstraint("challenge_id", "name"),
     )
     op.create_table(
         "challenge_members",
-        sa.Column("challenge_id", _BIG, nullable=False),
-        sa.Column("user_id", _BIG, nullable=False),
+        sa.Column("challenge_id", _BIG, _of("challenges", ondelete="CASCADE"), primary_key=True),
+        sa.Column("user_id", _BIG, _of("users"), primary_key=True),
         sa.Column("role", sa.String(length=20), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["challenge_id"], ["challenges.id"], name="fk_challenge_members_challenge_id_challenges", ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_challenge_members_user_id_users"),
-        sa.PrimaryKeyConstraint("challenge_id", "user_id", name="pk_challenge_members"),
     )
     op.create_table(
         "submissions",
-        sa.Column("id", sa.String(length=16), nullable=False),
-        sa.Column("challenge_id", _BIG, nullable=False),
-        sa.Column("user_id", _BIG, nullable=False),
+        sa.Column("id", sa.String(length=16), primary_key=True),
+        sa.Column("challenge_id", _BIG, _of("challenges"), nullable=False),
+        sa.Column("user_id", _BIG, _of("users"), nullable=False),
         sa.Column("method", sa.String(length=100), nullable=False),
         sa.Column("description", sa.Text(), nullable=False),
         sa.Column("team", sa.String(length=200), nullable=False),
@@ -86,10 +77,7 @@ def upgrade() -> None:
         sa.Column("failure_message", sa.Text(), nullable=False),
         sa.Column("faults", sa.String(length=64), nullable=True),
         sa.Column("fault_count", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["challenge_id"], ["challenges.id"], name="fk_submissions_challenge_id_challenges"),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_submissions_user_id_users"),
-        sa.PrimaryKeyConstraint("id", name="pk_submissions"),
-        sa.UniqueConstraint("user_id", "challenge_id", "idempotency_key", name="uq_submissions_user_id"),
+        sa.UniqueConstraint("user_id", "challenge_id", "idempotency_key"),
     )
     op.create_index("ix_submissions_challenge_created", "submissions", ["challenge_id", "created", "id"], unique=False)
     op.create_index(
@@ -102,27 +90,21 @@ def upgrade() -> None:
     )
     op.create_table(
         "user_tokens",
-        sa.Column("id", sa.String(length=16), nullable=False),
-        sa.Column("user_id", _BIG, nullable=False),
+        sa.Column("id", sa.String(length=16), primary_key=True),
+        sa.Column("user_id", _BIG, _of("users"), nullable=False),
         sa.Column("name", sa.String(length=100), nullable=False),
-        sa.Column("hash", sa.String(length=64), nullable=False),
+        sa.Column("hash", sa.String(length=64), nullable=False, unique=True),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("expires", sa.BigInteger(), nullable=True),
         sa.Column("used", sa.BigInteger(), nullable=True),
-        sa.Column("session_of", sa.String(length=16), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["session_of"], ["user_tokens.id"], name="fk_user_tokens_session_of_user_tokens", ondelete="CASCADE"
-        ),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_user_tokens_user_id_users"),
-        sa.PrimaryKeyConstraint("id", name="pk_user_tokens"),
-        sa.UniqueConstraint("hash", name="uq_user_tokens_hash"),
+        sa.Column("session_of", sa.String(length=16), _of("user_tokens", ondelete="CASCADE"), nullable=True),
     )
     op.create_index("ix_user_tokens_user_id", "user_tokens", ["user_id"], unique=False)
     op.create_index("ix_user_tokens_session_of", "user_tokens", ["session_of"], unique=False)
     op.create_table(
         "challenge_reference_sets",
-        sa.Column("id", _BIG, nullable=False),
-        sa.Column("split_id", _BIG, nullable=False),
+        sa.Column("id", _BIG, primary_key=True),
+        sa.Column("split_id", _BIG, _of("splits", ondelete="CASCADE"), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("name", sa.String(length=40), nullable=False),
         sa.Column("file", sa.String(length=64), nullable=True),
@@ -130,76 +112,56 @@ def upgrade() -> None:
         sa.Column("image_count", sa.Integer(), nullable=False),
         sa.Column("caption_count", sa.Integer(), nullable=False),
         sa.Column("domains", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["split_id"], ["splits.id"], name="fk_challenge_reference_sets_split_id_splits", ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("id", name="pk_challenge_reference_sets"),
-        sa.UniqueConstraint("split_id", "name", name="uq_challenge_reference_sets_split_id"),
+        sa.UniqueConstraint("split_id", "name"),
     )
     op.create_table(
         "choices",
-        sa.Column("challenge_id", _BIG, nullable=False),
-        sa.Column("user_id", _BIG, nullable=False),
-        sa.Column("submission_id", sa.String(length=16), nullable=True),
-        sa.ForeignKeyConstraint(["challenge_id"], ["challenges.id"], name="fk_choices_challenge_id_challenges"),
-        sa.ForeignKeyConstraint(["submission_id"], ["submissions.id"], name="fk_choices_submission_id_submissions"),
-        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_choices_user_id_users"),
-        sa.PrimaryKeyConstraint("challenge_id", "user_id", name="pk_choices"),
+        sa.Column("challenge_id", _BIG, _of("challenges"), primary_key=True),
+        sa.Column("user_id", _BIG, _of("users"), primary_key=True),
+        sa.Column("submission_id", sa.String(length=16), _of("submissions"), nullable=True),
     )
     op.create_table(
         "runs",
-        sa.Column("id", _BIG, nullable=False),
-        sa.Column("submission_id", sa.String(length=16), nullable=False),
-        sa.Column("job_id", sa.BigInteger(), nullable=False),
+        sa.Column("id", _BIG, primary_key=True),
+        sa.Column("submission_id", sa.String(length=16), _of("submissions"), nullable=False),
+        sa.Column("job_id", sa.BigInteger(), nullable=False, unique=True),
         sa.Column("version", sa.String(length=100), nullable=False),
         sa.Column("signatures", sa.JSON(), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("errors", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(["submission_id"], ["submissions.id"], name="fk_runs_submission_id_submissions"),
-        sa.PrimaryKeyConstraint("id", name="pk_runs"),
-        sa.UniqueConstraint("job_id", name="uq_runs_job_id"),
     )
     op.create_index("ix_runs_submission_id", "runs", ["submission_id"], unique=False)
     op.create_table(
         "submission_files",
-        sa.Column("submission_id", sa.String(length=16), nullable=False),
-        sa.Column("split_id", _BIG, nullable=False),
+        sa.Column("submission_id", sa.String(length=16), _of("submissions"), primary_key=True),
+        sa.Column("split_id", _BIG, _of("splits"), primary_key=True),
         sa.Column("file", sa.String(length=64), nullable=False),
         sa.Column("empty_captions", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["split_id"], ["splits.id"], name="fk_submission_files_split_id_splits"),
-        sa.ForeignKeyConstraint(
-            ["submission_id"], ["submissions.id"], name="fk_submission_files_submission_id_submissions"
-        ),
-        sa.PrimaryKeyConstraint("submission_id", "split_id", name="pk_submission_files"),
     )
     op.create_table(
         "jobs",
-        sa.Column("id", _BIG, nullable=False),
+        sa.Column("id", _BIG, primary_key=True),
         sa.Column("kind", sa.String(length=20), nullable=False),
-        sa.Column("submission_id", sa.String(length=16), nullable=True),
-        sa.Column("reference_set_id", _BIG, nullable=True),
+        sa.Column("submission_id", sa.String(length=16), _of("submissions"), nullable=True, unique=True),
+        sa.Column(
+            "reference_set_id",
+            _BIG,
+            _of("challenge_reference_sets", ondelete="CASCADE"),
+            nullable=True,
+            unique=True,
+        ),
         sa.Column("owner", sa.String(length=40), nullable=True),
         sa.Column("lease_end", sa.BigInteger(), nullable=True),
         sa.Column("fence", sa.Integer(), nullable=False),
         sa.Column("progress", sa.Double(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["reference_set_id"],
-            ["challenge_reference_sets.id"],
-            name="fk_jobs_reference_set_id_challenge_reference_sets",
-            ondelete="CASCADE",
-        ),
-        sa.ForeignKeyConstraint(["submission_id"], ["submissions.id"], name="fk_jobs_submission_id_submissions"),
-        sa.PrimaryKeyConstraint("id", name="pk_jobs"),
-        sa.UniqueConstraint("reference_set_id", name="uq_jobs_reference_set_id"),
-        sa.UniqueConstraint("submission_id", name="uq_jobs_submission_id"),
         sqlite_autoincrement=True,
     )
     op.create_index("ix_jobs_kind_id", "jobs", ["kind", "id"], unique=False)
     op.create_table(
         "run_scores",
-        sa.Column("run_id", _BIG, nullable=False),
-        sa.Column("reference_set_id", _BIG, nullable=False),
-        sa.Column("position", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("run_id", _BIG, _of("runs"), primary_key=True),
+        sa.Column("reference_set_id", _BIG, _of("challenge_reference_sets"), primary_key=True),
+        sa.Column("position", sa.Integer(), primary_key=True, autoincrement=False),
         sa.Column("name", sa.String(length=100), nullable=False),
         sa.Column("value", sa.Double(), nullable=True),
         sa.Column("low", sa.Double(), nullable=True),
@@ -208,11 +170,4 @@ def upgrade() -> None:
         sa.Column("places", sa.Integer(), nullable=False),
         sa.Column("draw", sa.Integer(), nullable=False),
         sa.Column("domain", sa.String(length=40), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["reference_set_id"],
-            ["challenge_reference_sets.id"],
-            name="fk_run_scores_reference_set_id_challenge_reference_sets",
-        ),
-        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_run_scores_run_id_runs"),
-        sa.PrimaryKeyConstraint("run_id", "reference_set_id", "position", name="pk_run_scores"),
     )

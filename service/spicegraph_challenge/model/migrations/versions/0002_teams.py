@@ -21,5 +21,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Forget the teams."""
-    with op.batch_alter_table("users") as table:
-        table.drop_column("team")
+    op.drop_column("users", "team")
