@@ -182,7 +182,8 @@ def connections(server: Server, each: int) -> str:
         left = sum(1 for _ in Path(f"/proc/{server.process.pid}/fd").iterdir())
     for stranger in ending:
         stranger.close()
-    return f"memory +{watch.most:.0f} MB, {left:,} descriptors left; another address is answered in {waited:.2f} s at most"
+    told = f"memory +{watch.most:.0f} MB, {left:,} descriptors left"
+    return f"{told}; another address is answered in {waited:.2f} s at most"
 
 
 def ended_token(server: Server) -> str:
