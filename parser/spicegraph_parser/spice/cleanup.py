@@ -42,8 +42,7 @@ _QUANTIFIERS = _QUANTIFYING_NOUNS | _QUANTIFYING_PLURALS | _QUANTIFYING_WORDS
 _ARTICLES = frozenset({"a", "an"})
 _PHRASE_INNER = frozenset({"amod", "det"})
 
-_BY_POSITION = itemgetter(1, 2)  # head, then dependent
-_DEPENDENT = itemgetter(2)
+_HEAD, _DEPENDENT = itemgetter(1), itemgetter(2)
 # The places of words, one each, shared by all captions: millions of facts hold them.
 _PLACES = tuple((position,) for position in range(256))
 
@@ -64,10 +63,6 @@ class RuleGraph(NamedTuple):
     families: Mapping[str, Sequence[Arc]]
     slots: Sequence[Slot]
     nouns: Mapping[int, Slot]
-
-    def tag(self, position: int) -> str:
-        """Return the PTB tag of the word at a position."""
-        return self.tags[position - 1]
 
     def slot(self, position: int) -> Slot:
         """Return the slot of the word at a position: its lemma and where it stands in the caption."""
@@ -105,10 +100,22 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
         arcs = _resolve_pronouns(arcs, pronouns, tags, lemmas)
     children: dict[int, list[Arc]] = {}
     families: dict[str, list[Arc]] = {}
-    for arc in sorted(arcs, key=_BY_POSITION):
+    ordered = sorted(arcs, key=_DEPENDENT)
+    ordered.sort(key=_HEAD)  # two sorts by numbers are faster than one by pairs
+    of_head: list[Arc] = []
+    last_head = -1
+    for arc in ordered:
         label, head, _ = arc
-        children.setdefault(head, []).append(arc)
-        families.setdefault(label.partition(":")[0] if ":" in label else label, []).append(arc)
+        if head != last_head:
+            children[head] = of_head = []
+            last_head = head
+        of_head.append(arc)
+        if ":" in label:
+            label = label.partition(":")[0]  # noqa: PLW2901 (the family)
+        if label in families:
+            families[label].append(arc)
+        else:
+            families[label] = [arc]
     if sentence or size >= TABLE_SIZE:
         for head, below in children.items():
             if len(below) > 1:

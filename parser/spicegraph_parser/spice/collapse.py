@@ -10,6 +10,7 @@ captions show that the reference joins them.
 from __future__ import annotations
 
 from bisect import insort
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ _BASIC_SUBTYPES = frozenset({"nmod:poss", "nmod:tmod", "nmod:npmod"})
 _PREDICATE_TAGS = ("V", "J")
 _NO_ARC = ("", 0, 0)
 _MARKERS = frozenset({"case", "mark"})
-_NAMING = frozenset({"case", "mwe"})
 _ACTIVE_TAGS = ("VBP", "VBZ", "J")
 TABLE_SIZE = 16
 """Places in the reference's hash tables of a word's dependents."""
@@ -51,15 +51,22 @@ def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
     """
     forms = parse.forms
     arcs: Sequence[Arc] = parse.arcs
-    labels = {label for label, _, _ in arcs}
-    if any(label.startswith(("nmod:", "conj:")) and label not in _BASIC_SUBTYPES for label in labels):
+    labels = set(map(itemgetter(0), arcs))
+    if any(":" in label and (_is_prepositional(label) or label.startswith("conj:")) for label in labels):
         return parse
     if "case" in labels:
-        arcs = join_prepositions(arcs, forms, cases=[arc for arc in arcs if arc[0] in _MARKERS])
-        prepositions = _prepositions(arcs, forms, sentence)
-        arcs = _name_relations(arcs, prepositions, has_passives="auxpass" in labels)
-        if "conj" in labels:
-            arcs = _split_conjuncts(arcs, forms, prepositions, sentence)
+        markers = [arc for arc in arcs if arc[0] in _MARKERS]
+        arcs = join_prepositions(arcs, forms, cases=markers)
+        prepositions = _prepositions(arcs if "mwe" in labels or arcs is not parse.arcs else markers, forms, sentence)
+        named = list(arcs)
+        passives = {head for label, head, _ in arcs if label == "auxpass"} if "auxpass" in labels else frozenset[int]()
+        for index, (label, head, dependent) in enumerate(arcs):
+            if dependent in prepositions and label in _MARKED:
+                preposition = prepositions[dependent]
+                if preposition == "by" and label == "nmod" and head in passives:
+                    preposition = "agent"
+                named[index] = f"{label}:{preposition}", head, dependent
+        arcs = _split_conjuncts(named, forms, prepositions, sentence) if "conj" in labels else named
     if "conj" in labels:
         arcs = _spread_conjunctions(arcs, forms, parse.tags, sentence)
     return parse if arcs is parse.arcs else parse.with_arcs(arcs)
@@ -94,33 +101,18 @@ def _prepositions(arcs: Sequence[Arc], forms: Sequence[str], sentence: int) -> d
     """
     chosen: dict[int, int] = {}
     further: dict[int, list[int]] = {}
-    for label, head, dependent in [arc for arc in arcs if arc[0] in _NAMING]:
-        if label == "mwe":
-            insort(further.setdefault(head, []), dependent)
-        elif head not in chosen:
+    for label, head, dependent in arcs:
+        if label == "case":
+            if head in chosen:
+                dependent = max(chosen[head], dependent, key=lambda word: (table_place(word, sentence), word))  # noqa: PLW2901
             chosen[head] = dependent
-        else:
-            chosen[head] = max(chosen[head], dependent, key=lambda word: (table_place(word, sentence), word))
+        elif label == "mwe":
+            insort(further.setdefault(head, []), dependent)
     names = {head: forms[case - 1].lower() for head, case in chosen.items()}
     if further:
         for head, case in chosen.items():
             names[head] = "_".join([names[head], *[_name(forms, position) for position in further.get(case, ())]])
     return names
-
-
-def _name_relations(arcs: Sequence[Arc], prepositions: Mapping[int, str], *, has_passives: bool) -> list[Arc]:
-    """Put the preposition into the relation; ``by`` under a passive verb is its agent."""
-    passives = {head for label, head, _ in arcs if label == "auxpass"} if has_passives else frozenset[int]()
-    named = []
-    for arc in arcs:
-        relation, head, dependent = arc
-        if relation in _MARKED and dependent in prepositions:
-            preposition = prepositions[dependent]
-            is_agent = preposition == "by" and relation == "nmod" and head in passives
-            named.append((f"{relation}:{'agent' if is_agent else preposition}", head, dependent))
-        else:
-            named.append(arc)
-    return named
 
 
 def _split_conjuncts(

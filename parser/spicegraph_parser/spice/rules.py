@@ -8,7 +8,7 @@ et al., 2015).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.spice.cleanup import RuleGraph, Slot
@@ -29,17 +29,22 @@ class Fact(NamedTuple):
 
 
 Slots = tuple[Slot, ...]
-Rule = Callable[[RuleGraph], Iterator[Slots]]
+Rule = tuple[str, Callable[[RuleGraph], Iterator[Slots]]]
+"""The family of relations without which a rule sees nothing, or "" where it needs none, and what it sees."""
 
 _NO_PREPOSITION = frozenset({"nmod:poss", "nmod:agent"})
 _DIRECT_OBJECTS = frozenset({"dobj", "iobj"})
 _PLURAL_TAGS = frozenset({"NNS", "NNPS"})
 
 
-def _is_object(graph: RuleGraph, arc: Arc) -> bool:
-    """Say whether the arc leads to a noun that a predicate acts on, directly or through a preposition."""
-    label, _, dependent = arc
-    return dependent in graph.nouns and (label in _DIRECT_OBJECTS or label.startswith("nmod:"))
+def _objects(graph: RuleGraph, position: int) -> list[Arc]:
+    """Return the arcs to nouns that a predicate acts on, directly or through a preposition."""
+    nouns = graph.nouns
+    return [
+        arc
+        for arc in graph.children.get(position, ())
+        if arc[2] in nouns and (arc[0] in _DIRECT_OBJECTS or arc[0].startswith("nmod:"))
+    ]
 
 
 def _joined(graph: RuleGraph, text: str, positions: list[int]) -> Slot:
@@ -49,29 +54,28 @@ def _joined(graph: RuleGraph, text: str, positions: list[int]) -> Slot:
 
 def _preposition(graph: RuleGraph, label: str, noun: int) -> Slot:
     """Return the words of the preposition in the relation (``nmod:in_front_of``) that leads to a noun."""
-    text = label.partition(":")[2].replace("_", " ")
-    return _joined(graph, text, _case_words(graph, noun))
+    return _joined(graph, label.partition(":")[2].replace("_", " "), _case_words(graph, noun))
 
 
 def _case_words(graph: RuleGraph, position: int) -> list[int]:
     """Return the positions of a noun's first preposition, with the further words of a multi-word one."""
     cases = graph.dependents(position, "case")[:1]
-    return cases + [word for case in cases for word in graph.dependents(case, "mwe")]
+    return cases + graph.dependents(cases[0], "mwe") if cases else cases
 
 
 def _verb(graph: RuleGraph, position: int) -> Slot:
     """Return the verb with its particle."""
-    text, words = graph.slot(position)
+    text, words = graph.slots[position - 1]
     for particle in graph.dependents(position, "compound:prt"):
         # The reference keeps the particle as written, and drops "be" in front of it.
         text = f"{'' if text == 'be' else text} {graph.forms[particle - 1]}"
-        words += graph.slot(particle)[1]
+        words += graph.slots[particle - 1][1]
     return text, words
 
 
-def _objects(graph: RuleGraph, position: int) -> list[tuple[Slot, Slot]]:
+def _acted_on(graph: RuleGraph, position: int) -> list[tuple[Slot, Slot]]:
     """Return the nouns that a predicate acts on, each with the slot of the relation to it."""
-    links = [link for link in graph.children.get(position, ()) if _is_object(graph, link)]
+    links = _objects(graph, position)
     if not links:
         return []
     verb = _verb(graph, position)
@@ -85,13 +89,13 @@ def _objects(graph: RuleGraph, position: int) -> list[tuple[Slot, Slot]]:
     return acted_on
 
 
-def _subjects(graph: RuleGraph) -> list[tuple[int, int]]:
-    """Return the positions of every predicate and its active subject."""
-    return [(head, subject) for _, head, subject in graph.families.get("nsubj", ()) if head]
+def _subjects(graph: RuleGraph) -> Sequence[Arc]:
+    """Return the arcs from every predicate to its active subject."""
+    return [arc for arc in graph.families.get("nsubj", ()) if arc[1]]
 
 
 def _has_copula(graph: RuleGraph, position: int) -> bool:
-    return any(label == "cop" for label, _, _ in graph.children[position])
+    return "cop" in [label for label, _, _ in graph.children[position]]
 
 
 def clause(graph: RuleGraph) -> Iterator[Slots]:
@@ -100,13 +104,13 @@ def clause(graph: RuleGraph) -> Iterator[Slots]:
     a man rides a horse             -> (man, horse, ride)
     a woman looks up at the sky     -> (woman, sky, look up at)
     """
-    last, objects_of_head = 0, []
-    for head, subject in _subjects(graph):
+    last, acted_on = 0, []
+    for _, head, subject in _subjects(graph):
         if head != last:
             last = head
-            objects_of_head = [] if _has_copula(graph, head) else _objects(graph, head)
+            acted_on = [] if _has_copula(graph, head) else _acted_on(graph, head)
         if subject in graph.nouns:
-            for target, relation in objects_of_head:
+            for target, relation in acted_on:
                 yield graph.nouns[subject], target, relation
 
 
@@ -117,9 +121,9 @@ def participle(graph: RuleGraph) -> Iterator[Slots]:
     a dog sitting on a couch        -> (dog, couch, sit on)
     """
     for label, head, dependent in graph.families.get("acl", ()):
-        if label != "acl:relcl" and head and graph.tag(dependent).startswith("V"):
-            for target, relation in _objects(graph, dependent):
-                yield graph.slot(head), target, relation
+        if label != "acl:relcl" and head and graph.tags[dependent - 1].startswith("V"):
+            for target, relation in _acted_on(graph, dependent):
+                yield graph.slots[head - 1], target, relation
 
 
 def predicate(graph: RuleGraph) -> Iterator[Slots]:
@@ -130,15 +134,14 @@ def predicate(graph: RuleGraph) -> Iterator[Slots]:
     a cat is on a mat               -> (cat, mat, on)
     """
     last, is_bare, cases = 0, False, []
-    for head, subject in _subjects(graph):
+    for _, head, subject in _subjects(graph):
         if head != last:
             last = head
-            acts = any(_is_object(graph, link) for link in graph.children[head])
-            is_bare = not acts or _has_copula(graph, head)
+            is_bare = not _objects(graph, head) or _has_copula(graph, head)
             cases = _case_words(graph, head)
         if not is_bare or subject not in graph.nouns:
             continue
-        noun, value = graph.nouns[subject], graph.slot(head)
+        noun, value = graph.nouns[subject], graph.slots[head - 1]
         if cases:
             text = " ".join([graph.forms[case - 1] for case in cases])
             yield noun, value, _joined(graph, text, cases)
@@ -152,7 +155,7 @@ def amod(graph: RuleGraph) -> Iterator[Slots]:
     a brown dog                     -> (dog, brown)
     """
     for _, noun, adjective in graph.families.get("amod", ()):
-        yield graph.slot(noun), graph.slot(adjective)
+        yield graph.slots[noun - 1], graph.slots[adjective - 1]
 
 
 def adjective_predicate(graph: RuleGraph) -> Iterator[Slots]:
@@ -160,9 +163,9 @@ def adjective_predicate(graph: RuleGraph) -> Iterator[Slots]:
 
     the wall is white               -> (wall, white)
     """
-    for adjective, subject in _subjects(graph):
-        if graph.tag(adjective).startswith("J"):
-            yield graph.slot(subject), graph.slot(adjective)
+    for _, adjective, subject in _subjects(graph):
+        if graph.tags[adjective - 1].startswith("J"):
+            yield graph.slots[subject - 1], graph.slots[adjective - 1]
 
 
 def prepositional(graph: RuleGraph) -> Iterator[Slots]:
@@ -172,7 +175,7 @@ def prepositional(graph: RuleGraph) -> Iterator[Slots]:
     """
     for label, head, dependent in graph.families.get("nmod", ()):
         if head in graph.nouns and ":" in label and label not in _NO_PREPOSITION:
-            yield graph.nouns[head], graph.slot(dependent), _preposition(graph, label, dependent)
+            yield graph.nouns[head], graph.slots[dependent - 1], _preposition(graph, label, dependent)
 
 
 def possessive(graph: RuleGraph) -> Iterator[Slots]:
@@ -193,10 +196,9 @@ def passive_agent(graph: RuleGraph) -> Iterator[Slots]:
     for label, head, agent in graph.families.get("nmod", ()):
         if label != "nmod:agent" or agent not in graph.nouns:
             continue
-        patients = [p for p in graph.dependents(head, "nsubjpass") if p in graph.nouns]
-        verb = _verb(graph, head)
-        for patient in patients:
-            yield graph.nouns[agent], graph.nouns[patient], verb
+        for patient in graph.dependents(head, "nsubjpass"):
+            if patient in graph.nouns:
+                yield graph.nouns[agent], graph.nouns[patient], _verb(graph, head)
 
 
 def count(graph: RuleGraph) -> Iterator[Slots]:
@@ -206,28 +208,20 @@ def count(graph: RuleGraph) -> Iterator[Slots]:
     a bunch of bananas              -> (banana, a)
     """
     quantifiers: dict[int, list[int]] = {}
-    for label, head, first in graph.families.get("det", ()):
-        if label == "det:qmod" and not _of_several(graph, head):
-            quantifiers.setdefault(head, []).append(first)
-    for label, head, numeral in graph.families.get("nummod", ()):
-        if label == "nummod" and numeral < head and graph.tag(numeral) == "CD":
-            quantifiers[head] = [numeral]
+    for label, noun, first in graph.families.get("det", ()):
+        if label == "det:qmod":
+            # The reference does not count where a preposition leads to the noun from the predicate of a plural noun:
+            # "bikes parked with lots of locks" has no count of locks, "a bike parked with lots of locks" has.
+            governors = {head for label, head, below in graph.families.get("nmod", ()) if below == noun and ":" in label}
+            if not any(head in governors and graph.tags[p - 1] in _PLURAL_TAGS for _, head, p in _subjects(graph)):
+                quantifiers.setdefault(noun, []).append(first)
+    for label, noun, numeral in graph.families.get("nummod", ()):
+        if label == "nummod" and numeral < noun and graph.tags[numeral - 1] == "CD":
+            quantifiers[noun] = [numeral]
     for position in sorted(quantifiers):
-        if position in graph.nouns and graph.tag(position) in _PLURAL_TAGS:
+        if position in graph.nouns and graph.tags[position - 1] in _PLURAL_TAGS:
             for quantifier in quantifiers[position]:
-                yield graph.nouns[position], graph.slot(quantifier)
-
-
-def _of_several(graph: RuleGraph, noun: int) -> bool:
-    """Say whether a preposition leads to the noun from the predicate of a plural noun.
-
-    The reference does not count there: "bikes parked with lots of locks" has no count of locks, "a bike parked
-    with lots of locks" has.
-    """
-    governors = {
-        head for label, head, dependent in graph.families.get("nmod", ()) if ":" in label and dependent == noun
-    }
-    return any(head in governors and graph.tag(subject) in _PLURAL_TAGS for head, subject in _subjects(graph))
+                yield graph.nouns[position], graph.slots[quantifier - 1]
 
 
 def _compounds(graph: RuleGraph) -> Iterator[tuple[int, int]]:
@@ -258,17 +252,17 @@ def objects(graph: RuleGraph) -> Iterator[Slots]:
 
 
 RULES: Mapping[str, Rule] = {
-    "clause": clause,
-    "participle": participle,
-    "predicate": predicate,
-    "amod": amod,
-    "adjective_predicate": adjective_predicate,
-    "prepositional": prepositional,
-    "possessive": possessive,
-    "passive_agent": passive_agent,
-    "count": count,
-    "compound": compound,
-    "objects": objects,
+    "clause": ("nsubj", clause),
+    "participle": ("acl", participle),
+    "predicate": ("nsubj", predicate),
+    "amod": ("amod", amod),
+    "adjective_predicate": ("nsubj", adjective_predicate),
+    "prepositional": ("nmod", prepositional),
+    "possessive": ("nmod", possessive),
+    "passive_agent": ("nsubjpass", passive_agent),
+    "count": ("", count),
+    "compound": ("compound", compound),
+    "objects": ("", objects),
 }
 """Every rule in order. To add one: its function, its line here, its cases in tests/cases."""
 
@@ -295,7 +289,9 @@ class FactPool:
 
 def apply_rules(graph: RuleGraph, *, rules: Mapping[str, Rule] = RULES) -> Iterator[Fact]:
     """Apply the rules in order and stamp each fact with its rule and its tokens."""
-    for name, rule in rules.items():
-        for slots in rule(graph):
-            words, tokens = zip(*slots, strict=True)
-            yield Fact(words, name, tokens)
+    make = tuple.__new__  # what a named tuple's own constructor calls
+    for name, (family, read) in rules.items():
+        if not family or family in graph.families:
+            for slots in read(graph):
+                words, tokens = zip(*slots)  # noqa: B905 (pairs, all of them)
+                yield make(Fact, (words, name, tokens))
