@@ -197,8 +197,11 @@ def test_reading_from_a_word_on_is_reading_all() -> None:
             part = layout.part(np.array([sentence]), np.array([step]))
             states, tags = encoder.again(first, encoder.second(first, layout), part, np.array([tag]))
             odds = np.eye(len(network.vocabulary.tags), dtype=np.float32)[tag] - first.odds[part.source[step]]
-            fixed = FirstStates(first.inputs[part.source], first.tags[part.source], first.odds[part.source])
-            fixed.inputs[step] += odds @ encoder._of_odds
+            read_as = part.source, layout.back[part.source][part.layout.back]
+            inputs = tuple(values[rows] for values, rows in zip(first.inputs, read_as, strict=True))
+            fixed = FirstStates(inputs, first.tags[part.source], first.odds[part.source])
+            for values, row, of_odds in zip(inputs, (step, part.layout.back[step]), encoder._of_odds, strict=True):
+                values[row] += odds @ of_odds
             all_of_it = encoder.second(fixed, part.layout)
             np.testing.assert_allclose(states, all_of_it.states, atol=1e-5)
             np.testing.assert_allclose(tags, all_of_it.tags, atol=1e-4)

@@ -63,6 +63,7 @@ _TABLES: Final = "words.tables."
 _LARGE: Final = (_TABLES, "reranker.table")  # of which few rows are read at a time
 _NORM_EPSILON = 1e-5  # torch's LayerNorm adds it to the variance
 _SPREAD = 3.0  # most of a sum of states, in norms of their weights: states are far from 1 most often
+_KEPT: Final = 31 << 20  # bytes; from 32 MiB on glibc never keeps memory
 _MOST_FORMS = 8192  # whose inputs are kept (38 MB); beyond so many distinct forms the table starts anew
 
 
@@ -212,8 +213,11 @@ class Encoder:
             self._narrow, of_states = product(narrow / size), of_states * size[:, None]
         # Probabilities of tags add up to 1, so that what stands in all of their rows is added once.
         self._of_odds = np.matmul(weights["tag_vectors"], hints) + self._second.bias[:, None]
-        self._of_read = product(np.concatenate([*np.concatenate([of_states, self._of_odds], axis=1)], axis=1))
+        self._of_read = [product(weights) for weights in np.concatenate([of_states, self._of_odds], axis=1)]
         self.words = _WordInputs(weights, vocabulary, self._first)
+        # A large block that is given back untouched: glibc then keeps the memory of arrays up to this size, which each
+        # batch would fetch from the system anew.
+        np.empty(_KEPT, dtype=np.uint8)
 
     def encode(self, words: WordNumbers, layout: Layout) -> tuple[Floats, Integers]:
         """Return the states (words, both directions) and best tags of words, step after step."""
@@ -223,13 +227,12 @@ class Encoder:
     def first(self, words: WordNumbers, layout: Layout) -> FirstStates:
         """Return what the first layer says."""
         rows = words.rows[layout.place]
-        states, _ = self._first.states((words.table[0], words.table[1]), (rows, rows[layout.back]), layout)
+        states, _ = self._first.states((words.table[0], words.table[1]), layout, (rows, rows[layout.back]))
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
         odds = softmax(tags)
-        if self._narrow is not None:
-            states = self._narrow(states)
-        inputs = self._of_read(np.concatenate([states, odds], axis=1)).reshape(-1, 2, self._second.gates)
+        read = np.concatenate([states if self._narrow is None else self._narrow(states), odds], axis=1)
+        inputs = self._of_read[0](read), self._of_read[1](read.take(layout.back, axis=0))
         return FirstStates(inputs, tags, odds)
 
     def second(self, first: FirstStates, layout: Layout) -> SecondStates:
@@ -239,10 +242,8 @@ class Encoder:
             first: what the first layer says.
             layout: how the words are ordered.
         """
-        rows = np.arange(len(layout.back)), layout.back
-        inputs = first.gates
-        states, cells = self._second.states((inputs, inputs), (2 * rows[0], 2 * rows[1] + 1), layout)
-        return SecondStates(states, self._late_tags(first.tags, states), cells, rows)
+        states, cells = self._second.states(first.inputs, layout)
+        return SecondStates(states, self._late_tags(first.tags, states), cells, (np.arange(len(states)), layout.back))
 
     def again(
         self, first: FirstStates, second: SecondStates, part: LayoutPart, tags: Integers
@@ -262,12 +263,13 @@ class Encoder:
         change[np.arange(len(tags)), tags] += 1.0
         for direction, part_states in enumerate(np.split(states, 2, axis=1)):
             way = part.way(direction)
-            before = part_states[way.before], second.cells[direction][second.rows[direction][part.source[way.before]]]
+            rows = second.rows[direction]
+            before = part_states[way.before], second.cells[direction][rows[part.source[way.before]]]
             for values in before:
                 values[way.is_first] = 0.0
-            start = _DirectionStart(*before, change[way.order] @ self._of_odds[direction])
-            rows = 2 * part.source[way.words] + direction
-            part_states[way.words], _ = self._second.read(direction, first.gates, rows, way.steps, start)
+            start = (*before, change[way.order] @ self._of_odds[direction])
+            inputs = first.inputs[direction].take(rows[part.source[way.words]], axis=0)
+            part_states[way.words], _ = self._second.read(direction, inputs, way.steps, start=start)
         return states, self._late_tags(first.tags[part.source], states)
 
     def _late_tags(self, tags: Floats, states: Floats) -> Floats:
@@ -282,19 +284,15 @@ class FirstStates(NamedTuple):
     """What the first layer says of words, step after step.
 
     Attributes:
-        inputs: (words, 2, gates) what the gates of the second layer's directions get from it.
+        inputs: (words, gates) for each direction of the second layer: what its gates get, in the order in which it
+            reads.
         tags: (words, tags) scores.
         odds: (words, tags) probabilities.
     """
 
-    inputs: Floats
+    inputs: tuple[Floats, Floats]
     tags: Floats
     odds: Floats
-
-    @property
-    def gates(self) -> Floats:
-        """The inputs (2 * words, gates), both directions of a word in turn."""
-        return self.inputs.reshape(-1, self.inputs.shape[2])
 
 
 class SecondStates(NamedTuple):
@@ -311,14 +309,6 @@ class SecondStates(NamedTuple):
     tags: Floats
     cells: tuple[Floats, Floats]
     rows: tuple[Integers, Integers]
-
-
-class _DirectionStart(NamedTuple):
-    """Where a direction begins within sentences: states and cells so far, and what the first step's gates get more."""
-
-    states: Floats
-    cells: Floats
-    gates: Floats
 
 
 class _Lstm:
@@ -340,22 +330,31 @@ class _Lstm:
         self._state = [product(_for_tanh(part)) for part in weights[f"{name}.state"]]
 
     def states(
-        self, inputs: tuple[Floats, Floats], rows: tuple[Integers, Integers], layout: Layout
+        self,
+        inputs: tuple[Floats, Floats],
+        layout: Layout,
+        rows: tuple[Integers, Integers] | tuple[None, None] = (None, None),
     ) -> tuple[Floats, tuple[Floats, Floats]]:
         """Return the states (words, 2 * hidden), and each direction's cells (words, hidden) in reading order.
 
         Args:
-            inputs: (rows, gates) for each direction: gates without the state's part.
-            rows: (words,) for each direction: the rows that it reads, in its order.
+            inputs: for each direction, as for :meth:`read`.
             layout: how the words are ordered.
+            rows: for each direction, as for :meth:`read`.
         """
         (forward, forward_cells), (backward, backward_cells) = (
-            self.read(direction, inputs[direction], rows[direction], layout.steps) for direction in (0, 1)
+            self.read(direction, inputs[direction], layout.steps, rows[direction]) for direction in (0, 1)
         )
         return np.concatenate([forward, backward[layout.back]], axis=1), (forward_cells, backward_cells)
 
     def read(
-        self, direction: int, inputs: Floats, rows: Integers, steps: Sequence[int], start: _DirectionStart | None = None
+        self,
+        direction: int,
+        inputs: Floats,
+        steps: Sequence[int],
+        rows: Integers | None = None,
+        *,
+        start: tuple[Floats, Floats, Floats] | None = None,
     ) -> tuple[Floats, Floats]:
         """Return states and cells (words, hidden), step after step.
 
@@ -364,32 +363,38 @@ class _Lstm:
         Args:
             direction: 0 or 1.
             inputs: (rows, gates) gates without the state's part.
-            rows: (words,) that are read.
             steps: for each step, how many sentences have a word for it.
-            start: where the sentences begin; at their ends if it is ``None``.
+            rows: (words,) those of the inputs that are read; all of them, in their order, if it is ``None``.
+            start: where sentences begin: their states and cells so far, and what the first step's gates get more; at
+                their ends if it is ``None``.
         """
         hidden = self._hidden
         multiply = self._state[direction]
-        states, cells = np.empty((2, len(rows), hidden), dtype=np.float32)
-        computed, recurrent = np.empty((2, steps[0], self.gates), dtype=np.float32)
-        before = None if start is None else (start.states, start.cells)
+        states, cells = np.empty((2, sum(steps), hidden), dtype=np.float32)
+        sums, others = np.empty((2, steps[0], self.gates), dtype=np.float32)
+        before = None if start is None else start[:2]
         end = 0
         for size in steps:
             begin, end = end, end + size
-            gates, state, cell = computed[:size], states[begin:end], cells[begin:end]
-            inputs.take(rows[begin:end], axis=0, out=gates, mode="clip")
+            state, cell = states[begin:end], cells[begin:end]
+            if rows is None:
+                total = inputs[begin:end]
+            else:
+                total = inputs.take(rows[begin:end], axis=0, out=others[:size], mode="clip")
             if before is not None:
-                gates += multiply(before[0][:size], recurrent[:size])
+                total = np.add(total, multiply(before[0][:size], sums[:size]), out=sums[:size])
             if start is not None and not begin:
-                gates += start.gates
-            np.tanh(gates, out=gates)
-            gates[:, : 3 * hidden] += 1.0
-            np.multiply(gates[:, :hidden], gates[:, 3 * hidden :], out=cell)
+                total += start[2]
+            # Each gate of all sentences in one piece, in the memory that the sums do not need.
+            gates = (sums if before is None else others)[:size].reshape(4, size, hidden)
+            np.tanh(total.reshape(size, 4, hidden).transpose(1, 0, 2), out=gates)
+            gates[:3] += 1.0
+            np.multiply(gates[0], gates[3], out=cell)
             if before is not None:
-                cell += np.multiply(before[1][:size], gates[:, hidden : 2 * hidden], out=state)
+                cell += np.multiply(before[1][:size], gates[1], out=state)
             cell *= 0.5
             np.tanh(cell, out=state)
-            state *= gates[:, 2 * hidden : 3 * hidden]
+            state *= gates[2]
             state *= 0.5
             before = state, cell
         return states, cells

@@ -120,9 +120,9 @@ class Network:
     def _scored(self, states: Floats, tags: Floats, layout: Layout) -> NetworkScores:
         ends = self._ends(states)
         ends += self._ends_bias
+        relu(ends[:, : self._end_bounds[1]])
         arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
-        arcs = self._arc_scores(relu(arc_child), relu(arc_head), layout)
-        return NetworkScores(layout, tags, arcs, label_child, label_head)
+        return NetworkScores(layout, tags, self._arc_scores(arc_child, arc_head, layout), label_child, label_head)
 
     def heads(self, scored: NetworkScores) -> Integers:
         """Return the heads (sentences, n) of each sentence's best tree."""
@@ -147,7 +147,9 @@ class Network:
         scores[sentence, step, step] = 0.0
         return scores
 
-    def label_scores(self, scored: NetworkScores, rows: Integers, heads: Integers) -> Floats:
+    def label_scores(
+        self, scored: NetworkScores, rows: Integers, heads: Integers, known: tuple[Floats, Integers] | None = None
+    ) -> Floats:
         """Return scores (words, labels) of the edges from given heads.
 
         Only a root's edge can be labelled so, and it can't be labelled otherwise.
@@ -156,11 +158,17 @@ class Network:
             scored: what the network says of sentences.
             rows: (analyses,) the sentence of each analysis.
             heads: (analyses, n) from 1 in the sentence; 0 is the root.
+            known: the scores of other heads (analyses, n), which are kept for the edges that are the same.
         """
         words, is_word = scored.layout.words_of(rows)
         above = np.where(heads > 0, heads - 1, 0)
         parents = np.take_along_axis(scored.layout.padded[rows], above, axis=1)[is_word]
         is_root = heads[is_word] == 0
+        if known is not None:
+            changed = np.flatnonzero((heads != known[1])[is_word])
+            if len(changed) == 1:
+                changed = changed.repeat(2)  # a single row's product would be rounded otherwise than that of several
+            words, parents, is_root = words[changed], parents[changed], is_root[changed]
         parent = scored.parents[parents]
         parent[is_root] = self._weights["root_label"]
         child = scored.children[words]
@@ -172,6 +180,9 @@ class Network:
         scores[:, self._root_label] = -np.inf
         scores[is_root] = -np.inf
         scores[is_root, self._root_label] = 0.0
+        if known is not None:
+            known[0][changed] = scores
+            return known[0]
         return scores
 
 
@@ -257,7 +268,8 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
     in_doubt = np.union1d(by_tag[0], by_head[0])
     if not in_doubt.size:
         return None
-    words_in_doubt = ranges((np.cumsum(layout.lengths) - layout.lengths)[in_doubt], layout.lengths[in_doubt])
+    starts = np.cumsum(layout.lengths) - layout.lengths
+    words_in_doubt = ranges(starts[in_doubt], layout.lengths[in_doubt])
     # The network's own analyses come first, so that of equals they stay.
     parts = [
         _columns(scored, (in_doubt, in_doubt), (tags, heads[in_doubt], labels[words_in_doubt]), (log_tags, log_heads))
@@ -265,7 +277,8 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
     parts[0].scores[:, 3] = 1.0
     if by_head[0].size:
         rows, trees = _trees(log_heads, by_head)
-        analysed = tags, trees, network.label_scores(scored, rows, trees)
+        of_own = labels[ranges(starts[rows], layout.lengths[rows])], heads[rows]
+        analysed = tags, trees, network.label_scores(scored, rows, trees, of_own)
         parts.append(_columns(scored, (rows, rows), analysed, (log_tags, log_heads)))
     if by_tag[0].size:
         sentence, word, tag = by_tag

@@ -222,12 +222,12 @@ def _hash(*columns: Integers | Hashes) -> Hashes:
     """Return a hash of each row of columns, the same on every machine."""
     hashes = np.zeros(1, dtype=np.uint64)
     for column in columns:
-        mixed = (
-            column.astype(np.uint64)
-            + np.uint64(0x9E3779B97F4A7C15)
-            + (hashes << np.uint64(6))
-            + (hashes >> np.uint64(2))
-        )
-        hashes = (hashes ^ mixed) * np.uint64(0xBF58476D1CE4E5B9)
-        hashes ^= hashes >> np.uint64(29)
+        mixed = hashes << np.uint64(6)
+        mixed += hashes >> np.uint64(2)
+        mixed = column.astype(np.uint64) + mixed
+        mixed += np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= hashes
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+        hashes = mixed
     return hashes

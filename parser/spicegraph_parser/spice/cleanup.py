@@ -111,7 +111,7 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
             last_head = head
         of_head.append(arc)
         if ":" in label:
-            label = label.partition(":")[0]  # noqa: PLW2901 (the family)
+            label = label.partition(":")[0]  # the family
         if label in families:
             families[label].append(arc)
         else:
