@@ -22,7 +22,7 @@ from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.runner import ChallengeState, Runner
 from spicegraph_challenge.queue.scoring import Scoring
 from spicegraph_challenge.servicer import ChallengeServicer
-from spicegraph_service.kit import QueueState, StoreError
+from spicegraph_service.kit import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,7 +144,7 @@ class ChallengeService:
         if time.monotonic() - self._counted < _COUNT_EVERY_S:
             await self._state.transactions.read(lambda session, _now: session.execute(text("SELECT 1")).all())
         else:
-            self._observe(await self._state.transactions.read(queue_state))
+            self._observe(*await self._state.transactions.read(queue_state))
             self._counted = time.monotonic()
 
     def reload(self) -> None:
@@ -192,10 +192,10 @@ def loose_settings(session: Session, now: datetime) -> list[tuple[str, str]]:
     return [(challenge.name, warning) for challenge in challenges for warning in warnings(challenge.settings)]
 
 
-def queue_state(session: Session, now: datetime) -> QueueState:
+def queue_state(session: Session, now: datetime) -> tuple[dict[str, int], float]:
     """Return the numbers of submissions by state, and how long the oldest has been queued."""
     counts = dict.fromkeys((state.value for state in State), 0)
     query = select(Submission.state, func.count()).group_by(Submission.state)
     counts |= {state.value: count for state, count in session.execute(query)}
     oldest = session.scalar(select(func.min(Submission.created)).where(Submission.state == State.QUEUED))
-    return QueueState(counts, (now - oldest).total_seconds() if oldest is not None else 0.0)
+    return counts, (now - oldest).total_seconds() if oldest is not None else 0.0)

@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from typing import Final
 
-from spicegraph_service.kit import EngineEntry
-
-ENGINES: Final = (EngineEntry("ray", "spicegraph_ray.engine:RAY"),)
+ENGINES: Final = {"ray": "spicegraph_ray.engine:RAY"}

@@ -25,7 +25,7 @@ from spicegraph_service.pool.tasks import Setup, pack_data
 from spicegraph_service.pool.workers import WorkerPool
 from spicegraph_service.registry import services
 from spicegraph_service.rpc import connections
-from spicegraph_service.rpc.auth import Authenticator, Certificates, TlsFiles
+from spicegraph_service.rpc.auth import Authenticator, Certificates
 from spicegraph_service.rpc.host import Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
 from spicegraph_service.rpc.limits import Budget, Limits
@@ -81,7 +81,7 @@ def _limits(config: ServerConfig) -> Limits:
 def _certificates(config: ServerConfig) -> Certificates | None:
     if config.tls_cert is None or config.tls_key is None:
         return None
-    return Certificates(TlsFiles(config.tls_cert, config.tls_key, config.tls_client_ca))
+    return Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
 
 
 class Server:
@@ -211,11 +211,7 @@ class Server:
         return scheduler
 
     async def start(self) -> None:
-        """Listen; workers load in the background.
-
-        Raises:
-            InputError: the address cannot be used.
-        """
+        """Listen; workers load in the background."""
         await self._health.start()
         self._server = self._listen()
         await self._server.start()
@@ -234,11 +230,7 @@ class Server:
         )
 
     async def load(self) -> None:
-        """Start the workers; return when calls are served.
-
-        Raises:
-            DataError: the pipeline is not installed.
-        """
+        """Start the workers; return when calls are served."""
         info = await self.pool.start()
         for name, reason in info.missing.items():
             _log.warning("the metric %s is not served: %s", name, reason)
@@ -409,13 +401,7 @@ async def run(
     *,
     started: Callable[[Server], None] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way. SIGHUP reloads.
-
-    Raises:
-        InputError: an option is wrong.
-        DataError: the pipeline is not installed, or the vectors can't be read.
-        StoreError: the store cannot be opened.
-    """
+    """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way. SIGHUP reloads."""
     server = Server(config, options)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -229,11 +229,7 @@ class ServerConfig:
         return self.tokens is TokenRule.ALWAYS
 
     def check(self) -> None:
-        """Refuse options out of their bounds, and those that would open the server to a network without saying so.
-
-        Raises:
-            InputError: an option is wrong, or its security.
-        """
+        """Refuse options out of their bounds, and those that would open the server to a network without saying so."""
         check_bounds(self)
         for address in (*self.addresses, *([self.metrics_address] if self.metrics_address is not None else [])):
             host_and_port(address)
@@ -255,11 +251,7 @@ class ServerConfig:
 
 
 def check_bounds(options: Any) -> None:
-    """Check the values of a group of options, which a program may have given, against its declared bounds.
-
-    Raises:
-        InputError: a value is out of its bounds.
-    """
+    """Check the values of a group of options, which a program may have given, against its declared bounds."""
     hints = get_type_hints(type(options), include_extras=True)
     for name in (field.name for field in fields(options)):
         value = getattr(options, name)
@@ -275,11 +267,7 @@ def check_bounds(options: Any) -> None:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Return host and port of ``HOST:PORT`` or ``[IPV6]:PORT``; a ``unix:`` path has port 0.
-
-    Raises:
-        InputError: it is neither.
-    """
+    """Return host and port of ``HOST:PORT`` or ``[IPV6]:PORT``; a ``unix:`` path has port 0."""
     if address.startswith("unix:"):
         return address, 0
     host, _, port = address.rpartition(":")

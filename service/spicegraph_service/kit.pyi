@@ -120,7 +120,6 @@ from spicegraph_service.pool.tasks import (
 )
 from spicegraph_service.registry import (
     Command as Command,
-    EngineEntry as EngineEntry,
     NoOptions as NoOptions,
     ServiceEntry as ServiceEntry,
     StatePart as StatePart,
@@ -165,9 +164,6 @@ from spicegraph_service.rpc.status import (
     unavailable as unavailable,
     wrong as wrong,
     wrong_references as wrong_references,
-)
-from spicegraph_service.rpc.telemetry import (
-    QueueState as QueueState,
 )
 from spicegraph_service.rpc.validation import (
     caption_faults as caption_faults,

@@ -1,22 +1,24 @@
 """What packages add to the program: commands, engines and services, ours, those of wings and other packages alike.
 
-A package names its tables of commands and engines in the entry-point group ``spicegraph.commands``, and its services in
-``spicegraph.services`` (metrics: :mod:`spicegraph_scorer.metrics`; a sample is in ``examples/plugin``). What a table
-says is small, and is loaded for every ``spicegraph --help``; what it points at is loaded where it is used.
+A package names its tables of commands, or of engines by their names, in the entry-point group ``spicegraph.commands``,
+and its services in ``spicegraph.services`` (metrics: :mod:`spicegraph_scorer.metrics`; a sample is in
+``examples/plugin``). What a table says is small, and is loaded for every ``spicegraph --help``; what it points at is
+loaded where it is used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.runtime import entry_points
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _PACKAGE = "spicegraph_service."  # whose commands and services stand first
@@ -45,13 +47,6 @@ class Command:
     def load(self) -> Any:
         """Return the function or the ``typer.Typer``."""
         return resolve_name(self.target)
-
-
-class EngineEntry(NamedTuple):
-    """A value of ``--engine``: its name, and as ``module:attribute`` where its ``Engine`` is."""
-
-    name: str
-    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +95,10 @@ class ServiceEntry:
 
 @cache
 def commands() -> Mapping[str, Command]:
-    """Return every command by its name, in the order of ``--help``.
-
-    Raises:
-        DataError: the package is not installed, or two commands have one name.
-    """
+    """Return every command by its name, in the order of ``--help``."""
     registered: dict[str, Command] = {}
     for point, table in _load("spicegraph.commands"):
-        for command in (entry for entry in table if isinstance(entry, Command)):
+        for command in () if isinstance(table, Mapping) else table:
             if command.name in registered:
                 raise DataError(f"the command {command.name!a} is registered twice, the second time by {point}")
             registered[command.name] = command
@@ -118,18 +109,14 @@ def commands() -> Mapping[str, Command]:
 
 @cache
 def engines() -> Mapping[str, str]:
-    """Return where the engines of wings and other packages are, by their names."""
-    tables = (table for _, table in _load("spicegraph.commands"))
-    return dict(entry for table in tables for entry in table if isinstance(entry, EngineEntry))
+    """Return the engines of wings and other packages: as ``module:attribute`` where each is, by its name."""
+    tables = (table for _, table in _load("spicegraph.commands") if isinstance(table, Mapping))
+    return {name: place for table in tables for name, place in table.items()}
 
 
 @cache
 def services() -> Mapping[str, ServiceEntry]:
-    """Return every service that a server can have, by the name of its entry point.
-
-    Raises:
-        DataError: the package is not installed.
-    """
+    """Return every service that a server can have, by the name of its entry point."""
     return {point.partition(" ")[0]: entry for point, entry in _load("spicegraph.services")}
 
 

@@ -22,7 +22,7 @@ from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, item
-from spicegraph_service.rpc.auth import Certificates, TlsFiles
+from spicegraph_service.rpc.auth import Certificates
 from spicegraph_service.rpc.service import HealthMonitor
 from spicegraph_service.store import StoreError
 from waiting import wait_until
@@ -212,14 +212,14 @@ def test_the_health_command(
 
 def test_certificates_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     authority = trustme.CA()
-    files = TlsFiles(tmp_path / "cert.pem", tmp_path / "key.pem")
+    files = (tmp_path / "cert.pem", tmp_path / "key.pem")
     with pytest.raises(InputError, match="cannot read the TLS file"):
-        Certificates(files)
+        Certificates(*files)
     write_pair(authority, tmp_path)
-    kept = Certificates(files)
+    kept = Certificates(*files)
     write_pair(authority, tmp_path, key_too=False)  # the new key is still to come
     with pytest.raises(InputError, match="the TLS files cannot be used"):
-        Certificates(files)
+        Certificates(*files)
     kept.reload()  # does not raise: the old ones stay
 
 

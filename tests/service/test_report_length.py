@@ -8,8 +8,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.length import has_descriptions, length_control
-from spicegraph_service.report.verdict import verdict
+from spicegraph_service.report.verdict import has_descriptions, length_control, verdict
 from word_facts import WordFacts
 
 WORDS = [f"w{n}" for n in range(60)]

@@ -86,10 +86,6 @@ class DataFields(TypedDict, total=False):
 def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
     """Return ``data`` with the fields that were given as keywords.
 
-    Raises:
-        InputError: a field is given both ways.
-        TypeError: there is no such field.
-
     Example:
         >>> merged_data(None, {"categories": {}})
         MetricData(frequencies=None, categories={}, vectors=None, meaning=None, spice_text=None, instances=None)

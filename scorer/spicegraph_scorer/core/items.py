@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import index
 from typing import Final, Protocol, SupportsIndex
@@ -42,22 +43,17 @@ class Item:
         if type(references) is not tuple and isinstance(references, Iterable) and not isinstance(references, _NO_LISTS):
             object.__setattr__(self, "references", tuple(map(_plain_text, references)))
         if type(self.id) is not int and type(self.id) is not str:
-            object.__setattr__(self, "id", _plain_id(self.id))
+            value: object = _plain_text(self.id)
+            if isinstance(self.id, SupportsIndex) and not isinstance(self.id, bool):
+                with suppress(TypeError):  # numpy's booleans, and arrays of several numbers
+                    value = index(self.id)
+            object.__setattr__(self, "id", value)
         if type(self.candidate) is not str:
             object.__setattr__(self, "candidate", _plain_text(self.candidate))
 
 
 def _plain_text(value: object) -> object:
     return str(value) if isinstance(value, str) else value
-
-
-def _plain_id(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        return _plain_text(value)
-    try:
-        return index(value)
-    except TypeError:  # numpy's booleans, and arrays of several numbers
-        return value
 
 
 _ID_NAMES: Final = ("image_id", "id")
@@ -180,9 +176,6 @@ def in_order_of(
         first: a system's items; ids differ.
         second: another's, for the same ids with the same references, in any order.
         names: what the systems are called in an error.
-
-    Raises:
-        InputError: ids or references differ; the message names the first five.
 
     Example:
         >>> from spicegraph_scorer.core.items import Item

@@ -224,9 +224,6 @@ def collect(items: tuple[Item, ...], metrics: Mapping[str, Metric[Any]]) -> dict
     """Return each item's statistic by metric.
 
     Captions are parsed last: what the other metrics hold meanwhile, tokens and n-grams, is gone by then.
-
-    Raises:
-        DataError: a pipeline or the data of a metric is not installed; this is found before the work.
     """
     for metric in metrics.values():
         metric.signature()

@@ -91,9 +91,6 @@ def intervals(
         statistics: one an item, from ``metric.collect``; at least one.
         resampling: number of draws and seed.
         level: the share of resamples inside, in (0, 1).
-
-    Raises:
-        InputError: there are no statistics, or the level is not in (0, 1).
     """
     _check(statistics, level)
     resampling = resampling or Resampling()
@@ -117,9 +114,6 @@ def compare(
         second: the second system's, item by item for the same images and references.
         resampling: number of draws and seed.
         level: the share of resamples inside the interval of the difference, in (0, 1).
-
-    Raises:
-        InputError: the numbers of items differ or are 0, or the level is not in (0, 1).
     """
     _check(first, level)
     if len(first) != len(second):

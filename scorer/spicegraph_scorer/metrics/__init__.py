@@ -30,12 +30,7 @@ READERS: Mapping[str, str] = {
 
 
 def read_data(files: Mapping[str, str]) -> MetricData:
-    """Read data for metrics from files, whose fields name them.
-
-    Raises:
-        DataError: a file can't be read, or is not a table of vectors, or of document frequencies.
-        InputError: categories or instances can't be read, or are faulty.
-    """
+    """Read data for metrics from files, whose fields name them."""
     return MetricData(**{name: resolve_name(READERS[name])(path) for name, path in files.items()})
 
 
@@ -56,11 +51,7 @@ class MetricEntry:
 
     @property
     def kind(self) -> type[Metric[Any]]:
-        """The class.
-
-        Raises:
-            DataError: it can't be loaded.
-        """
+        """The class."""
         if not isinstance(self.place, str):
             return self.place
         module, _, name = self.place.partition(":")
@@ -71,11 +62,7 @@ class MetricEntry:
         return kind
 
     def make(self, resources: Resources) -> Metric[Any]:
-        """Make the metric.
-
-        Raises:
-            DataError: it can't be loaded, or something that it needs is not installed.
-        """
+        """Make the metric."""
         method = self.place.partition(":")[2].partition(".")[2] if isinstance(self.place, str) else ""
         maker: Factory | None = getattr(self.kind, method) if method else self.maker
         return maker(resources) if maker else self.kind()
@@ -144,9 +131,6 @@ _PRINTED: Final[Mapping[str, str]] = {
 def check_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of metrics, also of those that are written as scores are; others stay as they are.
 
-    Raises:
-        InputError: they are a string, whose letters would be taken for names.
-
     Example:
         >>> check_names(["SPICE", "ROUGE_L", "cider"])
         ('spice', 'rouge', 'cider')
@@ -159,9 +143,6 @@ def check_names(names: Iterable[str]) -> tuple[str, ...]:
 
 def metric_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names without repeats, with groups spelled out.
-
-    Raises:
-        InputError: a name is unknown, there is none, or a string stands in place of a list of names.
 
     Example:
         >>> metric_names(["spice", "spice"])
@@ -185,9 +166,6 @@ def metric_names(names: Iterable[str]) -> tuple[str, ...]:
 def needs_of(names: Iterable[str]) -> tuple[Needs, ...]:
     """Return what each of the metrics reads beside the captions' words.
 
-    Raises:
-        InputError: a name is unknown, or there is none.
-
     Example:
         >>> [needs.facts for needs in needs_of(["rouge", "spice"])]
         [False, True]
@@ -210,12 +188,7 @@ def _known() -> str:
 
 
 def make_metrics(names: Iterable[str], resources: Resources) -> dict[str, Metric[Any]]:
-    """Make the metrics of the given names, in their order.
-
-    Raises:
-        InputError: a name is unknown, or a string stands in place of a list of names.
-        DataError: something that a metric needs is not installed.
-    """
+    """Make the metrics of the given names, in their order."""
     asked = check_names(names)
     resources = replace(resources, data=with_spice_text(asked, resources.data))
     return {name: METRICS[name].make(resources) for name in metric_names(asked)}

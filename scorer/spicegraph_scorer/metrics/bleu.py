@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 import numpy as np
 
 from spicegraph_scorer.core.metric import Matrix, Metric, Score, Working
-from spicegraph_scorer.core.ngrams import CorpusCounts, Floats, Integers, NgramCounts, count_slices
+from spicegraph_scorer.core.ngrams import CorpusCounts, Floats, NgramCounts, count_slices
 from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, TokenizedItem
 
 if TYPE_CHECKING:
@@ -206,8 +206,12 @@ def bleu_statistics(items: Sequence[TokenizedItem]) -> list[BleuStatistic]:
     statistics: list[BleuStatistic] = []
     for counts in count_slices(items, orders=ORDERS):
         matched = [_matches(counts, order) for order in counts.orders]
-        lengths = counts.lengths[: counts.items].tolist()
-        rows = zip(lengths, _closest(counts).tolist(), *matched, strict=True)
+        candidate, reference = counts.lengths[: counts.items], counts.lengths[counts.items :]
+        # For each item the reference length closest to the candidate's; of two, the shorter.
+        distance = np.abs(reference - candidate[counts.item])
+        best = np.lexsort((reference, distance, counts.item))
+        _, first = np.unique(counts.item[best], return_index=True)
+        rows = zip(candidate.tolist(), reference[best[first]].tolist(), *matched, strict=True)
         statistics += [BleuStatistic(length, closest, (m1, m2, m3, m4)) for length, closest, m1, m2, m3, m4 in rows]
     return statistics
 
@@ -229,13 +233,3 @@ def _matches(counts: CorpusCounts, ngrams: NgramCounts) -> list[int]:
     clipped = np.minimum(count[is_known], most[position[is_known]])
     sums: list[int] = np.bincount(row[is_known], clipped, minlength=counts.items).astype(np.int64).tolist()
     return sums
-
-
-def _closest(counts: CorpusCounts) -> Integers:
-    """Return for each item the reference length closest to the candidate's; of two, the shorter."""
-    candidate, reference = counts.lengths[: counts.items], counts.lengths[counts.items :]
-    distance = np.abs(reference - candidate[counts.item])
-    best = np.lexsort((reference, distance, counts.item))
-    _, first = np.unique(counts.item[best], return_index=True)
-    closest: Integers = reference[best[first]]
-    return closest

@@ -199,9 +199,6 @@ def mentions(caption: str) -> list[ObjectMention]:
 def read_instances(path: str) -> Instances:
     """Read a COCO instances file: ``images``, ``annotations`` with ``category_id`` and ``categories``.
 
-    Raises:
-        InputError: the file can't be read, or is not such a file; the message names the field.
-
     Example:
         >>> len(read_instances("instances_val2014.json").objects)  # doctest: +SKIP
         40504
@@ -295,11 +292,7 @@ class Chair(Metric[ChairStatistic]):
         return {"variant": "CHAIR, 80 COCO classes", "objects": objects}
 
     def collect(self, corpus: Corpus) -> list[ChairStatistic]:
-        """Return the counts of each item.
-
-        Raises:
-            InputError: instances are given, and an item's image is not among them; the message names five.
-        """
+        """Return the counts of each item."""
         if self.instances is not None:
             unknown = [item.id for item in corpus.items if str(item.id) not in self.instances.objects]
             if unknown:

@@ -132,11 +132,7 @@ class Cider(Metric[CiderStatistic]):
         return replace(self, frequencies=weights)
 
     def credit(self, corpus: Corpus, statistics: Sequence[CiderStatistic]) -> list[Credit]:
-        """Divide the score among the words; see :func:`cider_credits`.
-
-        Raises:
-            InputError: the score is undefined, since all items are of one image.
-        """
+        """Divide the score among the words; see :func:`cider_credits`."""
         scores = [statistic.score for statistic in statistics if statistic.score is not None]
         if len(scores) < len(statistics):
             raise InputError(f"{self.name}: undefined with the references of a single image; give document frequencies")
@@ -159,9 +155,16 @@ class Cider(Metric[CiderStatistic]):
         frequencies = self.frequencies or DocumentFrequencies.of_items(corpus.tokens)
         if frequencies.images <= 1 or not statistics:
             return [()] * len(statistics)
-        slices = count_slices(corpus.tokens, orders=ORDERS)
-        terms = chain.from_iterable(_terms(counts, self.variant, frequencies) for counts in slices)
-        return [(Working(self.key or self.variant, _TEXTS[self.variant], values),) for values in terms]
+        workings: list[tuple[Working, ...]] = []
+        for counts in count_slices(corpus.tokens, orders=ORDERS):
+            # The mean cosines of each item with its references by order, and its mean penalty on the length.
+            cosines = _cosines(counts, frequencies.images, frequencies.lookup(counts), self.variant)
+            penalty = _length_penalty(counts) if self.variant == "CIDEr-D" else np.ones(len(counts.item))
+            references = np.bincount(counts.item, minlength=counts.items)
+            means = [np.bincount(counts.item, p, minlength=counts.items) / references for p in (*cosines, penalty)]
+            values = zip(*(mean.tolist() for mean in means), strict=True)
+            workings += [(Working(self.key or self.variant, _TEXTS[self.variant], row),) for row in values]
+        return workings
 
 
 _COSINES: Final = (
@@ -239,15 +242,6 @@ def _cosines(
         products = common.multiply(references).sum(axis=1)
         norm = norms[: counts.items][counts.item] * norms[counts.items :]
         yield np.divide(products, norm, out=np.zeros(len(norm)), where=norm > 0)
-
-
-def _terms(counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies) -> Iterator[tuple[float, ...]]:
-    """Yield the mean cosines of each item with its references by order, and its mean penalty on the length."""
-    cosines = list(_cosines(counts, frequencies.images, frequencies.lookup(counts), variant))
-    penalty = _length_penalty(counts) if variant == "CIDEr-D" else np.ones(len(counts.item))
-    references = np.bincount(counts.item, minlength=counts.items)
-    means = (np.bincount(counts.item, part, minlength=counts.items) / references for part in (*cosines, penalty))
-    return zip(*(mean.tolist() for mean in means), strict=True)
 
 
 def _undefined(items: int) -> list[CiderStatistic]:

@@ -103,10 +103,6 @@ def _is_name(caption: str, names: Names) -> bool:
     return caption.strip() in names
 
 
-def _is_file_name(caption: str, names: Names) -> bool:
-    return len(caption) < 300 and _FILE_NAME.fullmatch(caption.strip()) is not None and not _is_name(caption, names)
-
-
 def _has_nul(caption: str, _names: Names) -> bool:
     return "\0" in caption
 
@@ -115,17 +111,15 @@ def _has_surrogate(caption: str, _names: Names) -> bool:
     return not caption.isascii() and any("\ud800" <= character <= "\udfff" for character in caption)
 
 
-def _is_too_long(caption: str, _names: Names) -> bool:
-    return len(caption) > MAX_CAPTION
-
-
 CAPTION_FAULTS: Mapping[str, Callable[[str, Names], bool]] = {
     "is empty": _is_empty,
     "is the image's own id or file name, not a caption": _is_name,
-    "is a file name, not a caption": _is_file_name,
+    "is a file name, not a caption": lambda caption, names: (
+        len(caption) < 300 and _FILE_NAME.fullmatch(caption.strip()) is not None and not _is_name(caption, names)
+    ),
     "holds a NUL character": _has_nul,
     "holds half of a surrogate pair, which is not a character": _has_surrogate,
-    f"is longer than {MAX_CAPTION:,} characters": _is_too_long,
+    f"is longer than {MAX_CAPTION:,} characters": lambda caption, _names: len(caption) > MAX_CAPTION,
 }
 """Every fault that a caption can have, under the words that name it."""
 
@@ -203,9 +197,6 @@ def check_items(items: Iterable[GivenItem], *, empty: Empty = "refuse") -> Check
         items: at least one; ids differ. Mappings, tuples, rows and tables of pandas, and a reader's data set are items,
             too (:func:`spicegraph_scorer.core.items.to_item`).
         empty: what is done with an empty candidate; an empty reference is always a fault.
-
-    Raises:
-        InputError: there are no items, two share an id, or a caption is empty, not a string, or not a caption.
     """
     if isinstance(items, CheckedItems):
         return items
@@ -264,9 +255,6 @@ def paired_items(
 
     A single string is one candidate, and ``references`` are all its own; else each item has one, or a list of them.
 
-    Raises:
-        InputError: the two differ in length or ids, or a caption is faulty; the message lists every fault.
-
     Example:
         >>> paired_items(["a dog"], ["the dog"])
         (Item(id=0, candidate='a dog', references=('the dog',)),)
@@ -275,16 +263,26 @@ def paired_items(
     """
     if isinstance(candidates, str):
         return check_items([Item(0, candidates, _texts(references))], empty=empty)
+    pairs: list[tuple[Any, Any, Any]]
     if isinstance(candidates, Mapping) and isinstance(references, Mapping):
         faults = [Fault(f"id {shown(i)}", "references", "is missing") for i in candidates if i not in references]
         faults += [Fault(f"id {shown(i)}", "candidates", "is missing") for i in references if i not in candidates]
-        pairs = [(i, _only(text), references[i]) for i, text in candidates.items() if i in references]
-    else:
-        faults = [
-            Fault("", name, f"is {kind_of(value)}, expected {expected}")
-            for name, value, other in (("candidates", candidates, references), ("references", references, candidates))
-            if (expected := _expected(value, other))
+        pairs = [
+            (i, text[0] if isinstance(text, list | tuple) and len(text) == 1 else text, references[i])
+            for i, text in candidates.items()
+            if i in references
         ]
+    else:
+        faults = []
+        sides: tuple[tuple[object, object], ...] = ((candidates, references), (references, candidates))
+        for name, (value, other) in zip(("candidates", "references"), sides, strict=True):
+            if isinstance(other, Mapping) and isinstance(value, Iterable) and not isinstance(value, Mapping):
+                expected = "an object, as the other is"
+            elif isinstance(value, str | bytes) or not isinstance(value, Iterable):
+                expected = "a list"
+            else:
+                continue
+            faults.append(Fault("", name, f"is {kind_of(value)}, expected {expected}"))
         if faults:
             raise input_error("captions", faults)
         texts, groups = list(candidates), list(references)
@@ -295,20 +293,6 @@ def paired_items(
     if faults:
         raise input_error("captions", faults)
     return check_items((Item(image, text, _texts(group)) for image, text, group in pairs), empty=empty)
-
-
-def _expected(value: object, other: object) -> str:
-    """Return what a collection should have been; nothing where it can be read."""
-    if isinstance(other, Mapping) and not isinstance(value, Mapping) and isinstance(value, Iterable):
-        return "an object, as the other is"
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        return "a list"
-    return ""
-
-
-def _only(value: Any) -> Any:
-    """Return the caption of a list of one."""
-    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
 
 
 def _texts(group: Any) -> Any:

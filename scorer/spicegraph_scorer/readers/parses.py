@@ -57,9 +57,6 @@ def graph_texts(source: FactSource, graphs: Mapping[str, ParsedCaption] | None =
 def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCaption]:
     """Return the texts of items that are graphs; refuse one that only looks so, which would be parsed as a caption.
 
-    Raises:
-        InputError: the message names every such item, its field, and what is wrong with the text.
-
     Example:
         >>> from spicegraph_scorer.core.items import Item
         >>> check_graphs([Item(7, "( dog", ("a dog",))], source="in.jsonl")
@@ -206,11 +203,6 @@ def _of_text(location: str, field: str, graph: str, text: str) -> ParsedCaption 
     if graph.strip() and not is_graph_text(graph):
         return Fault(location, field, graph_fault(graph) or f"{_EXPECTED}, got {shown(graph)}")
     return _parsed(text, read_graph_text(graph) if graph.strip() else ())
-
-
-def _factual(lines: Sequence[str]) -> _Read:
-    for number, line in enumerate(lines, start=1):
-        yield _of_text(f"line {number}", "", line, line)
 
 
 def _objects(lines: Sequence[str]) -> Iterator[tuple[str, Mapping[str, object] | Fault]]:
@@ -445,7 +437,7 @@ def _dsg_graph(rows: Iterable[tuple[str, str, str]], text: str) -> _Read:
 
 
 _READERS: Final[Mapping[Notation, Callable[[Sequence[str]], _Read]]] = {
-    Notation.FACTUAL: _factual,
+    Notation.FACTUAL: lambda lines: (_of_text(f"line {n}", "", line, line) for n, line in enumerate(lines, start=1)),
     Notation.DISCOSG: _discosg,
     Notation.VISUAL_GENOME: _visual_genome,
     Notation.DSG: _dsg,

@@ -186,12 +186,7 @@ def items_of(records: Records, *, empty: Empty = "refuse") -> tuple[tuple[Item, 
 
 
 def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
-    """Read references: each image's captions, in the file's order.
-
-    Raises:
-        InputError: the file is in no known format, or captions are faulty; the message lists every fault.
-        LimitError: it is larger than the limits.
-    """
+    """Read references: each image's captions, in the file's order."""
     return read_reference_files([path], limits=limits).captions
 
 
@@ -357,7 +352,11 @@ class _Collected:
             faults.append(Fault(name, key, "stands in the file although --references gives the references"))
         elif image_id not in known:
             self.unknown.append(image_id)
-            faults.append(Fault(name, self._format.ids[0], _unknown(image_id, self._annotations)))
+            other, reason = _other(image_id), "is not in the references"
+            if other is not None and other in known:
+                kinds = ("a number", "a string") if isinstance(other, int) else ("a string", "a number")
+                reason += f", which have {shown(other)}: {kinds[0]}, not {kinds[1]}"
+            faults.append(Fault(name, self._format.ids[0], reason))
         elif not known[image_id]:
             faults.append(Fault(name, self._format.ids[0], "has no reference caption"))
         return known.get(image_id, ())
@@ -398,12 +397,3 @@ def _by_number(images: Iterable[ItemId]) -> dict[int | None, ItemId]:
             twice.add(number)
         by_number[number] = image_id
     return {number: image_id for number, image_id in by_number.items() if number not in twice}
-
-
-def _unknown(image_id: ItemId, annotations: Annotations) -> str:
-    """Say that an id is unknown, and whether only its type is wrong."""
-    other = _other(image_id)
-    if other is not None and other in annotations.captions:
-        kinds = ("a number", "a string") if isinstance(other, int) else ("a string", "a number")
-        return f"is not in the references, which have {shown(other)}: {kinds[0]}, not {kinds[1]}"
-    return "is not in the references"

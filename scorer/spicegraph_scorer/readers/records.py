@@ -132,7 +132,13 @@ def read_json(source: Source, *, limits: ReadLimits) -> Records:
         raise InputError(f"{source.name}: is an empty list, there is nothing to score")
     if first is None:
         raise input_error(source.name, faults)
-    return Records(_list_format(source, first), chain([first], records), faults)
+    form = next((form for keys, form in _LIST_FORMS if keys <= first.fields.keys()), None)
+    if form is None:
+        raise InputError(
+            f"{source.name}: a list of objects with the keys {_keys(first.fields)}, expected "
+            '"image_id", "test", "refs" (SPICE input) or "image_id", "caption" (COCO results)'
+        )
+    return Records(form, chain([first], records), faults)
 
 
 def read_all(source: Source, *, limits: ReadLimits) -> bytes:
@@ -192,17 +198,6 @@ def _list_records(values: Iterable[object], faults: list[Fault]) -> Iterator[Rec
             faults.append(Fault(f"item {index}", "", f"is {shown(value)}, expected an object"))
 
 
-def _list_format(source: Source, record: Record) -> Format:
-    """Return the format of a list by the keys of its first object."""
-    for keys, form in _LIST_FORMS:
-        if keys <= record.fields.keys():
-            return form
-    raise InputError(
-        f"{source.name}: a list of objects with the keys {_keys(record.fields)}, expected "
-        '"image_id", "test", "refs" (SPICE input) or "image_id", "caption" (COCO results)'
-    )
-
-
 def _keys(fields: Mapping[str, object]) -> str:
     return ", ".join(shown(key) for key in list(fields)[:_SHOWN_KEYS]) or "none"
 
@@ -222,8 +217,14 @@ def _read_lines(source: Source, limits: ReadLimits) -> Records:
                 others = chain([] if second is None else [second], others)
             _refuse_other_objects(source, record.fields)
             return Records(JSON_LINES, chain([record], others), faults)
-        if reason and not line.rstrip().endswith(b"}") and decode(line)[1]:
-            return _read_spread_object(source, b"".join([line, *lines]))
+        if reason and not line.rstrip().endswith(b"}") and decode(line)[1]:  # captions by id, over several lines
+            value, reason = decode(b"".join([line, *lines]))
+            if isinstance(value, dict):
+                if is_mapping(value):
+                    return mapping_records(value)
+                _refuse_other_objects(source, value)
+            reason = reason or "is one object that is spread over several lines, expected one object per line"
+            raise InputError(f"{source.name}: {reason}")
         faults += [Fault(f"line {number}", "", reason)] if reason else []
     return Records(JSON_LINES, [], faults)
 
@@ -245,17 +246,6 @@ def _line_record(number: int, line: bytes) -> tuple[Record | None, str]:
     if isinstance(value, dict) and not reason:
         return Record(f"line {number}", value), ""
     return None, reason or f"is {shown(value)}, expected an object"
-
-
-def _read_spread_object(source: Source, content: bytes) -> Records:
-    """Read a file that begins with an object of several lines: captions by id."""
-    value, reason = decode(content)
-    if isinstance(value, dict):
-        if is_mapping(value):
-            return mapping_records(value)
-        _refuse_other_objects(source, value)
-    reason = reason or "is one object that is spread over several lines, expected one object per line"
-    raise InputError(f"{source.name}: {reason}")
 
 
 def is_mapping(fields: Mapping[str, object]) -> bool:
@@ -309,11 +299,6 @@ def read_lines(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> list[str]:
     """Return the lines of a text file, or of standard input for ``-``, without line ends.
 
     Empty lines stay, so that line numbers of input and output agree.
-
-    Raises:
-        InputError: the file can't be read, or lines are not UTF-8, too long for a caption or hold NUL
-            characters; the message lists every such line.
-        LimitError: a line or the file is too large.
     """
     faults: list[Fault] = []
     with open_source(path, limits=limits) as source:
@@ -352,10 +337,6 @@ def read_captions(path: str, *, is_one_text: bool = False) -> list[str]:
     Args:
         path: the file.
         is_one_text: all lines are one caption.
-
-    Raises:
-        InputError: the file can't be read, or lines are not captions; the message lists every such line.
-        LimitError: a line or the file is too large.
     """
     lines = read_lines(path)
     if is_one_text:

@@ -66,10 +66,6 @@ def read_annotations(source: Source, *, limits: ReadLimits) -> Annotations:
     """Read COCO annotations: ``{"images": [...], "annotations": [{"image_id", "caption"}, ...]}``.
 
     ``images`` may be missing.
-
-    Raises:
-        InputError: the file is something else, or captions are faulty; the message lists every fault.
-        LimitError: it is larger than the limits.
     """
     return coco_annotations(source, read_all(source, limits=limits))
 

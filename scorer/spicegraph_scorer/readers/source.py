@@ -8,7 +8,7 @@ import stat
 import sys
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -50,11 +50,7 @@ class Source(NamedTuple):
     packing: str = ""
 
     def content(self, limits: ReadLimits) -> bytes:
-        """Read everything that is left, piece by piece: to ask for as much as the limit would reserve all of it.
-
-        Raises:
-            LimitError: it is larger than the limits.
-        """
+        """Read everything that is left, piece by piece: to ask for as much as the limit would reserve all of it."""
         read = io.BytesIO()
         while piece := self.stream.read(min(_PIECE, limits.content + 1 - read.tell())):
             read.write(piece)
@@ -65,16 +61,13 @@ class Source(NamedTuple):
 
 @contextmanager
 def open_source(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[Source]:
-    """Open a file, or standard input for ``-``; gzip and zstandard are unpacked, a zip opens the one file in it.
-
-    Raises:
-        InputError: the file is missing or can't be read, is UTF-16, or is a zip that does not hold one file.
-        LimitError: it unpacks to more than the limits allow.
-        DataError: the extra for zstandard is not installed.
-    """
+    """Open a file, or standard input for ``-``; gzip and zstandard are unpacked, a zip opens the one file in it."""
     name = "standard input" if path == "-" else path
     try:
-        with _open_raw(path) as stream:
+        if path == "-":
+            raw = sys.stdin.buffer  # what was put in the place of standard input may not be able to look ahead
+            given = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(io.BytesIO(raw.read()))
+        with nullcontext(given) if path == "-" else Path(path).open("rb") as stream:
             start = stream.peek(8)[:8]
             if start.startswith(_ZIP_MAGIC):
                 with _open_member(path, stream, limits) as source:
@@ -87,9 +80,11 @@ def open_source(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[S
                     )
             for magic, (packing, unpack) in _UNPACK.items():
                 if start.startswith(magic):
-                    with _unpacking(name, packing):
+                    try:
                         reader: io.BufferedReader = io.BufferedReader(_Unpacked(name, unpack, stream, limits))
                         yield Source(name, _text(name, reader), packing)
+                    except (gzip.BadGzipFile, zlib.error, EOFError, _UnpackError) as error:
+                        raise InputError(f"{name}: is a damaged {packing} file ({error})") from error
                     return
             yield Source(name, _text(name, stream))
     except FileNotFoundError as error:
@@ -106,14 +101,6 @@ def _text(name: str, stream: io.BufferedReader) -> io.BufferedReader:
     if start.startswith(_BYTE_ORDER_MARK):
         stream.read(len(_BYTE_ORDER_MARK))
     return stream
-
-
-@contextmanager
-def _unpacking(name: str, packing: str) -> Iterator[None]:
-    try:
-        yield
-    except (gzip.BadGzipFile, zlib.error, EOFError, _UnpackError) as error:
-        raise InputError(f"{name}: is a damaged {packing} file ({error})") from error
 
 
 class _UnpackError(Exception):
@@ -154,17 +141,6 @@ _UNPACK: Mapping[bytes, tuple[str, Callable[[_Counted], Iterator[bytes]]]] = {
 
 
 @contextmanager
-def _open_raw(path: str) -> Iterator[io.BufferedReader]:
-    if path == "-":
-        stream = sys.stdin.buffer
-        # What was put in the place of standard input may not be able to look ahead.
-        yield stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(io.BytesIO(stream.read()))
-        return
-    with Path(path).open("rb") as file:
-        yield file
-
-
-@contextmanager
 def _open_member(path: str, stream: io.BufferedReader, limits: ReadLimits) -> Iterator[Source]:
     try:
         with zipfile.ZipFile(stream) as archive:
@@ -183,7 +159,21 @@ def _only_member(path: str, archive: zipfile.ZipFile, limits: ReadLimits) -> zip
     if len(members) > limits.members:
         raise LimitError(f"{path}: holds {len(members)} files, the limit is {limits.members}")
     for member in members:
-        _check_member(path, member, limits)
+        name, size = member.filename, member.file_size
+        where = f"{path}, member {name!a}"
+        if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":":
+            raise InputError(f"{where}: its path leads out of the zip")
+        if not name.strip("/"):
+            raise InputError(f"{where}: it has no name")
+        if stat.S_ISLNK(member.external_attr >> 16):
+            raise InputError(f"{where}: is a link, not a file")
+        if member.flag_bits & _ENCRYPTED:
+            raise InputError(f"{where}: is encrypted")
+        if size > limits.content:
+            raise LimitError(f"{where}: unpacks to {size:,} bytes, the limit is {limits.content:,}")
+        packed = max(member.compress_size, 1)
+        if size > limits.ratio * packed and size > limits.line:
+            raise LimitError(f"{where}: unpacks to {size // packed} times its size, the limit is {limits.ratio} times")
     files = [
         member
         for member in members
@@ -195,26 +185,6 @@ def _only_member(path: str, archive: zipfile.ZipFile, limits: ReadLimits) -> zip
         names = ", ".join(ascii(member.filename) for member in files[:5]) or "none"
         raise InputError(f"{path}: a zip must hold one file, this one holds {len(files)} ({names})")
     return files[0]
-
-
-def _check_member(path: str, member: zipfile.ZipInfo, limits: ReadLimits) -> None:
-    name = member.filename
-    where = f"{path}, member {name!a}"
-    if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":":
-        raise InputError(f"{where}: its path leads out of the zip")
-    if not name.strip("/"):
-        raise InputError(f"{where}: it has no name")
-    if stat.S_ISLNK(member.external_attr >> 16):
-        raise InputError(f"{where}: is a link, not a file")
-    if member.flag_bits & _ENCRYPTED:
-        raise InputError(f"{where}: is encrypted")
-    if member.file_size > limits.content:
-        raise LimitError(f"{where}: unpacks to {member.file_size:,} bytes, the limit is {limits.content:,}")
-    if member.file_size > limits.ratio * max(member.compress_size, 1) and member.file_size > limits.line:
-        raise LimitError(
-            f"{where}: unpacks to {member.file_size // max(member.compress_size, 1)} times its size, "
-            f"the limit is {limits.ratio} times"
-        )
 
 
 class _Bounded(io.RawIOBase):

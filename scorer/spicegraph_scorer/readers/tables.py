@@ -264,23 +264,16 @@ def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, obje
         if columns.candidate is not None:
             fields[columns.candidate] = row[columns.candidate]
         if columns.references:
-            fields["references"] = _reference_cells((column, row[column]) for column in columns.references)
+            texts: list[object] = []
+            for column in columns.references:  # a string or a list of them; the text of a cell of facts has one a line
+                cell = row[column]
+                value = given_references(column.strip().lower(), _listed(cell) if isinstance(cell, str) else cell)
+                if isinstance(value, list):
+                    texts += value
+                elif value not in (None, ""):
+                    texts.append(value)
+            fields["references"] = texts
         yield Record(location, fields)
-
-
-def _reference_cells(cells: Iterable[tuple[str, object]]) -> list[object]:
-    """Return the references in a row's cells, each a string or a list of them; empty cells hold none.
-
-    The text of a cell of facts has one on each line.
-    """
-    texts: list[object] = []
-    for column, cell in cells:
-        value = given_references(column.strip().lower(), _listed(cell) if isinstance(cell, str) else cell)
-        if isinstance(value, list):
-            texts.extend(value)
-        elif value is not None and value != "":
-            texts.append(value)
-    return texts
 
 
 def _listed(cell: str) -> object:

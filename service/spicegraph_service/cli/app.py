@@ -119,10 +119,6 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _not_loaded() -> None:
-    """Stand for a command that this run does not call."""
-
-
 class _GroupedCommands(TyperGroup):
     """The commands, under the headings of the registry."""
 
@@ -151,7 +147,7 @@ def make_app(*wanted: str) -> typer.Typer:
     app.callback()(options)
     for name, registered in commands().items():
         if name not in wanted:
-            app.command(name, help=registered.summary)(_not_loaded)
+            app.command(name, help=registered.summary)(lambda: None)  # this run does not call it
         elif isinstance(loaded := registered.load(), typer.Typer):
             for command in loaded.registered_commands:
                 if command.callback is not None:
@@ -279,10 +275,6 @@ def _places(given: object) -> Iterator[str]:
             yield str(value).partition("=")[2] or str(value)
 
 
-def _terminated(_number: int, _frame: object) -> None:
-    raise SystemExit(TERMINATED)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; return 0, 2 where the input or the command is wrong, or 130 where Ctrl-C ended it.
 
@@ -296,7 +288,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = sys.argv[1:] if arguments is None else list(arguments)
         # SIGTERM ends a command as Ctrl-C does, so that what was done is kept; a server has its own answer.
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, _terminated)
+            signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(TERMINATED))
         # What a shell wants completed, if it does, stands behind the program's name.
         completed = (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or "").split()[1:]
         command = next((argument for argument in completed or given if not argument.startswith("-")), "")

@@ -111,11 +111,7 @@ class Engine:
     unsupported: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, task: Task, *, name: str) -> None:
-        """Refuse a task that the engine can't do.
-
-        Raises:
-            InputError: the task has fields that the engine does not support.
-        """
+        """Refuse a task that the engine can't do."""
         defaults = {each.name: each.default for each in fields(Task)}
         given = [option for key, option in self.unsupported.items() if getattr(task, key) != defaults[key]]
         if given:

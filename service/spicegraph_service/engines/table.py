@@ -132,7 +132,7 @@ LOCAL: Final = Engine(score=score_here, score_systems=score_systems_here)
 
 
 ENGINES: Mapping[str, Engine | str] = {"local": LOCAL, **engines()}
-"""To add one: a module with an :class:`~spicegraph_service.engines.Engine`, and an ``EngineEntry`` of a package."""
+"""To add one: a module with an :class:`~spicegraph_service.engines.Engine`, and where it is, in a package's table."""
 
 
 def find_engine(name: str) -> Engine:

@@ -193,7 +193,14 @@ def to_rich(grid: Grid, *, titled: bool = True) -> Table:
             overflow="fold",
             no_wrap=column.is_whole,
         )
-    marks = [_marks(column, [row[n] for row in grid.rows]) for n, column in enumerate(grid.columns)]
+    marks: list[Mapping[str, str]] = []  # of each column the styles of its cells by their text
+    for index, column in enumerate(grid.columns):
+        numbers = [cell for row in grid.rows if isinstance(cell := row[index], int | float)]
+        if column.kind in {"p", "exact p"}:
+            marks.append({cell_text(column, p): SIGNIFICANT_P for p in numbers if p < SIGNIFICANT})
+        else:
+            write = partial(cell_text, column)
+            marks.append(ranked(numbers, lower=column.lower_is_better, write=write) if column.is_ranked else {})
     for row, styles in zip(grid.written(), grid.styles or [{}] * len(grid.rows), strict=True):
         cells = []
         for number, (column, text) in enumerate(zip(grid.columns, row, strict=True)):
@@ -202,16 +209,6 @@ def to_rich(grid: Grid, *, titled: bool = True) -> Table:
             cells.append(Text.assemble((value, styles.get(number, marks[number].get(shown, ""))), line + rest))
         table.add_row(*cells)
     return table
-
-
-def _marks(column: Column, cells: Sequence[Cell]) -> Mapping[str, str]:
-    """Return the styles of a column's cells by their text: small p, best and worst of values that are ranked."""
-    numbers = [cell for cell in cells if isinstance(cell, int | float)]
-    if column.kind in {"p", "exact p"}:
-        return {cell_text(column, p): SIGNIFICANT_P for p in numbers if p < SIGNIFICANT}
-    if not column.is_ranked:
-        return {}
-    return ranked(numbers, lower=column.lower_is_better, write=partial(cell_text, column))
 
 
 class _Echo:

@@ -42,16 +42,12 @@ _LONGEST_HEAD = 24
 _SHOWN_ITEMS = 20
 
 
-def _width() -> int:
-    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _PLAIN_WIDTH
-
-
 def rendered(contents: Iterable[Content]) -> str:
     """Return what rich makes of tables and texts: with colour on a terminal, plain elsewhere."""
     console = Console(
         file=io.StringIO(),
         force_terminal=is_terminal(sys.stdout),
-        width=_width(),
+        width=shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _PLAIN_WIDTH,
         highlight=False,
         markup=False,
         emoji=False,

@@ -24,6 +24,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError, LimitError
+from spicegraph_service.pool.cache import retrieve_error
 from spicegraph_service.pool.tasks import (
     CaptionsWork,
     GroupReply,
@@ -248,7 +249,7 @@ class Dispatcher:
             try:
                 done = await asyncio.shield(call)
             except asyncio.CancelledError:
-                call.add_done_callback(_forget)
+                call.add_done_callback(retrieve_error)  # no caller waits for it any longer
                 raise
             except WorkerDiedError as error:
                 if last:
@@ -487,9 +488,3 @@ def _leave(batch: Sequence[_Entry], call: asyncio.Future[Reply]) -> None:
     del call
     for entry in batch:
         entry.leave()
-
-
-def _forget(call: asyncio.Future[Reply]) -> None:
-    """Retrieve an error that no caller waits for any longer."""
-    if not call.cancelled():
-        call.exception()

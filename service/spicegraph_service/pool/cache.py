@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from spicegraph_service.store import DEFAULT_TENANT, Store, StoreError
 
@@ -246,7 +246,7 @@ class RefreshAheadCache(Generic[Key, T]):
         task = self._asking.get(key)
         if task is None:
             task = self._asking[key] = asyncio.create_task(self._renew(key))
-            task.add_done_callback(_retrieve_error)
+            task.add_done_callback(retrieve_error)
         return task
 
     async def _renew(self, key: Key) -> T | None:
@@ -266,7 +266,7 @@ class RefreshAheadCache(Generic[Key, T]):
         return value
 
 
-def _retrieve_error(task: asyncio.Task[T]) -> None:
+def retrieve_error(task: asyncio.Task[Any]) -> None:
     """Retrieve an error: those who wait get it too, and otherwise the answer grows old and is asked for again."""
     if not task.cancelled():
         task.exception()

@@ -8,7 +8,6 @@ import logging
 import secrets
 import ssl
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import grpc
@@ -241,21 +240,18 @@ def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """PEM files: the server's certificate chain and key; ``client_ca`` demands certificates of clients (mTLS)."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
-
-
 class Certificates:
-    """The contents of the files. New connections get the newest that were whole; those that are open keep theirs."""
+    """The contents of PEM files. New connections get the newest that were whole; those that are open keep theirs.
 
-    def __init__(self, files: TlsFiles) -> None:
-        self._files = files
-        self._pem = _checked(files)
+    Args:
+        certificate: the server's certificate chain.
+        key: its key.
+        client_ca: demands certificates of clients (mTLS); ``None``: they need none.
+    """
+
+    def __init__(self, certificate: Path, key: Path, client_ca: Path | None = None) -> None:
+        self._certificate, self._key, self._client_ca = certificate, key, client_ca
+        self._pem = self._checked()
         self._fault = ""
         self._context: ssl.SSLContext | None = None
 
@@ -263,32 +259,32 @@ class Certificates:
         """Return what connections over HTTP are made with; it takes new certificates as they come."""
         if self._context is None:
             self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-            if self._files.client_ca is not None:
+            if self._client_ca is not None:
                 self._context.verify_mode = ssl.CERT_REQUIRED
             self._load()
         return self._context
 
     def _load(self) -> None:
         if self._context is not None:
-            self._context.load_cert_chain(self._files.certificate, self._files.key)
-            if self._files.client_ca is not None:
-                self._context.load_verify_locations(self._files.client_ca)
+            self._context.load_cert_chain(self._certificate, self._key)
+            if self._client_ca is not None:
+                self._context.load_verify_locations(self._client_ca)
 
     def credentials(self) -> grpc.ServerCredentials:
         """Return credentials that look for new certificates with every connection."""
         return grpc.dynamic_ssl_server_credentials(
             self._configuration(),
             self._configuration,
-            require_client_authentication=self._files.client_ca is not None,
+            require_client_authentication=self._client_ca is not None,
         )
 
     def reload(self) -> None:
         """Read the files where they have changed. Those that cannot be used are logged, once, and the old ones stay."""
         try:
-            if _read(self._files) == self._pem:
+            if self._read() == self._pem:
                 self._fault = ""
                 return
-            self._pem = _checked(self._files)
+            self._pem = self._checked()
             self._load()
         except InputError as error:
             if str(error) != self._fault:
@@ -302,27 +298,25 @@ class Certificates:
         certificate, key, client_ca = self._pem
         return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=client_ca)
 
+    def _read(self) -> tuple[bytes, bytes, bytes | None]:
+        """Return the bytes of the certificate, the key and the clients' authority."""
+        try:
+            client_ca = self._client_ca.read_bytes() if self._client_ca else None
+            return self._certificate.read_bytes(), self._key.read_bytes(), client_ca
+        except OSError as error:
+            raise InputError(f"cannot read the TLS file {error.filename}: {error.strerror}") from error
 
-def _read(files: TlsFiles) -> tuple[bytes, bytes, bytes | None]:
-    """Return the bytes of the certificate, the key and the clients' authority."""
-    try:
-        client_ca = files.client_ca.read_bytes() if files.client_ca else None
-        return files.certificate.read_bytes(), files.key.read_bytes(), client_ca
-    except OSError as error:
-        raise InputError(f"cannot read the TLS file {error.filename}: {error.strerror}") from error
-
-
-def _checked(files: TlsFiles) -> tuple[bytes, bytes, bytes | None]:
-    """Read files that fit together: one may have been replaced, and the other not yet."""
-    pem = _read(files)
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(files.certificate, files.key)
-        if files.client_ca is not None:
-            context.load_verify_locations(files.client_ca)
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        names = ", ".join(str(path) for path in (files.certificate, files.key, files.client_ca) if path)
-        raise InputError(f"the TLS files cannot be used ({names}): {error}") from error
-    if _read(files) != pem:
-        raise InputError("the TLS files changed while they were read")
-    return pem
+    def _checked(self) -> tuple[bytes, bytes, bytes | None]:
+        """Read files that fit together: one may have been replaced, and the other not yet."""
+        pem = self._read()
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self._certificate, self._key)
+            if self._client_ca is not None:
+                context.load_verify_locations(self._client_ca)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            names = ", ".join(str(path) for path in (self._certificate, self._key, self._client_ca) if path)
+            raise InputError(f"the TLS files cannot be used ({names}): {error}") from error
+        if self._read() != pem:
+            raise InputError("the TLS files changed while they were read")
+        return pem

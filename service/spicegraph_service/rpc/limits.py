@@ -146,7 +146,15 @@ class Budget:
         self._used_by[caller] -= captions
         if not self._used_by[caller]:
             del self._used_by[caller]
-        self._measure(captions)
+        # A running estimate of the captions done per second, measured while there is steady work.
+        now = self._clock()
+        self._done += captions
+        if self._since is not None and now - self._since >= _MEASURED_S:
+            seconds = now - self._since
+            self._rate += (1 - math.exp(-seconds / _REMEMBERED_S)) * (self._done / seconds - self._rate)
+            self._done, self._since = 0, now
+        if not self.used:
+            self._done, self._since = 0, None
         self._let_in()
 
     def _let_in(self) -> None:
@@ -186,17 +194,6 @@ class Budget:
         if self.used + captions > self.limit:
             return False
         return caller not in self._used_by or self._before(0, caller) / self._rate <= self.max_wait_s * _STREAMS_SHARE
-
-    def _measure(self, captions: int) -> None:
-        """Keep a running estimate of the captions done per second, measured while there is steady work."""
-        now = self._clock()
-        self._done += captions
-        if self._since is not None and now - self._since >= _MEASURED_S:
-            seconds = now - self._since
-            self._rate += (1 - math.exp(-seconds / _REMEMBERED_S)) * (self._done / seconds - self._rate)
-            self._done, self._since = 0, now
-        if not self.used:
-            self._done, self._since = 0, None
 
 
 class CallSlots:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache, partial
 from threading import Thread
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -31,13 +31,6 @@ _CORE_LEVELS = {"W": logging.WARNING, "E": logging.ERROR, "F": logging.CRITICAL}
 _NAME = "spicegraph"
 _calls = logging.getLogger("spicegraph.calls")
 _stderr = logging.getLogger("stderr")
-
-
-class QueueState(NamedTuple):
-    """Submissions of all challenges: how many are in each state, and for how long the oldest queued one has waited."""
-
-    submissions: Mapping[str, int]
-    oldest_s: float
 
 
 class Telemetry:
@@ -79,11 +72,11 @@ class Telemetry:
         """Record whether what a service needs can be reached."""
         self.services.labels(name).set(healthy)
 
-    def queue_state(self, state: QueueState) -> None:
-        """Record the evaluation server's queue."""
-        for name, count in state.submissions.items():
+    def queue_state(self, submissions: Mapping[str, int], oldest_s: float) -> None:
+        """Record how many submissions are in each state, and for how long the oldest queued one has waited."""
+        for name, count in submissions.items():
             self.submissions.labels(name).set(count)
-        self.oldest.set(state.oldest_s)
+        self.oldest.set(oldest_s)
 
     def runs(self, **what: str) -> None:
         """Record what computes the scores: version, pipeline, vectors."""

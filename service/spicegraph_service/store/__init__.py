@@ -167,11 +167,7 @@ class Store(Protocol):
         ...
 
     def ping(self, *, writing: bool = False) -> None:
-        """Check that the store answers, or can also be written.
-
-        Raises:
-            StoreError: it does not, or can't.
-        """
+        """Check that the store answers, or can also be written."""
         ...
 
     def close(self) -> None:
@@ -180,11 +176,7 @@ class Store(Protocol):
 
 
 def make_private(path: str) -> None:
-    """Make a database's file if there is none, for this user's eyes alone; warn of one that others may read.
-
-    Raises:
-        OSError: it can't be made.
-    """
+    """Make a database's file if there is none, for this user's eyes alone; warn of one that others may read."""
     with suppress(FileExistsError):
         # Never a file that exists: closing it would give up the locks of all connections that this process has to it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE))
@@ -273,10 +265,6 @@ def open_store(location: str, *, private: bool = False) -> Store:
     """Open a store: a file path (SQLite), ``memory`` (nothing outlives the server) or ``redis://...``.
 
     A private one is a file that only this user reads; one that others may read is warned of.
-
-    Raises:
-        StoreError: it cannot be opened.
-        DataError: the Redis client is not installed.
     """
     if location.startswith(("redis://", "rediss://", "unix://")):
         from spicegraph_service.store.redis import RedisStore  # noqa: PLC0415

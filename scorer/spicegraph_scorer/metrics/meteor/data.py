@@ -45,9 +45,6 @@ class Sources:
     """The two files that hold METEOR's English data: ``meteor-1.5.jar`` and ``paraphrase-en.gz``.
 
     The properties read the files when they are first asked for.
-
-    Raises:
-        DataError: a file is missing (on construction) or damaged (on reading).
     """
 
     jar: Path
@@ -234,9 +231,6 @@ def load_data(
     files (default: those of the installed ``pycocoevalcap``); ``progress`` is called while the index is
     built, with the share done from 0 to 1. An index that is damaged, or was made from other files, is built
     again. Several processes may call this at once: one builds, the others wait for it.
-
-    Raises:
-        DataError: the data files are missing or damaged, or the folder cannot be written to.
     """
     sources = sources or find_sources()
     cache = cache or cache_directory()

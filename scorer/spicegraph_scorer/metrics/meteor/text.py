@@ -35,10 +35,6 @@ def _dots(match: re.Match[str]) -> str:
     return f" {'DOT' * (len(match[0]) - 1)}DOTMULTI "
 
 
-def _undo_dots(match: re.Match[str]) -> str:
-    return "." * (len(match[0]) // 3 - 1)
-
-
 # One left-to-right substitution after the other. Each consumes the neighbours that it names, so that in
 # a-b-c only every other hyphen is seen: look-around would be shorter and would differ.
 _SUBSTITUTIONS: tuple[_Substitution, ...] = (
@@ -121,7 +117,7 @@ def normalize(text: str, *, prefixes: Prefixes, punctuation: bool = True) -> str
             # The word after this one has not been rewritten yet, and only its first character matters.
             following = words[index + 1] if index + 1 < len(words) else ""
             words[index] = _final_dot(word, following, prefixes)
-    text = _DOT_WORD.sub(_undo_dots, " ".join(words))
+    text = _DOT_WORD.sub(lambda match: "." * (len(match[0]) // 3 - 1), " ".join(words))
     if not punctuation:
         text = _PUNCTUATION.sub(" ", text)
     return _SPACES.sub(" ", text).strip(_UP_TO_SPACE)

@@ -160,14 +160,10 @@ def _faults(definition: CategoryDefinition, taken: set[str]) -> Iterator[tuple[s
             if not value.strip() or len(value) > LONGEST_WORD:
                 yield f"{field}[{index}]", f"is empty, or longer than {LONGEST_WORD} characters"
             elif field == "subtree" and definition.kind in KINDS:
-                yield from ((f"{field}[{index}]", reason) for reason in _unknown(value, KINDS[definition.kind][1]))
-
-
-def _unknown(name: str, part: str) -> Iterator[str]:
-    try:
-        load_wordnet().find(name, part)
-    except InputError as error:
-        yield str(error)
+                try:
+                    load_wordnet().find(value, KINDS[definition.kind][1])
+                except InputError as error:
+                    yield f"{field}[{index}]", str(error)
 
 
 _SHAPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {

@@ -107,9 +107,6 @@ def difference(before: Match, after: Match) -> Difference:
         before: the first one's match with its references, as a SPICE statistic holds it.
         after: the second one's match with the same references.
 
-    Raises:
-        InputError: their references differ.
-
     Example:
         >>> from spicegraph_scorer import score_tuples
         >>> matches = [
@@ -186,9 +183,6 @@ def differences(first: Sequence[Item], second: Sequence[Item], spice: Spice) -> 
         first: checked items.
         second: checked items with the same ids and references, in any order.
         spice: what reads and matches graphs, with evidence: SPICE in either mode and either graph style.
-
-    Raises:
-        InputError: ids or references differ.
 
     Example:
         >>> from spicegraph_parser import load_pipeline

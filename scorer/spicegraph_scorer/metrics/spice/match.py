@@ -182,7 +182,10 @@ def count_concepts(
         >>> count_concepts(mine, theirs)["Color"]
         Counts(matched=1, candidate=1, reference=1)
     """
-    near = [_sharing(concept, reference.objects) for concept in candidate.objects]
+    near = [  # for each object of the candidate, those that have a string or a synset in common with it
+        [index for index, other in enumerate(reference.objects) if not concept.keys.isdisjoint(other.keys)]
+        for concept in candidate.objects
+    ]
     candidate_concepts: dict[int, list[_Paired]] = {
         1: [
             (concept, [reference.objects[i] for i in those])
@@ -208,12 +211,6 @@ def count_concepts(
     }
     total = Counts(*map(sum, zip(*whole.values(), strict=True)))
     return {ALL: total, **by_category}
-
-
-def _sharing(concept: Concept, others: Sequence[Concept]) -> list[int]:
-    """Return which concepts have a string or a synset in common with one."""
-    is_apart = concept.keys.isdisjoint
-    return [index for index, other in enumerate(others) if not is_apart(other.keys)]
 
 
 def _attributes(candidate: ConceptGraph, reference: ConceptGraph, near: Sequence[Sequence[int]]) -> Iterator[_Paired]:
