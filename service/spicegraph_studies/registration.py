@@ -11,7 +11,7 @@ COMMANDS: Final = (
     Command(
         "agree",
         "spicegraph_studies.cli.agree:agree",
-        "Compare metrics with people: ratings, pairs, marked words, systems.",
+        "Compare metrics with people: ratings, pairs, words, systems.",
         "Study",
     ),
 )

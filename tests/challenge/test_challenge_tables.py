@@ -112,7 +112,7 @@ def test_no_number_moment_or_id_of_a_challenge_is_broken_at_60_or_80_columns(
 ) -> None:
     printed = {}
     for width in (400, 80, 60):
-        monkeypatch.setattr(tables, "_width", lambda width=width: width)
+        monkeypatch.setattr(tables, "console_width", lambda width=width: width)
         printed[width] = tables.rendered(CHALLENGE_TABLES[table]())
     wanted = {word for word in printed[400].split() if any(map(str.isdigit, word)) and len(word) < 24}
     assert len(wanted) > 3
@@ -123,7 +123,7 @@ def test_no_number_moment_or_id_of_a_challenge_is_broken_at_60_or_80_columns(
 
 def test_the_best_and_the_worst_of_a_leaderboard_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "is_terminal", lambda _: True)
-    monkeypatch.setattr(tables, "_width", lambda: 200)
+    monkeypatch.setattr(tables, "console_width", lambda: 200)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     rows = {

@@ -43,7 +43,7 @@ def test_compare_marks_significant_differences_on_a_terminal(tmp_path, monkeypat
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tables, "is_terminal", lambda _: True)
-    monkeypatch.setattr(tables, "_width", lambda: 120)
+    monkeypatch.setattr(tables, "console_width", lambda: 120)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     arguments = ["compare", "good.jsonl", "bad.jsonl", "--metrics", "rouge", "--draws", "200"]

@@ -91,7 +91,7 @@ def test_the_best_and_the_worst_value_of_a_row_are_marked_on_a_terminal_with_col
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tables, "is_terminal", lambda _: True)
-    monkeypatch.setattr(tables, "_width", lambda: 80)
+    monkeypatch.setattr(tables, "console_width", lambda: 80)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     marked = _output(capsys, "a.json", "b.json", "c.json", "--metrics", "rouge,chair")

@@ -59,7 +59,7 @@ def check_table_width(
     """Run a command at 400, 80 and 60 columns: each number of the widest stands whole in the others."""
     printed = {}
     for width in (400, 80, 60):
-        monkeypatch.setattr(tables, "_width", lambda width=width: width)
+        monkeypatch.setattr(tables, "console_width", lambda width=width: width)
         assert main(command) == 0
         printed[width] = capsys.readouterr().out
         if (folder / "out").exists():

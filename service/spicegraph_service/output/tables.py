@@ -42,12 +42,17 @@ _LONGEST_HEAD = 24
 _SHOWN_ITEMS = 20
 
 
+def console_width() -> int:
+    """Return how many columns there are: those of the terminal, else a fixed number."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _PLAIN_WIDTH
+
+
 def rendered(contents: Iterable[Content]) -> str:
     """Return what rich makes of tables and texts: with colour on a terminal, plain elsewhere."""
     console = Console(
         file=io.StringIO(),
         force_terminal=is_terminal(sys.stdout),
-        width=shutil.get_terminal_size().columns if is_terminal(sys.stdout) else _PLAIN_WIDTH,
+        width=console_width(),
         highlight=False,
         markup=False,
         emoji=False,
