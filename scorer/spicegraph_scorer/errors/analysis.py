@@ -158,7 +158,16 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
     for item, row in enumerate(findings):
         for finding in row:
             by_kind[finding.kind][finding.words].append((item, finding))
-    totals = _totals(matches)
+    totals: Counter[str] = Counter()  # of the tuples that can have errors, by the keys of CHANCES
+    for match in matches:
+        view = MatchView(match)
+        for side, tuples, partners in (
+            (ErrorSide.INVENTED, match.candidate, match.candidate_partners),
+            (ErrorSide.MISSED, match.reference, match.reference_partners),
+        ):
+            for scene_tuple, partner in zip(tuples, partners, strict=True):
+                for name, chance in _CHANCES[side, len(scene_tuple.concepts)]:
+                    totals[name] += chance.holds(view, scene_tuple, matched=bool(partner))
     names = {
         ErrorSide.INVENTED: Counter(word(t, 0) for match in matches for t in match.candidate if len(t.concepts) == 1),
         ErrorSide.MISSED: Counter(word(t, 0) for match in matches for t in match.reference if len(t.concepts) == 1),
@@ -191,21 +200,6 @@ def _kind(
     groups.sort(key=lambda group: (-group.weight, -group.count, group.words))
     items = {item for group in groups for item in group.items}
     return ErrorKind(name, sum(group.count for group in groups), total, len(items), tuple(groups))
-
-
-def _totals(matches: Sequence[Match]) -> Counter[str]:
-    """Count the tuples that can have errors, by the keys of ``CHANCES``."""
-    totals: Counter[str] = Counter()
-    for match in matches:
-        view = MatchView(match)
-        for side, tuples, partners in (
-            (ErrorSide.INVENTED, match.candidate, match.candidate_partners),
-            (ErrorSide.MISSED, match.reference, match.reference_partners),
-        ):
-            for scene_tuple, partner in zip(tuples, partners, strict=True):
-                for name, chance in _CHANCES[side, len(scene_tuple.concepts)]:
-                    totals[name] += chance.holds(view, scene_tuple, matched=bool(partner))
-    return totals
 
 
 _CHANCES = {

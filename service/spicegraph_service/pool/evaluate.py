@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.spice.extraction import ParsedCaption
     from spicegraph_parser.spice.rules import Fact
-    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.metric import Metric
 
 _REQUESTED = frozenset({"categories", "spice_text"})
@@ -140,29 +139,26 @@ class Evaluator:
     def run(self, task: Task) -> WorkReply | TotalsReply:
         """Do a task; what fails is reported in the reply of its group."""
         if isinstance(task, Work):
-            return self._work(task)
+            wanted = dict.fromkeys(text for group in task.groups for text in group.texts(self._parsing))
+            known = {}
+            for text, data in task.parses.items():
+                try:
+                    known[text] = decode_parse(data)
+                except msgspec.DecodeError:  # it is left out, and so parsed again
+                    _log.warning("the store holds a damaged parse")
+            fresh, failures = self._parse([text for text in wanted if text not in known])
+            self._parses = known | fresh
+            for facts in self._known.values():
+                facts.clear()
+            for text, parse in self._parses.items():
+                self._known[text.style][text.text] = parse.facts
+            replies = tuple(self._guarded(group, failures) for group in task.groups)
+            return WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
         try:
             return self._total(task)
         except Exception as error:  # noqa: BLE001 (as above)
             _log.exception("the totals of a request cannot be computed")
             return TotalsReply(error=_reason(error))
-
-    def _work(self, work: Work) -> WorkReply:
-        wanted = dict.fromkeys(text for group in work.groups for text in group.texts(self._parsing))
-        known = {}
-        for text, data in work.parses.items():
-            try:
-                known[text] = decode_parse(data)
-            except msgspec.DecodeError:  # it is left out, and so parsed again
-                _log.warning("the store holds a damaged parse")
-        fresh, failures = self._parse([text for text in wanted if text not in known])
-        self._parses = known | fresh
-        for facts in self._known.values():
-            facts.clear()
-        for text, parse in self._parses.items():
-            self._known[text.style][text.text] = parse.facts
-        replies = tuple(self._guarded(group, failures) for group in work.groups)
-        return WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
 
     def _parse(self, texts: Sequence[StyledText]) -> tuple[dict[StyledText, StoredParse], dict[StyledText, str]]:
         """Parse in a batch for each style; if that fails, one by one, so that a caption fails no other request."""
@@ -301,8 +297,9 @@ def _add_evidence(
     """Add categories, tuples and credits where the metric has them and the request wants them."""
     if detail < scores_pb2.DETAIL_CATEGORIES:
         return
-    for result, credit in zip(results, _credits(run, metric, detail=detail, corpus=corpus), strict=True):
-        if credit is not None:
+    # CIDEr is undefined with the references of a single image: there is nothing to divide.
+    if detail >= scores_pb2.DETAIL_CREDIT and metric.credits and None not in run.scores[0].each:
+        for result, credit in zip(results, metric.credit(corpus, run.statistics), strict=True):
             result.credits.append(convert.credit_message(run.name, credit))
     changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
     for result, statistic in zip(results, run.statistics, strict=True):
@@ -311,15 +308,6 @@ def _add_evidence(
         if detail >= scores_pb2.DETAIL_TUPLES:
             explanation = metric.explain(statistic, changes=changes)
             convert.add_explanation(result, run.name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
-
-
-def _credits(run: Run, metric: Metric[Any], *, detail: int, corpus: Corpus) -> Sequence[Credit | None]:
-    """Return which words earned each item's score, where the metric says so and the request wants it.
-
-    CIDEr is undefined with the references of a single image: there is nothing to divide.
-    """
-    wanted = detail >= scores_pb2.DETAIL_CREDIT and metric.credits and None not in run.scores[0].each
-    return metric.credit(corpus, run.statistics) if wanted else [None] * len(run.statistics)
 
 
 def _reason(error: Exception) -> str:

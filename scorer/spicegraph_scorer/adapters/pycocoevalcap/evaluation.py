@@ -77,7 +77,10 @@ class COCO:
             with open_source(str(annotation_file)) as source:
                 content = read_all(source, limits=DEFAULT_LIMITS)
                 coco_annotations(source, content)
-            self.dataset = dict(_json(content))
+            value, reason = decode(content)
+            if not isinstance(value, dict):
+                raise InputError(reason or "is not a JSON object")
+            self.dataset = dict(value)
         self.createIndex()
 
     def createIndex(self) -> None:  # noqa: N802 (pycocotools' name)
@@ -126,7 +129,16 @@ class COCO:
             InputError: the file is missing or faulty, or has images that the annotations do not have; the message
                 lists every fault.
         """
-        name, entries = _results(resFile)
+        name = "results"
+        entries: Any = resFile.tolist() if isinstance(resFile, np.ndarray) else resFile
+        if isinstance(resFile, str | Path):
+            name = str(resFile)
+            with open_source(name) as source:
+                entries, reason = decode(read_all(source, limits=DEFAULT_LIMITS))
+            if reason:
+                raise InputError(f"{name}: {reason}")
+        if not isinstance(entries, list | tuple):
+            raise InputError(f'{name}: is not a list of {{"image_id", "caption"}}')
         faults = list(self._result_faults(entries))
         if faults:
             raise input_error(name, faults)
@@ -157,29 +169,6 @@ class COCO:
                 yield Fault(label_of_result, "image_id", "is not in the references")
             if not isinstance(entry["caption"], str):
                 yield Fault(label_of_result, "caption", f"is {shown(entry['caption'])}, expected a string")
-
-
-def _results(given: str | Path | Sequence[Mapping[str, Any]] | np.ndarray[Any, Any]) -> tuple[str, Sequence[Any]]:
-    """Return what messages call the results, and the results."""
-    if isinstance(given, str | Path):
-        with open_source(str(given)) as source:
-            entries, reason = decode(read_all(source, limits=DEFAULT_LIMITS))
-        if reason:
-            raise InputError(f"{given}: {reason}")
-        name = str(given)
-    else:
-        name = "results"
-        entries = given.tolist() if isinstance(given, np.ndarray) else given
-    if not isinstance(entries, list | tuple):
-        raise InputError(f'{name}: is not a list of {{"image_id", "caption"}}')
-    return name, entries
-
-
-def _json(content: bytes) -> dict[str, Any]:
-    value, reason = decode(content)
-    if not isinstance(value, dict):
-        raise InputError(reason or "is not a JSON object")
-    return value
 
 
 def _as_list(ids: ItemId | Iterable[ItemId]) -> list[ItemId]:

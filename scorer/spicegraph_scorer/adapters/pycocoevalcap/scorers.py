@@ -11,7 +11,7 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError, expect, expect_list, kind_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item, ItemId
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem, tokenize_texts
 from spicegraph_scorer.metrics import bleu, meteor, rouge
@@ -233,10 +233,20 @@ def spice_scores(gts: Captions, res: Captions, source: FactSource) -> tuple[floa
     _without_java("SPICE")
     items = tuple(Item(image_id, res[image_id][0], tuple(gts[image_id])) for image_id in sorted_ids(gts))
     statistics = spice.Spice(source).collect(Corpus(items))
-    scores = [
-        {name: _floats(counts, total=name == ALL) for name, counts in statistic.counts.items()}
-        for statistic in statistics
-    ]
+    scores: list[SpiceScores] = [{} for _ in statistics]
+    for statistic, of_item in zip(statistics, scores, strict=True):
+        for name, counts in statistic.counts.items():
+            # As the original gives them: every value a float, undefined scores NaN.
+            defined = bool(counts.reference) or name == ALL
+            of_item[name] = {
+                "pr": counts.precision if defined else float("nan"),
+                "re": counts.recall if defined else float("nan"),
+                "f": counts.f1 if defined else float("nan"),
+                "fn": float(counts.reference - counts.matched),
+                "numImages": 1.0,
+                "fp": float(counts.candidate - counts.matched),
+                "tp": float(counts.matched),
+            }
     values = [score[ALL]["f"] for score in scores]
     return (sum(values) / len(values) if values else float("nan")), scores
 
@@ -245,20 +255,6 @@ def sorted_ids(captions: Captions) -> list[ItemId]:
     """Return the ids in ascending order; where integers and strings are mixed, integers first."""
     numbers = sorted(image_id for image_id in captions if isinstance(image_id, int))
     return [*numbers, *sorted(image_id for image_id in captions if not isinstance(image_id, int))]
-
-
-def _floats(counts: Counts, *, total: bool) -> dict[str, float]:
-    """Return counts as the original gives them: every value a float, undefined scores NaN."""
-    defined = bool(counts.reference) or total
-    return {
-        "pr": counts.precision if defined else float("nan"),
-        "re": counts.recall if defined else float("nan"),
-        "f": counts.f1 if defined else float("nan"),
-        "fn": float(counts.reference - counts.matched),
-        "numImages": 1.0,
-        "fp": float(counts.candidate - counts.matched),
-        "tp": float(counts.matched),
-    }
 
 
 def _corpus(score: Score) -> float:

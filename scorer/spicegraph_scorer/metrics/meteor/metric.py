@@ -179,29 +179,27 @@ class _MeteorScorer:
         sentences, book = read_sentences(tokens, self._words, self._finder)
         cuts = accumulate((1 + len(references) for _, references in items), initial=0)
         for first, end in pairwise(cuts):
-            yield self._best(Probe(sentences[first], self._words, book), sentences[first + 1 : end])
-
-    def _best(self, probe: Probe, references: Sequence[Sentence]) -> MeteorStatistic:
-        candidate = probe.candidate
-        # Texts of ordinary lengths cannot have so many matches of words, and those are not counted.
-        if len(candidate.words) * sum(len(reference.words) for reference in references) > _MOST_MATCHES:
-            _check_matches(sum(map(probe.count, references)))
-        best: tuple[float, int, Counts, list[WordMatch]] | None = None
-        matched = 0
-        for index, reference in enumerate(references):
-            possible = probe.possible(reference)
-            matched += sum(map(len, possible))
-            _check_matches(matched)
-            matches = align(possible, len(candidate.words))
-            counts = _counts(matches, candidate, reference, self._words)
-            value = score(counts)
-            if best is None or value > best[0]:
-                best = value, index, counts, matches
-        if best is None:
-            raise ValueError("METEOR needs a reference")
-        value, index, counts, matches = best
-        alignment = Alignment(self._texts(candidate), self._texts(references[index]), tuple(matches))
-        return MeteorStatistic(counts, value, index, alignment)
+            candidate, item_references = sentences[first], sentences[first + 1 : end]
+            probe = Probe(candidate, self._words, book)
+            # Texts of ordinary lengths cannot have so many matches of words, and those are not counted.
+            if len(candidate.words) * sum(len(reference.words) for reference in item_references) > _MOST_MATCHES:
+                _check_matches(sum(map(probe.count, item_references)))
+            best: tuple[float, int, Counts, list[WordMatch]] | None = None
+            matched = 0
+            for index, reference in enumerate(item_references):
+                possible = probe.possible(reference)
+                matched += sum(map(len, possible))
+                _check_matches(matched)
+                matches = align(possible, len(candidate.words))
+                counts = _counts(matches, candidate, reference, self._words)
+                value = score(counts)
+                if best is None or value > best[0]:
+                    best = value, index, counts, matches
+            if best is None:
+                raise ValueError("METEOR needs a reference")
+            value, index, counts, matches = best
+            alignment = Alignment(self._texts(candidate), self._texts(item_references[index]), tuple(matches))
+            yield MeteorStatistic(counts, value, index, alignment)
 
     def _texts(self, sentence: Sentence) -> tuple[str, ...]:
         return tuple([self._words.texts[word] for word in sentence.words])

@@ -32,17 +32,6 @@ _BASE = 0x9E3779B97F4A7C15
 _SPACE = 32
 
 
-def _byte_values() -> Hashes:
-    """Return a fixed pseudo-random number for each byte (splitmix64 from 0), the same on every machine."""
-    values = []
-    for step in range(1, 257):
-        mixed = step * _BASE % _MODULUS
-        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % _MODULUS
-        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB % _MODULUS
-        values.append(mixed ^ (mixed >> 31))
-    return np.array(values, dtype=np.uint64)
-
-
 def _powers(base: int, count: int) -> Hashes:
     factors = np.full(count, base, dtype=np.uint64)
     factors[:1] = 1
@@ -56,7 +45,13 @@ class LineHasher:
     """
 
     def __init__(self) -> None:
-        self._values = _byte_values()
+        values = []  # a fixed pseudo-random number for each byte (splitmix64 from 0), the same on every machine
+        for step in range(1, 257):
+            mixed = step * _BASE % _MODULUS
+            mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % _MODULUS
+            mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB % _MODULUS
+            values.append(mixed ^ (mixed >> 31))
+        self._values = np.array(values, dtype=np.uint64)
         self._resize(1 << 12)
 
     def _resize(self, count: int) -> None:
@@ -169,17 +164,6 @@ def _read_table(path: Path, progress: Progress) -> tuple[Integers, Hashes]:
     return counts, np.concatenate([*sources, *targets])
 
 
-def _numbered(hashes: Hashes) -> tuple[Hashes, NDArray[np.uint32]]:
-    """Return the sorted different hashes, and for each given hash its place among them."""
-    order = np.argsort(hashes)
-    ordered = hashes[order]
-    new = np.ones(len(hashes), dtype=bool)
-    new[1:] = ordered[1:] != ordered[:-1]
-    numbers = np.empty(len(hashes), dtype=np.uint32)
-    numbers[order] = np.cumsum(new, dtype=np.uint32) - np.uint32(1)
-    return ordered[new], numbers
-
-
 def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
     """Return the index of METEOR's paraphrase file (some ten seconds, 300 MB of memory).
 
@@ -189,7 +173,14 @@ def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
         entries, hashes = _read_table(path, progress or (lambda _: None))
     except zlib.error as error:
         raise DataError(f"{path} is damaged ({error})") from error
-    phrases, numbers = _numbered(hashes)
+    # The sorted different hashes, and for each hash its place among them.
+    order = np.argsort(hashes)
+    ordered = hashes[order]
+    new = np.ones(len(hashes), dtype=bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    numbers = np.empty(len(hashes), dtype=np.uint32)
+    numbers[order] = np.cumsum(new, dtype=np.uint32) - np.uint32(1)
+    phrases = ordered[new]
     sources, targets = np.split(numbers, [len(entries)])
     order = np.argsort(sources)
     if (np.diff(sources[order].astype(np.int64)) == 0).any():
