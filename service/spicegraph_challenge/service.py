@@ -198,4 +198,4 @@ def queue_state(session: Session, now: datetime) -> tuple[dict[str, int], float]
     query = select(Submission.state, func.count()).group_by(Submission.state)
     counts |= {state.value: count for state, count in session.execute(query)}
     oldest = session.scalar(select(func.min(Submission.created)).where(Submission.state == State.QUEUED))
-    return counts, (now - oldest).total_seconds() if oldest is not None else 0.0)
+    return counts, (now - oldest).total_seconds() if oldest is not None else 0.0
