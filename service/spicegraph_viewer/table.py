@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from spicegraph_parser.errors import InputError, SpicegraphError
+from spicegraph_scorer.readers.records import decode
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, Source, open_source
 from spicegraph_service.kit import METADATA, flat_scores, parquet_extra
 
@@ -224,7 +225,16 @@ class ResultTable:
             database.executemany("INSERT OR REPLACE INTO row VALUES (?, ?, ?)", stored)
             self._add_texts(database, sorted(texts, key=lambda text: text[1] == _OF_REFERENCES))
             system.read += len(part)
-            self._publish(system, keys, values)
+            columns = dict(system.columns)
+            for name in chain.from_iterable(values):
+                columns.setdefault(name, len(columns))
+            table = np.full((len(columns), len(self._keys)), np.nan)
+            table[: system.values.shape[0], : system.values.shape[1]] = system.values
+            for key, row in zip(keys, values, strict=True):
+                for name, value in row.items():
+                    table[columns[name], key] = value
+            with self._lock:  # from here on queries see the part
+                system.columns, system.values = columns, table
             database.commit()
             self._stored = len(self._keys)
         if not (system.read or self._leaving):
@@ -236,19 +246,6 @@ class ResultTable:
             "UPDATE item SET words = words || char(10) || ? WHERE key = ?",
             [(text.casefold(), key) for key, _, text in texts],
         )
-
-    def _publish(self, system: _System, keys: Sequence[int], values: Sequence[Mapping[str, float]]) -> None:
-        """Make rows that were read visible to queries."""
-        columns = dict(system.columns)
-        for name in chain.from_iterable(values):
-            columns.setdefault(name, len(columns))
-        table = np.full((len(columns), len(self._keys)), np.nan)
-        table[: system.values.shape[0], : system.values.shape[1]] = system.values
-        for key, row in zip(keys, values, strict=True):
-            for name, value in row.items():
-                table[columns[name], key] = value
-        with self._lock:
-            system.columns, system.values = columns, table
 
     def column(self, system: int, score: str) -> Numbers:
         """Return a score of all items; NaN where there is none."""
@@ -367,26 +364,25 @@ def _rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
                 yield from csv.DictReader(lines)
             return
         first = source.stream.readline() if source.stream.peek(1)[:1] == b"{" else b""
-        try:
-            row = msgspec.json.decode(first)
-        except msgspec.DecodeError:
-            row = None
-        if isinstance(row, dict) and any(name in row for name in _IDS):
-            for number, line in enumerate(chain((first,), source.stream), 1):
-                if line.strip():
-                    yield _decoded(line, source, number)
-        else:
+        row, _ = decode(first)
+        if not isinstance(row, dict) or not any(name in row for name in _IDS):
             yield from _listed_rows(source, first + source.stream.read(), corpus)
+            return
+        for number, line in enumerate(chain((first,), source.stream), 1):
+            if line.strip():
+                row, reason = decode(line)
+                if not isinstance(row, dict):
+                    raise InputError(f"{source.name}: line {number}: {reason or 'expected an object'}")
+                yield row
 
 
 def _listed_rows(source: Source, content: bytes, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
-    try:
-        value = msgspec.json.decode(content)
-    except msgspec.DecodeError:  # the SPICE program writes NaN, which the other reader takes
+    value, reason = decode(content)
+    if reason:  # the SPICE program writes NaN, which the other reader takes
         try:
             value = json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{source.name}: is not JSON: {error}") from error
+            raise InputError(f"{source.name}: {reason}") from error
     if isinstance(value, dict):
         if isinstance(value.get("corpus"), dict):
             corpus |= _numbers(value["corpus"])
