@@ -39,14 +39,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A caption whose wrong words people marked.
+    """A caption whose wrong words people marked, otherwise as a :class:`~.judgements.Judgement`.
 
-    Attributes:
-        place: where it stands in its file, for messages.
-        image: the image; captions of one image are drawn together when intervals are made.
-        candidate: the caption.
-        references: the image's reference captions.
-        wrong: where the wrong words stand, as character offsets; empty: nothing is wrong.
+    ``wrong`` is where these words stand, as character offsets; empty: nothing is wrong.
     """
 
     place: str

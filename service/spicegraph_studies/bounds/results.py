@@ -371,10 +371,10 @@ def find_bounds(
     bounds_by_trial: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}
     length: dict[str, dict[str, LengthControl]] = {}
-    words: dict[str, Matrix] = {}  # of each system of descriptions: the words of its captions and of people's
+    words: dict[str, Matrix] = {}  # of each system of descriptions, by image: the words of its captions and of people's
     for trial in (trial for trial in everyone if trial.kind == "system"):
         sides = [word_counts(chain.from_iterable(each)) for each in (trial.candidates, study.captions)]
-        lengths = np.stack([side[study.held][study.new] for side in sides], axis=1)
+        lengths = np.stack([image_means(side[study.held], study) for side in sides], axis=1)
         if are_descriptions(lengths.mean(axis=0, keepdims=True).tolist()):
             words[trial.name] = lengths
     for name, metric in chosen.items():
@@ -413,10 +413,10 @@ def _headline(table: Table[Cube]) -> dict[str, Matrix]:
 def _controls(
     study: BoundsStudy, words: Matrix, scores: Mapping[str, Matrix], of_people: Mapping[str, Matrix]
 ) -> dict[str, LengthControl]:
-    """Compare a system with people, caption by caption, with length held constant; ``words`` are those of either."""
+    """Compare a system with people, image by image, with length held constant; ``words`` are the means of either."""
     controls = {}
     for name, values in scores.items():
-        pairs = np.stack([values[study.new], of_people[name][study.new]], axis=1)
+        pairs = np.stack([image_means(side, study) for side in (values, of_people[name])], axis=1)
         known = ~np.isnan(pairs).any(axis=1)
         if known.any():
             controls[name] = control_of(words[known].tolist(), pairs[known].tolist())

@@ -131,9 +131,9 @@ _CHARTS = (
     "to the most."
 )
 _LENGTH_NOTE = (
-    "People: the held-out caption in whose place a system's stands. At equal length: the difference regressed on the "
-    "log of the ratio of words; –: no system's caption is of like length. A difference whose interval has 0 here may "
-    "be one of length alone."
+    "Image by image, by the means of its held-out captions and of what the system says in their places. At equal "
+    "length: the difference regressed on the log of the ratio of words; –: on no image are they of like length. A "
+    "difference whose interval has 0 here may be one of length alone."
 )
 
 
