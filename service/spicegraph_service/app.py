@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from wsgiref.simple_server import WSGIServer
 
     from spicegraph_service.config import ServerConfig
-    from spicegraph_service.pool.tasks import WorkerInfo
     from spicegraph_service.rpc.http_server import WebServer
     from spicegraph_service.rpc.tracing import Tracing
 
@@ -235,7 +234,26 @@ class Server:
         for name, reason in info.missing.items():
             _log.warning("the metric %s is not served: %s", name, reason)
         for scheduler, suffix, reserve in self._ways:
-            self._connect(scheduler, suffix, reserve, info)
+            lasting = self._place != MEMORY  # what is in memory alone is bounded by --memory alone
+            parses = ParseCache(
+                self._store if lasting else None,
+                self._writes if lasting else None,
+                parse_signature(info.pipeline) + suffix,
+                scenes=parse_signature(info.scene_pipeline) + suffix,
+                max_bytes=self.config.memory << 20,
+                observe=self.telemetry.lookup,
+            )
+            dispatcher = Dispatcher(
+                self.pool,
+                parses,
+                parsing=info.parsing,
+                batch_captions=_BATCH_CAPTIONS,
+                window_s=self.config.window_ms / 1000,
+                reserve=reserve,
+                observe=self.telemetry.batch,
+            )
+            scheduler.loaded(info, dispatcher)
+            self._open_ways.append((dispatcher, parses))
         for service in self.services:
             service.start(info)
         self._serving = True
@@ -258,29 +276,6 @@ class Server:
             await self.reserve.start()
         except DataError as error:
             _log.error("there is no worker in reserve: %s", error)
-
-    def _connect(self, scheduler: Scheduler, suffix: str, reserve: WorkerPool | None, info: WorkerInfo) -> None:
-        """Open a way to the workers."""
-        lasting = self._place != MEMORY  # what is in memory alone is bounded by --memory alone
-        parses = ParseCache(
-            self._store if lasting else None,
-            self._writes if lasting else None,
-            parse_signature(info.pipeline) + suffix,
-            scenes=parse_signature(info.scene_pipeline) + suffix,
-            max_bytes=self.config.memory << 20,
-            observe=self.telemetry.lookup,
-        )
-        dispatcher = Dispatcher(
-            self.pool,
-            parses,
-            parsing=info.parsing,
-            batch_captions=_BATCH_CAPTIONS,
-            window_s=self.config.window_ms / 1000,
-            reserve=reserve,
-            observe=self.telemetry.batch,
-        )
-        scheduler.loaded(info, dispatcher)
-        self._open_ways.append((dispatcher, parses))
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Refuse new calls, let those under way finish, and release everything."""

@@ -283,7 +283,16 @@ class Dispatcher:
                     if not entry.reply.done():
                         entry.reply.set_exception(error)
                 continue
-            batch = await self._gather()
+            # After a short wait if only unparsed captions would be in the batch.
+            waiting = sum(entry.size for entry in self._entries)
+            if waiting < self._batch_captions and self._entries and all(entry.fresh for entry in self._entries):
+                since = min(entry.since for entry in self._entries)
+                await asyncio.sleep(max(0.0, since + self._window_s - _time()))
+            if self._entries and not self._pool.idle:
+                await self._wait_for_callers_behind()
+            batch = self._take(self._entries or self._light, self._batch_captions)
+            if not self._entries and not self._light:
+                self._filled.clear()
             if not batch:
                 self._pool.release(worker)
                 continue
@@ -312,19 +321,6 @@ class Dispatcher:
         task = asyncio.create_task(self._run(pool, worker, batch))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    async def _gather(self) -> list[_Entry]:
-        """Take the next batch from the queue, after a short wait if only unparsed captions would be in it."""
-        waiting = sum(entry.size for entry in self._entries)
-        if waiting < self._batch_captions and self._entries and all(entry.fresh for entry in self._entries):
-            since = min(entry.since for entry in self._entries)
-            await asyncio.sleep(max(0.0, since + self._window_s - _time()))
-        if self._entries and not self._pool.idle:
-            await self._wait_for_callers_behind()
-        batch = self._take(self._entries or self._light, self._batch_captions)
-        if not self._entries and not self._light:
-            self._filled.clear()
-        return batch
 
     async def _wait_for_callers_behind(self) -> None:
         """Let the only free worker wait a little for a caller who has had less, and is expected at once.

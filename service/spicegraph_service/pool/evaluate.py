@@ -277,37 +277,34 @@ def _filled(
     corpus: Corpus,
     detail: int,
 ) -> tuple[bytes, ...]:
-    """Give each item's message its scores and the evidence that the request wants, and return the messages' bytes."""
+    """Give each item's message its scores and the evidence that the request wants, and return the messages' bytes.
+
+    Evidence are categories, tuples and credits, where the metric has them.
+    """
+    changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
     for run in runs:
         for score in run.scores:
             for result, value in zip(results, score.each, strict=True):
                 result.scores.add(name=score.name, value=value)
-        _add_evidence(results, run, metrics[run.name], detail=detail, corpus=corpus)
+        if detail < scores_pb2.DETAIL_CATEGORIES:
+            continue
+        metric = metrics[run.name]
+        # CIDEr is undefined with the references of a single image: there is nothing to divide.
+        if detail >= scores_pb2.DETAIL_CREDIT and metric.credits and None not in run.scores[0].each:
+            for result, credit in zip(results, metric.credit(corpus, run.statistics), strict=True):
+                result.credits.append(convert.credit_message(run.name, credit))
+        for result, statistic in zip(results, run.statistics, strict=True):
+            if categories := run.by_category(statistic):
+                result.breakdowns.append(convert.breakdown_message(run.name, categories))
+            if detail >= scores_pb2.DETAIL_TUPLES:
+                explanation = metric.explain(statistic, changes=changes)
+                convert.add_explanation(result, run.name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
     return tuple(result.SerializeToString() for result in results)
 
 
 def _computed(work: ItemsWork | Totals) -> Sequence[str]:
     """Return the metrics that are computed: the one that is made for the request alone, if there is one."""
     return work.metrics if work.given.made is None else (work.given.made.name,)
-
-
-def _add_evidence(
-    results: Sequence[scores_pb2.ItemResult], run: Run, metric: Metric[Any], *, detail: int, corpus: Corpus
-) -> None:
-    """Add categories, tuples and credits where the metric has them and the request wants them."""
-    if detail < scores_pb2.DETAIL_CATEGORIES:
-        return
-    # CIDEr is undefined with the references of a single image: there is nothing to divide.
-    if detail >= scores_pb2.DETAIL_CREDIT and metric.credits and None not in run.scores[0].each:
-        for result, credit in zip(results, metric.credit(corpus, run.statistics), strict=True):
-            result.credits.append(convert.credit_message(run.name, credit))
-    changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
-    for result, statistic in zip(results, run.statistics, strict=True):
-        if categories := run.by_category(statistic):
-            result.breakdowns.append(convert.breakdown_message(run.name, categories))
-        if detail >= scores_pb2.DETAIL_TUPLES:
-            explanation = metric.explain(statistic, changes=changes)
-            convert.add_explanation(result, run.name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
 
 
 def _reason(error: Exception) -> str:

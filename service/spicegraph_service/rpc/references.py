@@ -23,7 +23,7 @@ from spicegraph_service.rpc.validation import patiently
 from spicegraph_service.store import DEFAULT_TENANT, EVIDENCE, OWNER, READ, SCORE, ReferenceSet
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
 
     from spicegraph_service.pool.tasks import GraphStyle
     from spicegraph_service.rpc.limits import Limits
@@ -159,7 +159,12 @@ class ReferencesServicer(ReferenceServiceServicer):
                     if size > self._limits.max_reference_set_bytes:
                         raise wrong("entries", f"the set has more than {self._limits.max_reference_set_bytes} bytes")
                     new = {entry.id: tuple(entry.references) for entry in batch}
-                    await self._parse(new.values(), style)
+                    texts = list(dict.fromkeys(text for captions in new.values() for text in captions))
+                    call = current_call()
+                    call.charge(len(texts))
+                    for start in range(0, len(texts), _PARSED_AT_ONCE):
+                        chunk = texts[start : start + _PARSED_AT_ONCE]
+                        await self._scheduler.store_parses(chunk, style, caller=call.share, tenant=call.tenant)
                     entries |= new
                 case "settings":
                     raise wrong("settings", "only the first message holds settings")
@@ -169,15 +174,6 @@ class ReferencesServicer(ReferenceServiceServicer):
         if not entries:
             raise wrong("entries", "is empty")
         return name, entries
-
-    async def _parse(self, references: Iterable[tuple[str, ...]], style: GraphStyle) -> None:
-        texts = list(dict.fromkeys(text for captions in references for text in captions))
-        call = current_call()
-        call.charge(len(texts))
-        for start in range(0, len(texts), _PARSED_AT_ONCE):
-            await self._scheduler.store_parses(
-                texts[start : start + _PARSED_AT_ONCE], style, caller=call.share, tenant=call.tenant
-            )
 
     async def _store(self, name: str, entries: dict[str, tuple[str, ...]]) -> ReferenceSet:
         tenant = current_call().tenant

@@ -233,18 +233,6 @@ def _places(ordered: NDArray[np.generic], wanted: NDArray[np.generic]) -> Intege
     return np.where(ordered[rows] == wanted, rows, -1)
 
 
-def _rows(ones: Integers, others: Integers, positions: Integers, size: int) -> list[dict[int, int]]:
-    """Return the links of ``size`` phrases: each of ``others`` has a place in a list of ``ones``."""
-    keys = np.concatenate([ones * size + others, others * size + ones])
-    order = np.argsort(keys, kind="stable")
-    pairs, firsts = np.unique(keys[order], return_index=True)
-    both_ways = np.concatenate([positions, positions << BACK])[order]
-    links: list[int] = np.add.reduceat(both_ways, firsts).tolist() if size else []
-    linked: list[int] = (pairs % max(size, 1)).tolist()
-    cuts = np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) * size).tolist()
-    return [dict(zip(linked[a:b], links[a:b], strict=True)) for a, b in pairwise(cuts)]
-
-
 class PhraseFinder:
     """Finds the phrases of many texts at once; keeps the hashes of the words it has seen."""
 
@@ -316,4 +304,13 @@ class PhraseFinder:
         kept = np.flatnonzero(here[table.targets[positions]])
         ones, others = known[np.repeat(sources, counts)[kept]], table.targets[positions[kept]]
         known = _different(np.concatenate([ones, others]))
-        return known, _rows(_places(known, ones), _places(known, others), within[kept] + 1, len(known))
+        # The links of each of these phrases: where each of the others is in its list, both ways in one number.
+        ones, others, size, place = _places(known, ones), _places(known, others), len(known), within[kept] + 1
+        keys = np.concatenate([ones * size + others, others * size + ones])
+        order = np.argsort(keys, kind="stable")
+        pairs, firsts = np.unique(keys[order], return_index=True)
+        both_ways = np.concatenate([place, place << BACK])[order]
+        links: list[int] = np.add.reduceat(both_ways, firsts).tolist() if size else []
+        linked: list[int] = (pairs % max(size, 1)).tolist()
+        cuts = np.searchsorted(pairs, np.arange(size + 1, dtype=np.int64) * size).tolist()
+        return known, [dict(zip(linked[a:b], links[a:b], strict=True)) for a, b in pairwise(cuts)]
