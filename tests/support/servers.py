@@ -68,7 +68,7 @@ class RunningServer:
             stub = health_pb2_grpc.HealthStub(channel)
             return stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5).status
 
-    def wait_serving(self, timeout_s: float = 60.0) -> None:
+    def wait_serving(self, timeout_s: float = 180.0) -> None:
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
             if self.process.poll() is not None:

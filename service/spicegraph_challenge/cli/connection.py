@@ -81,12 +81,7 @@ _WORDS: Mapping[str, str] = {
 
 @contextmanager
 def connected(context: typer.Context, *, file: str | None = None) -> Iterator[ChallengeClient]:
-    """Give a client; what the server says against a call becomes one error, in the command line's words.
-
-    Args:
-        context: holds which server, and whose token.
-        file: the file that is sent.
-    """
+    """Give a client; what the server says against a call, or a file, becomes one error in the command line's words."""
     with server_extra():
         import grpc  # noqa: PLC0415
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from aiohttp import web
 
@@ -44,14 +44,9 @@ _LOCAL_PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 
 class Board:
-    """The pages.
+    """The pages: ``identify`` says who a token's or a session's user is, ``transactions`` keep the sessions.
 
-    Args:
-        gateway: makes their calls.
-        identify: says who a token's or a session's user is.
-        transactions: keep the sessions, of which the contract has no call.
-        sessions: reads and makes the cookies.
-        https: browsers reach the server by a proxy that ends TLS.
+    With ``https`` browsers reach the server by a proxy that ends TLS.
     """
 
     def __init__(
@@ -170,13 +165,9 @@ def _post(path: str) -> Callable[[_Registered], _Registered]:
 
 
 def _form(path: str, method: str, fields: Mapping[str, str], *after: str) -> None:
-    """Let a form make one call.
+    """Let a form make one call, whose fields stand in the path or in the form, and show another page.
 
-    Args:
-        path: where it is sent to.
-        method: the call.
-        fields: where the fields of the request stand: in the path, or in the form.
-        after: the parts of the address of the next page; those that are fields of the request stand for their values.
+    Parts of that one's address that are fields of the request stand for their values.
     """
 
     async def page(visit: Visit) -> web.Response:
@@ -394,13 +385,8 @@ def _me(visit: Visit) -> str:
 @_get("/new")
 async def new(visit: Visit) -> web.Response:
     """Show the form of a new challenge."""
-    return _edit_page(visit, "New challenge", "/new", views.setting_fields(pb.ChallengeSettings(), new=True), new=True)
-
-
-def _edit_page(
-    visit: Visit, heading: str, action: str, parts: Mapping[str, list[dict[str, Any]]], *, new: bool
-) -> web.Response:
-    return visit.page("edit.html.j2", heading=heading, action=action, parts=parts, new=new)
+    parts = views.setting_fields(pb.ChallengeSettings(), new=True)
+    return visit.page("edit.html.j2", heading="New challenge", action="/new", parts=parts, new=True)
 
 
 @_post("/new")
@@ -429,8 +415,8 @@ async def edit(visit: Visit) -> web.Response:
     """Show the form of a challenge's settings."""
     name = visit.request.match_info["name"]
     answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
-    fields = views.setting_fields(answer.challenge.settings, new=False)
-    return _edit_page(visit, f"Edit {name}", path_to("/challenges", name, "edit"), fields, new=False)
+    parts, action = views.setting_fields(answer.challenge.settings, new=False), path_to("/challenges", name, "edit")
+    return visit.page("edit.html.j2", heading=f"Edit {name}", action=action, parts=parts, new=False)
 
 
 @_post("/challenges/{name}/edit")

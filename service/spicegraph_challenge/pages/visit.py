@@ -64,12 +64,7 @@ class Session:
 
 
 class Sessions:
-    """Makes and reads the cookies. They are valid for twelve hours, for all servers with the same key.
-
-    Args:
-        key: signs them.
-        clock: seconds since 1970.
-    """
+    """Makes and reads the cookies. They are valid for twelve hours, for all servers with the same key."""
 
     def __init__(self, key: bytes, *, clock: Callable[[], float] = time.time) -> None:
         self._key = key
@@ -141,8 +136,6 @@ class Visit:
     """One request.
 
     Attributes:
-        request: the request.
-        gateway: makes calls.
         session: the browser's; ``None`` on the page for signing in.
         me: the user; ``None``: nobody has signed in.
         form: the fields of a form, as far as they have been read.

@@ -64,13 +64,6 @@ class SubmittedResults(NamedTuple):
     faults: list[FaultRow]
 
 
-class _Content(NamedTuple):
-    """The bytes of one JSON file and what to call it."""
-
-    name: str
-    data: bytes
-
-
 def split_images(reference_sets: Iterable[Iterable[Image]]) -> SplitImages:
     """Put the images of all reference sets of a split together."""
     names: dict[Id, tuple[str, ...]] = {}
@@ -114,12 +107,12 @@ def read_submission(
     try:
         images = max((len(each.names) for each in splits.values()), default=0)
         contents = _contents(path, file_name, _SMALL + _BYTES_PER_IMAGE * images)
-        for content in contents:
-            name = _split_of(content.name, split, splits, results)
+        for file, data in contents:
+            name = _split_of(file, split, splits, results)
             rows: list[CandidateRow] = []
             results[name] = rows
-            of_file = list(_read(content, splits[name], rows, longest=caption_characters, empty=empty))
-            faults += of_file or _equal_faults(content.name, rows, settings)
+            of_file = list(_read(file, data, splits[name], rows, longest=caption_characters, empty=empty))
+            faults += of_file or _equal_faults(file, rows, settings)
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
     return SubmittedResults(results, faults[:_MOST_FAULTS])
@@ -142,8 +135,8 @@ def _split_of(name: str, given: str, splits: Mapping[str, SplitImages], taken: C
     return split
 
 
-def _contents(path: str, file_name: str, largest: int) -> Iterator[_Content]:
-    """Yield the JSON files of a submission, one at a time; a sound one is not larger than so many bytes."""
+def _contents(path: str, file_name: str, largest: int) -> Iterator[tuple[str, bytes]]:
+    """Yield name and bytes of the JSON files of a submission; a sound one is not larger than so many bytes."""
     with open(path, "rb") as stream:  # noqa: PTH123 (zipfile wants the stream)
         start = stream.read(8)
         stream.seek(0)
@@ -160,10 +153,10 @@ def _contents(path: str, file_name: str, largest: int) -> Iterator[_Content]:
         data = stream.read(largest + 1)
     if len(data) > largest:
         raise _RefusedError(f"is larger than {largest:,} bytes, which no results for this challenge need")
-    yield _Content(file_name, data)
+    yield file_name, data
 
 
-def _members(archive: zipfile.ZipFile, largest: int) -> Iterator[_Content]:
+def _members(archive: zipfile.ZipFile, largest: int) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a zip, after a look at the names and sizes of all."""
     with archive:
         members = archive.infolist()
@@ -185,7 +178,7 @@ def _members(archive: zipfile.ZipFile, largest: int) -> Iterator[_Content]:
                 raise _RefusedError(f"its member {shown(member.filename)} is damaged") from error
             if len(data) != member.file_size:
                 raise _RefusedError(f"its member {shown(member.filename)} is not as large as the zip says")
-            yield _Content(member.filename, data)
+            yield member.filename, data
 
 
 def _check_member(member: zipfile.ZipInfo, largest: int) -> None:
@@ -255,21 +248,21 @@ def _decoded(data: bytes, images: SplitImages) -> list[object]:
 
 
 def _read(
-    content: _Content, images: SplitImages, results: list[CandidateRow], *, longest: int, empty: Empty
+    file: str, data: bytes, images: SplitImages, results: list[CandidateRow], *, longest: int, empty: Empty
 ) -> Iterator[FaultRow]:
     """Append the sound results of a file to ``results``, and yield every fault."""
     try:
-        records = _decoded(content.data, images)
+        records = _decoded(data, images)
     except _RefusedError as refused:
-        yield FaultRow(content.name, "", "", str(refused))
+        yield FaultRow(file, "", "", str(refused))
         return
     first: dict[Id, int] = {}
     for index, record in enumerate(records, start=1):
         for item, field, reason in _record_faults(index, record, images, first, results, longest=longest, empty=empty):
-            yield FaultRow(content.name, item, field, reason)
+            yield FaultRow(file, item, field, reason)
     for image_id in images.needed:
         if image_id not in first:
-            yield FaultRow(content.name, f"image_id {shown(image_id)}", "", "has no result")
+            yield FaultRow(file, f"image_id {shown(image_id)}", "", "has no result")
 
 
 def _equal_faults(name: str, results: Sequence[CandidateRow], settings: pb.ChallengeSettings) -> Iterator[FaultRow]:
