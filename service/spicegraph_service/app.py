@@ -214,6 +214,7 @@ class Server:
         await self._health.start()
         self._server = self._listen()
         await self._server.start()
+        connections.allow_descriptors()
         self._in_background(connections.bound_by_peer(self.port))
         if self._web is not None and self.config.http is not None:
             self.web_port = await self._web.start(host_and_port(self.config.http))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
@@ -231,6 +233,17 @@ def test_an_address_has_so_many_connections_over_grpc_and_others_get_in(monkeypa
 
 async def open_from(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     return await asyncio.open_connection("127.0.0.1", port, local_addr=(host, 0))
+
+
+def test_a_server_has_descriptors_for_its_connections() -> None:
+    program = (
+        "import resource as r; from spicegraph_service.rpc import connections\n"
+        "_, hard = r.getrlimit(r.RLIMIT_NOFILE); r.setrlimit(r.RLIMIT_NOFILE, (256, hard))\n"
+        "connections.allow_descriptors(); print(r.getrlimit(r.RLIMIT_NOFILE)[0], hard)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    soft, hard = map(int, done.stdout.split())
+    assert soft == (3 * connections.MOST if hard < 0 else min(3 * connections.MOST, hard))
 
 
 def test_where_many_addresses_have_many_connections_each_keeps_fewer(monkeypatch: pytest.MonkeyPatch) -> None:

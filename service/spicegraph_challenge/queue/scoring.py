@@ -75,15 +75,9 @@ class _Pace:
 
 
 class Scoring:
-    """Scores plans and parses reference sets.
+    """Scores plans and parses reference sets, so many chunks at the same time.
 
-    Args:
-        scheduler: the way to the workers. It is not that of calls, which must not find parses of private references.
-        sandbox: where statistics become scores.
-        files: the uploaded files.
-        parsing: the metrics that need parses; true for those that parse the text that a challenge chooses.
-        data: the server's own for the metrics.
-        at_once: chunks under way at the same time.
+    ``parsing`` names the metrics that need parses; true are those that parse the text that a challenge chooses.
     """
 
     def __init__(

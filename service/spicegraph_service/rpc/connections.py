@@ -31,6 +31,17 @@ _TELL_EVERY = 20  # looks
 _log = logging.getLogger(__name__)
 
 
+def allow_descriptors() -> None:
+    """Let this process have as many descriptors as its connections over gRPC and HTTP need, where the system does."""
+    with suppress(ImportError):  # Windows
+        import resource  # noqa: PLC0415
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = 3 * MOST if hard == resource.RLIM_INFINITY else min(3 * MOST, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 async def bound_by_peer(port: int) -> None:
     """Keep the connections of each address at a port within bounds, until this is cancelled."""
     known: dict[_Peer, None] = {}
