@@ -39,7 +39,7 @@ SOURCES = [
 NUMBERS = [name for name, setting in SETTINGS.items() if type(setting.default) is int]
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("name", [*NUMBERS, "phase_daily_limit", "phase_total_limit"])
 def test_a_setting_stands_in_the_contract_in_the_table_and_where_it_acts(name: str) -> None:
     """With its test these are four files; forms, options, help, storage and checks name no setting."""
     named = re.compile(rf'\bsettings\.{name}\b|"{name}"|^ +optional \w+ {name} =', re.MULTILINE)
