@@ -2,7 +2,8 @@
 
 Each content word of a caption stands in a fact that scores count, or is kept apart for a reason; a caption with a noun
 that it does not deny has an object; and a caption with one content word changed never has SPICE 1.0 against itself,
-synonyms aside, and words that stand in it elsewhere, themselves or as a synonym (facts are sets).
+synonyms aside, and words of which the caption has another form or a synonym elsewhere: facts are sets, and several
+facts of one caption may match one of the other.
 """
 
 import argparse
@@ -93,7 +94,7 @@ def are_synonyms(one: str, other: str) -> bool:
 
 def is_elsewhere(caption: ParsedCaption, word: str) -> bool:
     """Say whether a caption has another word that SPICE takes for a given one, which therefore adds nothing."""
-    others = {form.lower() for _, form, _, _ in content(caption)} - {word}
+    others = {text for _, form, lemma, _ in content(caption) if form.lower() != word for text in (form.lower(), lemma)}
     return any(are_synonyms(word, other) for other in others if other.isalpha())
 
 
@@ -126,7 +127,8 @@ def main() -> None:
     same = (
         f"{caption.text[:80]!r}: {form} -> {by}"
         for (caption, _, form, by), other in zip(pairs, others, strict=True)
-        if (spice(caption, other) == 1.0 or spice(other, caption) == 1.0) and not is_elsewhere(other, by)
+        if (spice(caption, other) == 1.0 or spice(other, caption) == 1.0)
+        and not any(is_elsewhere(other, word) for word in (form, by))
     )
     shown("changes of one word with SPICE 1.0", same, len(pairs))
 

@@ -171,9 +171,10 @@ def _statements(
     is_marked = any(why) or any(node_standings)
     mentions = [_moved(node.tokens, offset) for node in nodes]
     for link in sentence.links:
-        name, is_turned = link.name, False
+        name, tokens, is_turned = link.name, link.tokens, False
         if is_long:
             name, is_turned = described(nodes[link.subject].name, nodes[link.object].name, name)
+            tokens = tokens if is_turned or name == link.name else ()  # "have" says nothing of "speckled with"
         ends_at = (link.object, link.subject) if is_turned else (link.subject, link.object)
         subject, target = nodes[ends_at[0]], nodes[ends_at[1]]
         if subject.name == target.name and (
@@ -181,7 +182,6 @@ def _statements(
             or PRONOUNS & {sentence.words[subject.head], sentence.words[target.head]}
         ):
             continue
-        tokens = link.tokens
         marks = (*[node_standings[at] for at in ends_at], *[why[token] for token in tokens]) if is_marked else ()
         is_faint = link.is_faint or (
             is_long and (is_comparing(name) or is_of_garments(subject.name, target.name, name))

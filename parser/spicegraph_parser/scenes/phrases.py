@@ -92,23 +92,28 @@ def said_of(labels: Labels) -> set[int]:
     return out | {end for relation in labels.relations for end in relation[:2]}
 
 
-def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
+def with_silent(
+    labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase], denied: Collection[int]
+) -> Labels:
     """Return labels of a caption of a foreign kind with those of noun phrases of which the network says nothing.
 
     It is of a foreign kind if the network does not know the noun of its first phrase, or two of its nouns, though
-    WordNet does. Where the network says nothing of all phrases, the first one is what the caption is about.
+    WordNet does. Where the network has no object, or only what is denied, the first other phrase is what the caption
+    is about.
 
     Args:
         labels: what the network says of a sentence that is all of its caption.
         words: of the sentence, in lower case.
         names: among them the nouns that the network knows, and those that people draw as a rule.
         every: the noun phrases of the sentence.
+        denied: positions of words that the sentence denies.
     """
     said = said_of(labels)
+    has_objects = any(at not in denied for at in labels.objects)
     silent = [phrase for phrase in every if phrase.head not in said and is_word(words[phrase.head])]
     foreign = [phrase for phrase in every if words[phrase.head] not in names.known and _is_noun(words[phrase.head])]
     is_foreign = bool(foreign) and (foreign[0] == every[0] or len(foreign) > 1)
-    if labels.objects and not is_foreign:
+    if has_objects and not is_foreign:
         return labels
     left = names.undrawn | PICTURES if is_foreign else names.known
     drawable = [
@@ -118,8 +123,10 @@ def with_silent(labels: Labels, words: Sequence[str], names: Names, every: Seque
         and not _is_quantity(words, phrase)
         and not (phrase.head - 1 in said and _may_be_verb(words[phrase.head], names.known))
     ]
-    if not labels.objects and not drawable:
-        drawable = [phrase for phrase in silent if not _is_quantity(words, phrase)][:1] or silent[:1]
+    if not has_objects and not drawable:
+        stated = [phrase for phrase in silent if phrase.head not in denied]
+        drawable = [phrase for phrase in stated if not _is_quantity(words, phrase)][:1] or stated[:1]
+        drawable = drawable or ([] if labels.objects else list(every[:1]))
     for phrase in drawable:
         if not labels.objects or _is_noun(words[phrase.head]):
             labels = _with_phrase(labels, words, names.drawn, phrase, said)

@@ -162,36 +162,20 @@ def preposition(words: Sequence[str], start: int, end: int) -> Preposition | Non
         if words[at] not in _SKIPPED or end - at == 1:
             start = at
             break
-    tokens = tuple(_tokens(words, start, end))
-    if not tokens or words[tokens[0]] not in _FIRST:
+    if start >= end or words[start] not in _FIRST:
         return None
-    name = " ".join([words[token] for token in tokens])
-    return Preposition(name, tokens)
-
-
-def _tokens(words: Sequence[str], start: int, end: int) -> list[int]:
-    """Return the words of a preposition without its articles; nothing where they are none."""
-    kept = [at for at in range(start, end) if words[at] not in _ARTICLES]
-    if not kept or kept[0] != start:
-        return []
-    if len(kept) < end - start or len(kept) > _PLAIN:
-        return kept if _has_noun([words[at] for at in kept]) else []
-    pairs = pairwise(kept)
-    is_plain = all(words[behind] in _SECOND.get(words[at], ()) for at, behind in pairs)
-    is_one = len(kept) == 1 and words[start] in _SIMPLE
-    return kept if is_one or (len(kept) > 1 and is_plain) or _has_noun([words[at] for at in kept]) else []
+    tokens = tuple([at for at in range(start, end) if words[at] not in _ARTICLES])
+    kept = [words[token] for token in tokens]
+    is_known = kept == ["on", "top"]
+    if len(kept) > 2 and kept[0] in _SIMPLE and kept[-1] in {"of", "from"} and kept[-2] in _NOUNS:
+        is_known = _BEFORE_NOUNS.issuperset(kept[1:-2])
+    if not is_known and len(kept) == end - start <= _PLAIN:
+        pairs = pairwise(kept)
+        is_known = all(word in _SECOND.get(before, ()) for before, word in pairs) if kept[1:] else kept[0] in _SIMPLE
+    return Preposition(" ".join(kept), tokens) if is_known else None
 
 
 _PLAIN: Final = 3  # words of the longest preposition without a noun
-
-
-def _has_noun(words: Sequence[str]) -> bool:
-    """Say whether words without articles are a preposition with a noun: "on other side of", "on top"."""
-    if words[0] not in _SIMPLE:
-        return False
-    *inner, noun, last = words[1:] if len(words) > 2 else ("", "")
-    whole = noun in _NOUNS and last in {"of", "from"} and _BEFORE_NOUNS.issuperset(inner)
-    return whole or list(words) == ["on", "top"]
 
 
 _LONGEST: Final = 7  # words of a preposition with its articles

@@ -163,7 +163,7 @@ class Stated:
 
 
 def relation_tokens(
-    name: str, subject: Sequence[int], target: Sequence[int], words: Sequence[str], tags: Sequence[str]
+    name: str, subject: Sequence[int], target: Sequence[int], forms: Sequence[frozenset[str]]
 ) -> tuple[int, ...]:
     """Return the positions of the words that state a relation: for each word of its name the one nearest to its object.
 
@@ -171,13 +171,12 @@ def relation_tokens(
         name: of the relation.
         subject: positions of its words, which state nothing.
         target: the same of the object.
-        words: of the sentence.
-        tags: of its words.
+        forms: of each word of the sentence (:func:`forms_of`).
 
-    >>> relation_tokens("eat on", (1,), (5,), "A cat ate on the mat".split(), "DT NN VBD IN DT NN".split())
+    >>> forms = map(forms_of, "A cat ate on the mat".split(), "DT NN VBD IN DT NN".split())
+    >>> relation_tokens("eat on", (1,), (5,), list(forms))
     (2, 3)
     """
-    forms = list(map(_forms, words, tags))
     others = {*subject, *target}
     nearest = set()
     for word in name.split():
@@ -188,6 +187,6 @@ def relation_tokens(
 
 
 @lru_cache(maxsize=_MOST_STEMS)
-def _forms(form: str, tag: str) -> frozenset[str]:
+def forms_of(form: str, tag: str) -> frozenset[str]:
     """Return the forms by which the name of a relation may have a word with its tag."""
     return stems(form) | {verb_base(form, tag)} if tag.startswith("VB") else stems(form)

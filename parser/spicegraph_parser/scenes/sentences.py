@@ -15,7 +15,7 @@ from spicegraph_parser.scenes.phrases import (
     without_inner,
 )
 from spicegraph_parser.scenes.prepositions import inner_nouns
-from spicegraph_parser.scenes.relations import relation_tokens
+from spicegraph_parser.scenes.relations import forms_of, relation_tokens
 from spicegraph_parser.scenes.values import owner, unread
 from spicegraph_parser.scenes.visible import ApartReason, standings
 from spicegraph_parser.scenes.wording import put_plainly
@@ -30,7 +30,7 @@ from spicegraph_parser.spice.loose import (
 from spicegraph_parser.spice.parse import is_word
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from spicegraph_parser.scenes.network import Labels, Names
     from spicegraph_parser.scenes.values import Value
@@ -111,10 +111,10 @@ def sentence_graph(
     words = [form.lower() for form in forms]
     why = standings(words, labels.tags)
     given = labels
-    labels = _completed(labels, words, names, values, is_alone=is_alone)
     denied = {
         at for at, standing in enumerate(why) if standing is ApartReason.DENIED and labels.tags[at].startswith("NN")
     }
+    labels = _completed(labels, words, names, values, denied, is_alone=is_alone)
     completed = labels
     labels = labels if is_alone else put_plainly(labels, words)
     parts: dict[int, list[int]] = {}
@@ -139,6 +139,7 @@ def sentence_graph(
         return rewrites.get(text, text), tokens
 
     rules = _FactRules.of(given, completed)
+    word_forms = list(map(forms_of, words, labels.tags))
     node_at: dict[int, int] = {}
     nodes: list[Node] = []
     properties: list[Property] = []
@@ -158,7 +159,7 @@ def sentence_graph(
         for subject, target, name in relations:
             if subject in node_at and target in node_at and is_word(name):
                 ends = nodes[node_at[subject]].tokens, nodes[node_at[target]].tokens
-                tokens = relation_tokens(name, *ends, words, labels.tags)
+                tokens = relation_tokens(name, *ends, word_forms)
                 links.append(
                     Link(
                         node_at[subject],
@@ -238,7 +239,13 @@ def _within_names(denied: set[int], words: Sequence[str], heads: set[int], parts
 
 
 def _completed(
-    labels: Labels, words: Sequence[str], names: Names, values: Sequence[Value], *, is_alone: bool
+    labels: Labels,
+    words: Sequence[str],
+    names: Names,
+    values: Sequence[Value],
+    denied: Collection[int],
+    *,
+    is_alone: bool,
 ) -> Labels:
     """Return labels with the caption's own prepositions and, of a caption, with phrases that the network lacks."""
     left_out = set(unread(values))
@@ -246,7 +253,7 @@ def _completed(
     every = phrases(labels.tags, left_out | inner)
     labels = without_inner(labels, words, inner, every)
     if is_alone:
-        labels = with_silent(labels, words, names, every)
+        labels = with_silent(labels, words, names, every, denied)
         others = between_phrases(labels, words, names.known, every, left_out)
         labels = labels._replace(relations=[*labels.relations, *others])
         labels = of_pictures(labels, words)

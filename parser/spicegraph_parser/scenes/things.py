@@ -118,7 +118,8 @@ def resolve(
         if is_pronoun or thing is not None:
             entity = thing.entity if thing else entities.new()
             entities.attributes[entity] |= said[index]
-            nodes.append(node._replace(name=thing.name if thing else _UNRESOLVED.get(word, node.name), entity=entity))
+            name = thing.name if thing else _UNRESOLVED.get(word, node.name)
+            nodes.append(Node(name, node.head, node.tokens, entity, node.is_faint, node.rule))
             kinds += [] if is_pronoun else [Property(index, node.name, node.tokens, is_faint=True)]
             continue
         if word in _STAND_INS and (not tag.startswith("NN") or (node.head == 0 and word in _MEMBERS)):
@@ -126,13 +127,13 @@ def resolve(
             continue
         name = _full_name(node, sentence, things, is_plural=is_plural)
         if node.is_faint:
-            nodes.append(node._replace(name=name))
+            nodes.append(Node(name, node.head, node.tokens, is_faint=True, rule=node.rule))
             continue
         entity = entities.of_noun(name, said[index], _decided(sentence, node), things, is_plural=is_plural)
         entities.attributes[entity] |= said[index]
         if has_lists and entities.groups[entity] is None:
             entities.groups[entity] = _listed_in(sentence, node, nodes)
-        nodes.append(node._replace(name=name, entity=entity))
+        nodes.append(Node(name, node.head, node.tokens, entity, rule=node.rule))
         if name_noun(name) in abstract:
             continue
         owned = _owner(sentence, node, things) if has_owners else None
@@ -266,7 +267,7 @@ def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, 
 
 
 _THE: Final = word_set("the this that these those")
-_KINDLESS: Final = word_set(
+_KINDLESS: Final = _STAND_INS | word_set(
     """object objects surface surfaces portion portions part parts material materials arrangement item items detail
     details element elements feature features"""
 )
@@ -279,15 +280,21 @@ _KINDS: Final = 2  # senses of a noun, of one of which a thing may be a kind
 
 def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> Thing | None:
     """Return what a definite noun names by its kind, of earlier sentences ("a skyscraper. The building")."""
-    name, head = node.name, singular(node.name)
-    before = sentence.words[max(0, node.tokens[0] - 2) : node.tokens[0]]
-    if " " in name or name in _KINDLESS | _STAND_INS or _THE.isdisjoint(before):
+    name, start = node.name, node.tokens[0]
+    if _THE.isdisjoint(sentence.words[max(0, start - 2) : start]) or " " in name or name in _KINDLESS:
         return None
-    if any(thing.head == head for thing in things):
+    head = singular(name)
+    if head in [thing.head for thing in things]:
         return None
-    kinds = load_wordnet().senses("animal" if name in _COMPANIONS else head, "n")[:_KINDS]
+    kinds = _kinds("animal" if name in _COMPANIONS else head)
     inward = (thing for thing in reversed(things) if thing.is_plural == is_plural)
     return next((thing for thing in inward if not _broader(thing.head).isdisjoint(kinds)), None)
+
+
+@lru_cache(maxsize=_MOST_NOUNS)
+def _kinds(noun: str) -> tuple[Synset, ...]:
+    """Return the senses of a noun, of one of which a thing may be a kind."""
+    return tuple(load_wordnet().senses(noun, "n")[:_KINDS])
 
 
 @lru_cache(maxsize=_MOST_NOUNS)

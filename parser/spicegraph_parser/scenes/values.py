@@ -27,6 +27,7 @@ _NUMBERED: Final = word_set("number page platform gate route score total figure 
 _ARTICLES: Final = word_set("the a an")
 _OPENING: Final = frozenset({"``", "“"})
 _CLOSING: Final = frozenset({"''", "”", '"'})
+_DIGIT: Final = re.compile(r"\d")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 _SIZE: Final = re.compile(r"\d+(?:[.,]\d+)*|[XS-]*[SML]|XX?L")
 _MEASURE: Final = re.compile(r"\d+(?:[.,]\d+)*(?:[a-zA-Z]{1,3}|%)")
@@ -66,7 +67,7 @@ _CUES: Final = _OPENING | _LABELS | _SAYS | _TEXTS | {"size"}
 
 def may_have_values(forms: Sequence[str]) -> bool:
     """Say whether a sentence has a word that a value starts with."""
-    return any(form in _CUES or form[0].isdigit() or form.lower() in _CUES for form in forms)
+    return not _CUES.isdisjoint([form.lower() for form in forms]) or any(map(_DIGIT.match, forms))
 
 
 def values(forms: Sequence[str]) -> tuple[Value, ...]:

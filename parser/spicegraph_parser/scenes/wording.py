@@ -142,6 +142,7 @@ _AMOUNTS: Final = word_set(
     """body bodies expanse blanket canopy patch patches stretch line row rows group bouquet pair variety array"""
 )
 _PLAIN_COLOURS: Final = word_set("deep light dark stark")
+_LATE: Final = _COLOURS | _MATERIALS  # said behind what has them
 _ADJECTIVES: Final = ("JJ", "CC")
 _IN_NOUN_PHRASES: Final = ("JJ", "NN", "RB", "DT")
 
@@ -181,7 +182,8 @@ def attributes_apart(
     """
     out: list[Pair] = []
     said = {at for _, at in attributes}
-    for at, word in enumerate(words):
+    late = [(at, word) for at, word in enumerate(words) if word in _LATE or word.startswith("mid-")]
+    for at, word in late:
         if word in _COLOURS and at not in objects:
             start = _start(tags, at, _ADJECTIVES)
             noun = next((noun for noun, colour in attributes if colour == at), start)

@@ -615,6 +615,22 @@ def test_scores_count_what_people_do_not_draw(scenes: CaptionPipeline) -> None:
     assert len(list(caption.graph().tuples())) < len(said)
 
 
+@pytest.mark.model
+def test_scores_count_the_verb_that_a_plain_relation_replaces(scenes: CaptionPipeline) -> None:
+    """People draw that the shell has spots; "speckled" is said all the same."""
+    [caption] = scenes.captions(["A shell is here. The shell is speckled with a few brown spots."])
+    assert ("shell", "spots", "have") in caption.tuples
+    assert any("speckle" in fact.words[-1] for fact in caption.said)
+
+
+@pytest.mark.model
+def test_a_caption_that_denies_something_is_about_something_else(scenes: CaptionPipeline) -> None:
+    texts = ["not for sale anymore .", "for the most part , you are not a superstitious person .", "There is no dog."]
+    sale, part, nothing = scenes.captions(texts)
+    assert [fact.words for fact in (*sale.facts, *part.facts)] == [("for sale",), ("part",)]
+    assert not nothing.facts
+
+
 @pytest.mark.slow
 def test_a_text_of_2000_words(scenes: CaptionPipeline) -> None:
     """Also as one sentence, it has a graph."""
