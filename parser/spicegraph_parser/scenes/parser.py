@@ -18,7 +18,7 @@ from spicegraph_parser.scenes.parts import belonging, described, is_comparing, i
 from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.sentences import sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
-from spicegraph_parser.scenes.values import may_have_values, placed, unread, values
+from spicegraph_parser.scenes.values import placed, without_values
 from spicegraph_parser.scenes.visible import IMPRESSIONS, ApartReason, is_place, is_summary, name_noun
 from spicegraph_parser.spice.extraction import Entity, ParsedCaption
 from spicegraph_parser.spice.loose import OWNER_RULE, SCENE_RULE, VALUE_RULE
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.caption_pipeline.analyser import ReadTokens
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
-    from spicegraph_parser.scenes.network import Labels, Names
+    from spicegraph_parser.scenes.network import Names
     from spicegraph_parser.scenes.sentences import SentenceGraph, Tokens
-    from spicegraph_parser.scenes.values import Value
 
 
 _FINITE: Final = frozenset({"VBZ", "VBD", "VBN"})
@@ -86,10 +85,22 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
         offset += len(sentence.words)
     relations, attributes, objects = (list(by_words.values()) for by_words in rows)
     if is_long:
-        belongings = _belonging(objects, relations, sentences, known.parts)
-        relations += belongings
-        said += belongings
-    every = _never_empty([*relations, *attributes, *objects])
+        drawn = [row for row in objects if row.standing is None]
+        related = [row.words for row in relations if row.standing is None]
+        numbers = [number for number, sentence in enumerate(sentences) for _ in sentence.words]
+        places = [(row.words[0], row.tokens[0][-1]) for row in drawn]
+        for whole, part, name in belonging(places, related, numbers, known.parts):
+            ends = drawn[whole], drawn[part]
+            tokens = (ends[0].tokens[0], ends[1].tokens[0], ())
+            entity_ends = (ends[0].ends[0], ends[1].ends[0])
+            words = (ends[0].words[0], ends[1].words[0], name)
+            relations.append(_Statement(words, tokens, None, entity_ends, OWNER_RULE))
+            said.append(relations[-1])
+    every = [*relations, *attributes, *objects]
+    if all(row.standing for row in every):  # what a text is about stays: what would be drawn last is drawn
+        reasons = {row.standing for row in objects}
+        reason = next((standing for standing in _LAST_TO_DRAW if standing in reasons), None)
+        every = [row._replace(standing=None) if row.standing is reason else row for row in every]
     return Facts(
         tuple([Fact(row.words, row.rule, row.tokens) for row in every if row.standing is None]),
         tuple([Fact(row.words, _RULES[row.standing], row.tokens) for row in every if row.standing]),
@@ -123,29 +134,6 @@ def _entities(rows: Iterable[_Statement], groups: Sequence[int | None]) -> tuple
             for group in [groups[entity]]
         ]
     )
-
-
-def _belonging(
-    objects: Sequence[_Statement],
-    relations: Iterable[_Statement],
-    sentences: Sequence[SentenceGraph],
-    parts: frozenset[str],
-) -> list[_Statement]:
-    """Return what drawn things belong to where no word says so."""
-    drawn = [row for row in objects if row.standing is None]
-    numbers = [number for number, sentence in enumerate(sentences) for _ in sentence.words]
-    said = [row.words for row in relations if row.standing is None]
-    pairs = belonging([(row.words[0], row.tokens[0][-1]) for row in drawn], said, numbers, parts)
-    return [
-        _Statement(
-            (drawn[whole].words[0], drawn[part].words[0], name),
-            (drawn[whole].tokens[0], drawn[part].tokens[0], ()),
-            None,
-            (drawn[whole].ends[0], drawn[part].ends[0]),
-            OWNER_RULE,
-        )
-        for whole, part, name in pairs
-    ]
 
 
 def _statements(
@@ -215,15 +203,6 @@ _LAST_TO_DRAW: Final = (
 )
 
 
-def _never_empty(rows: list[_Statement]) -> list[_Statement]:
-    """Draw what would be drawn last where nothing else is: what a text is about stays."""
-    if any(row.standing is None for row in rows):
-        return rows
-    objects = {row.standing for row in rows if len(row.words) == 1}
-    reason = next((standing for standing in _LAST_TO_DRAW if standing in objects), None)
-    return [row._replace(standing=None) if row.standing is reason else row for row in rows] if reason else rows
-
-
 def _moved(tokens: Tokens, offset: int) -> Tokens:
     """Return positions in a sentence as positions in its text."""
     return tuple([token + offset for token in tokens]) if offset else tokens
@@ -281,52 +260,27 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
         forms[start] = plain_start(forms[start], behind)
     shares = [min(1.0, len(text_tokens.forms) / _LONG) if len(text_tokens.lengths) > 1 else 0.0 for text_tokens in read]
     strictness = [share for text_tokens, share in zip(read, shares, strict=True) for _ in text_tokens.lengths]
-    read_forms, read_lengths, unread = _without_values(forms, lengths)
+    read_forms, read_lengths, values = without_values(forms, lengths)
     labels = network.label(read_forms, read_lengths, strictness)
-    rows = iter(zip(labels, unread, strict=True))
+    rows = iter(zip(labels, values, strict=True))
     for text, tokens in zip(texts, read, strict=True):
-        yield _caption(network, text, tokens, [next(rows) for _ in tokens.lengths])
-
-
-def _without_values(
-    forms: Sequence[str], lengths: Sequence[int]
-) -> tuple[Sequence[str], Sequence[int], list[tuple[Value, ...]]]:
-    """Return the words that the network reads, their number by sentence, and each sentence's values."""
-    every: list[tuple[Value, ...]] = [()] * len(lengths)
-    kept: list[str] = []
-    sizes: list[int] = []
-    start = 0
-    for number, length in enumerate(lengths):
-        sentence_forms = forms[start : start + length]
-        start += length
-        if may_have_values(sentence_forms):
-            every[number] = values(sentence_forms)
-            cut = set(unread(every[number]))
-            sentence_forms = (
-                [form for position, form in enumerate(sentence_forms) if position not in cut] if cut else sentence_forms
-            )
-        kept += sentence_forms
-        sizes.append(len(sentence_forms))
-    return kept, sizes, every
-
-
-def _caption(
-    network: SceneNetwork, text: str, tokens: ReadTokens, labels: Sequence[tuple[Labels, tuple[Value, ...]]]
-) -> ParsedCaption:
-    graphs = []
-    parses = []
-    start = 0
-    for (read, sentence_values), length in zip(labels, tokens.lengths, strict=True):
-        inner = slice(start, start + length)
-        start += length
-        forms = tokens.forms[inner]
-        sentence_labels = placed(read, sentence_values, length) if sentence_values else read
-        graphs.append(sentence_graph(sentence_labels, forms, network.names, sentence_values, is_alone=len(labels) == 1))
-        spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
-        lemmas = list(map(_lemma, forms, sentence_labels.tags))
-        parses.append(Parse.from_columns(forms, sentence_labels.tags, lemmas, (), spans))
-    facts = facts_of(graphs, network.names)
-    return ParsedCaption(text, tuple(parses), facts.seen, facts.apart, facts.entities, is_scene=True)
+        graphs = []
+        parses = []
+        start = 0
+        for length in tokens.lengths:
+            sentence_labels, sentence_values = next(rows)
+            inner = slice(start, start + length)
+            start += length
+            words = tokens.forms[inner]
+            if sentence_values:
+                sentence_labels = placed(sentence_labels, sentence_values, length)
+            is_alone = len(tokens.lengths) == 1
+            graphs.append(sentence_graph(sentence_labels, words, network.names, sentence_values, is_alone=is_alone))
+            spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
+            lemmas = list(map(_lemma, words, sentence_labels.tags))
+            parses.append(Parse.from_columns(words, sentence_labels.tags, lemmas, (), spans))
+        facts = facts_of(graphs, network.names)
+        yield ParsedCaption(text, tuple(parses), facts.seen, facts.apart, facts.entities, is_scene=True)
 
 
 @lru_cache(maxsize=_MOST_LEMMAS)

@@ -43,7 +43,11 @@ def read_text(text: str, index: int) -> ReadTokens:
     normal = normalise(text, index)
     if not _MARKED.search(text):
         return read_tokens(text, normal)
-    plain = (_MARKS.sub(" ", _FIRST.sub("", part)) for part in _passages(text))
+    parts = []
+    for part in _ENDS.split(text):
+        heading = _HEADING.match(part)
+        parts += [part[: heading.end()], part[heading.end() :]] if heading else [part]
+    plain = (_MARKS.sub(" ", _FIRST.sub("", part)) for part in parts)
     passages = [_JOINED.sub(r"\1 ", normalise(part)) for part in plain]
     read = [read_tokens(passage, passage) for passage in passages if passage]
     if not read:
@@ -55,15 +59,6 @@ def read_text(text: str, index: int) -> ReadTokens:
         [length for tokens in read for length in tokens.lengths],
         list(find_spans(forms, text)),
     )
-
-
-def _passages(text: str) -> list[str]:
-    """Return the parts of a text between empty lines, lines of lists and headings."""
-    parts = []
-    for part in _ENDS.split(text):
-        heading = _HEADING.match(part)
-        parts += [part[: heading.end()], part[heading.end() :]] if heading else [part]
-    return parts
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

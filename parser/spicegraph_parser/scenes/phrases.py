@@ -64,26 +64,24 @@ def phrases(tags: Sequence[str], left_out: Collection[int] = ()) -> list[Phrase]
     at = 0
     while at < len(tags):
         start, head = at, -1
-        while at < len(tags) and at not in left_out and _continues(tags, at, start, has_noun=head >= 0):
-            if tags[at] in _NOUNS:
+        for at in range(start, len(tags) + 1):
+            tag = tags[at] if at < len(tags) and at not in left_out else ""
+            if tag in _STARTS:
+                continues = at == start or (head < 0 and tags[at - 1] in _STARTS)
+            elif tag in _PARTICIPLES:
+                continues = at > start and head < 0 and at + 1 < len(tags) and tags[at + 1] in _BEFORE_NOUNS
+            else:
+                continues = tag in _NOUNS or tag == "CD" or (tag in _BEFORE_NOUNS and head < 0)
+            if not continues:
+                break
+            if tag in _NOUNS:
                 head = at
-            at += 1
         if head >= 0:
             out.append(Phrase(start, head))
             at = head + 1
         elif at == start:
             at += 1
     return out
-
-
-def _continues(tags: Sequence[str], at: int, start: int, *, has_noun: bool) -> bool:
-    """Say whether a word goes on with the phrase that a word starts."""
-    tag = tags[at]
-    if tag in _STARTS:
-        return at == start or (not has_noun and tags[at - 1] in _STARTS)
-    if tag in _PARTICIPLES:
-        return at > start and not has_noun and tags[at + 1 : at + 2] != [] and tags[at + 1] in _BEFORE_NOUNS
-    return tag in _BEFORE_NOUNS and not (has_noun and tag != "CD" and tag not in _NOUNS)
 
 
 def said_of(labels: Labels) -> set[int]:
@@ -114,7 +112,7 @@ def with_silent(
     foreign = [phrase for phrase in every if words[phrase.head] not in names.known and _is_noun(words[phrase.head])]
     is_foreign = bool(foreign) and (foreign[0] == every[0] or len(foreign) > 1)
     if has_objects and not is_foreign:
-        return labels
+        return _with_compounds(labels, words, names, every, is_foreign=False)
     left = names.undrawn | PICTURES if is_foreign else names.known
     drawable = [
         phrase
@@ -140,29 +138,39 @@ def with_silent(
     ]
     if adjectives:
         labels = labels._replace(attributes=[*labels.attributes, *adjectives])
-    return _with_compounds(labels, words, names, every)
+    return _with_compounds(labels, words, names, every, is_foreign=True)
 
 
-def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
+def _with_compounds(
+    labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase], *, is_foreign: bool
+) -> Labels:
     """Return labels where a noun right before an object belongs to its name ("pie chart").
 
-    It is one that the network does not know and of which it says nothing; or an attribute of a noun that it does not
-    know either (people draw "hoop" earrings).
+    It is one of which the network says nothing ("eating grass" is a verb that is taken for a noun); or, in captions of
+    a foreign kind, one that it takes for an attribute, if it knows neither noun (people draw "hoop" earrings).
     """
     objects, said, known = set(labels.objects), said_of(labels), names.known
     parts, attributes = list(labels.parts), list(labels.attributes)
+    linked = {end for row in (*labels.parts, *attributes, *labels.relations) for end in row[:2]}
     for phrase in every:
         pair = phrase.head, phrase.head - 1
         if phrase.head not in objects or phrase.head == phrase.start or labels.tags[pair[1]] not in _NOUNS:
             continue
-        if words[pair[1]] in known or pair in parts:
+        if pair in parts:
             continue
-        if pair in attributes and words[phrase.head] not in known:
+        if is_foreign and pair in attributes and known.isdisjoint([words[at] for at in pair]):
             attributes.remove(pair)
             parts.append(pair)
-        elif pair[1] not in said and words[pair[1]] in names.vocabulary.rows[0]:  # a typing error is no name
+        elif pair[1] in objects and pair[1] not in linked and not words[pair[1]].endswith(_ING):
+            objects.remove(pair[1])
             parts.append(pair)
-    return labels._replace(parts=parts, attributes=attributes)
+        elif (
+            pair[1] not in said
+            and not words[pair[1]].endswith(_ING)
+            and words[pair[1]] in names.vocabulary.rows[0]  # a typing error is no name
+        ):
+            parts.append(pair)
+    return labels._replace(objects=[at for at in labels.objects if at in objects], parts=parts, attributes=attributes)
 
 
 def of_pictures(labels: Labels, words: Sequence[str]) -> Labels:
@@ -182,7 +190,7 @@ def of_pictures(labels: Labels, words: Sequence[str]) -> Labels:
     )
 
 
-_OF_PICTURES: Final = frozenset([_HAVE, "in"])
+_OF_PICTURES: Final = frozenset([_HAVE, "in", "on"])
 
 
 @lru_cache(maxsize=_MOST_NOUNS)
@@ -346,12 +354,14 @@ def _preposition_between(
     start = next((at for at in range(len(texts)) if preposition(texts, at, len(texts))), len(texts))
     stated_preposition = preposition(texts, start, len(texts)) if texts else None
     before = [at for at in inner[:start] if tags[at] != "RB" and words[at] not in _BE]
-    if stated_preposition is None or (
-        name is not None
-        and means_same(name, stated_preposition.name)
-        and (stated_preposition.name in GENERAL or not _is_other_verb(name, words, before))
-    ):
+    if stated_preposition is None:
         return None
+    if name is not None and means_same(name, stated_preposition.name):
+        first, space, _ = name.partition(" ")
+        said = {base for at in before for base in (*stems(words[at]), *[verb_base(words[at], tag) for tag in _VERBS])}
+        has_other_verb = bool(space and before) and not is_preposition_word(first) and first not in said
+        if stated_preposition.name in GENERAL or not has_other_verb:
+            return None
     if not before:
         return stated_preposition.name
     verb = before[-1]
@@ -361,18 +371,6 @@ def _preposition_between(
 
 
 _ING: Final = "ing"
-
-
-def _is_other_verb(name: str, words: Sequence[str], before: Sequence[int]) -> bool:
-    """Say whether the name of a relation begins with another verb than the caption's."""
-    first = name.partition(" ")[0]
-    is_verb = not is_preposition_word(first) and " " in name
-    caption_words = [words[at] for at in before]
-    return (
-        is_verb
-        and bool(caption_words)
-        and not any(first in {*stems(word), *(verb_base(word, tag) for tag in _VERBS)} for word in caption_words)
-    )
 
 
 _VERBS: Final = ("VBG", "VBN", "VBZ")

@@ -110,26 +110,29 @@ def sentence_graph(
     """
     words = [form.lower() for form in forms]
     why = standings(words, labels.tags)
-    given = labels
     denied = {
         at for at, standing in enumerate(why) if standing is ApartReason.DENIED and labels.tags[at].startswith("NN")
     }
-    labels = _completed(labels, words, names, values, denied, is_alone=is_alone)
-    completed = labels
-    labels = labels if is_alone else put_plainly(labels, words)
+    completed = _completed(labels, words, names, values, denied, is_alone=is_alone)
+    rules = _FactRules.of(labels, completed)
+    labels = completed if is_alone else put_plainly(completed, words)
     parts: dict[int, list[int]] = {}
-    attributes = [pair for pair in labels.attributes if pair[1] not in denied]
     for head, part in labels.parts:
         if head not in denied or part in denied:
             parts.setdefault(head, []).append(part)
     sounds = _sounds(labels, words, names) if is_alone else {}
+    attributes = [pair for pair in labels.attributes if pair[1] not in denied]
     attributes += [(sound, adjective) for sound, adjectives in sounds.items() for adjective in adjectives]
     relations = [*labels.relations, *((*pair, _WITH) for pair in labels.attributes if pair[1] in denied)]
-    heads = {*labels.objects, *sounds, *(head for head, _ in attributes)}
-    for subject, target, _ in relations:
-        heads |= {subject, target}
+    heads = {*labels.objects, *sounds, *(head for head, _ in attributes)}.union(*(pair[:2] for pair in relations))
     within = {part for joined in parts.values() for part in joined}
-    _within_names(denied, words, heads, parts)
+    for at in sorted(denied - heads - within, reverse=True):
+        # a denied noun that the network says nothing of is an object, or part of one ("no fire hydrant")
+        behind = next((end for end in range(at + 1, len(words)) if end not in denied), len(words)) - 1
+        if behind > at:
+            parts.setdefault(behind, []).append(at)
+        else:
+            heads.add(at)
 
     def named(head: int, rewrites: Mapping[str, str]) -> tuple[str, Tokens]:
         if head not in parts:
@@ -138,7 +141,6 @@ def sentence_graph(
         text = " ".join([words[token] for token in tokens])
         return rewrites.get(text, text), tokens
 
-    rules = _FactRules.of(given, completed)
     word_forms = list(map(forms_of, words, labels.tags))
     node_at: dict[int, int] = {}
     nodes: list[Node] = []
@@ -225,17 +227,6 @@ def _add_values(
             nodes.append(Node(value.name, value.tokens[0], value.tokens, rule=VALUE_RULE))
         else:
             properties.append(Property(node_at[head], value.name, value.tokens, rule=VALUE_RULE))
-
-
-def _within_names(denied: set[int], words: Sequence[str], heads: set[int], parts: dict[int, list[int]]) -> None:
-    """Make the denied nouns that the network says nothing of objects, or parts of one ("no fire hydrant")."""
-    within = {part for inner in parts.values() for part in inner}
-    for at in sorted(denied - heads - within, reverse=True):
-        behind = next((end for end in range(at + 1, len(words)) if end not in denied), len(words)) - 1
-        if behind > at:
-            parts.setdefault(behind, []).append(at)
-        else:
-            heads.add(at)
 
 
 def _completed(

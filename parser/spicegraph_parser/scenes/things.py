@@ -16,7 +16,7 @@ from spicegraph_parser.spice.parse import word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from spicegraph_parser.scenes.sentences import SentenceGraph
     from spicegraph_parser.spice.wordnet import Synset
@@ -190,26 +190,18 @@ def with_short_names(sentences: Sequence[SentenceGraph]) -> list[SentenceGraph]:
         for noun in (name_noun(name),)
         if noun != name and longer[noun] == 1 and counts[name] <= counts[noun]
     }
-    return [_with_names(sentence, short) for sentence in sentences] if short else list(sentences)
-
-
-def _with_names(sentence: SentenceGraph, short: Mapping[str, str]) -> SentenceGraph:
-    """Return a sentence with short names; what they lack is a faint attribute."""
-    left_out = {
-        index: tuple([at for at in node.tokens if at != node.head])
-        for index, node in enumerate(sentence.nodes)
-        if node.name in short
-    }
-    nodes = [
-        node._replace(name=short[node.name], tokens=(node.head,)) if index in left_out else node
-        for index, node in enumerate(sentence.nodes)
-    ]
-    attributes = [
-        Property(index, " ".join([sentence.words[at] for at in tokens]), tokens, is_faint=True)
-        for index, tokens in left_out.items()
-        if tokens
-    ]
-    return sentence._replace(nodes=tuple(nodes), properties=(*sentence.properties, *attributes))
+    out = []
+    for sentence in sentences:
+        nodes, attributes = list(sentence.nodes), list(sentence.properties)
+        for index, node in enumerate(nodes):
+            if node.name in short:
+                nodes[index] = node._replace(name=short[node.name], tokens=(node.head,))
+                tokens = tuple([at for at in node.tokens if at != node.head])
+                if tokens:  # what the short name lacks
+                    name = " ".join([sentence.words[at] for at in tokens])
+                    attributes.append(Property(index, name, tokens, is_faint=True))
+        out.append(sentence._replace(nodes=tuple(nodes), properties=tuple(attributes)))
+    return out
 
 
 _BEHIND_PLACES: Final = frozenset({",", "EX", "VBZ", "VBP", "VBD"})
@@ -248,10 +240,6 @@ def _owner(sentence: SentenceGraph, node: Node, things: Sequence[Thing]) -> tupl
             thing = None if is_object else _antecedent(word, things)
             return (at, thing) if thing else None
     return None
-
-
-def _is_person(thing: Thing) -> bool:
-    return thing.head in PERSONS or thing.head in WOMEN or thing.head in MEN
 
 
 def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> str:
@@ -306,6 +294,8 @@ def _broader(noun: str) -> frozenset[Synset]:
 
 
 _OF_SUBJECTS: Final = THINGS | {"they"}
+_PEOPLE: Final = PERSONS | WOMEN | MEN
+_ANYONE: Final = PERSONS - WOMEN - MEN
 
 
 def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
@@ -316,17 +306,14 @@ def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
     """
     first = next((thing for thing in reversed(things) if thing.is_first), None) if word in _OF_SUBJECTS else None
     inward = reversed(things) if first is None else (first, *reversed(things))
-    agreeing = [thing for thing in inward if _agrees(word, thing)]
+    if word in SEVERAL:  # "they" may be one person of whom it is not said whether a man
+        agreeing = [thing for thing in inward if thing.is_plural or thing.head in _ANYONE]
+    elif word in THINGS:
+        agreeing = [thing for thing in inward if not (thing.is_plural or thing.head in _PEOPLE)]
+    else:
+        others = MEN if word in _FEMALE else WOMEN
+        agreeing = [thing for thing in inward if not thing.is_plural and thing.head in _PEOPLE - others]
     return next((thing for thing in agreeing if not thing.is_part), agreeing[0] if agreeing else None)
-
-
-def _agrees(word: str, thing: Thing) -> bool:
-    """Say whether a pronoun may stand for a thing; "they" may be one person of whom it is not said whether a man."""
-    if word in SEVERAL:
-        return thing.is_plural or (_is_person(thing) and thing.head not in MEN | WOMEN)
-    if thing.is_plural or _is_person(thing) == (word in THINGS):
-        return False
-    return word in THINGS or thing.head not in (MEN if word in _FEMALE else WOMEN)
 
 
 _PLAIN: Final = {"he": "man", "him": "man", "she": "woman", "they": "people", "them": "people", "it": "object"}

@@ -65,9 +65,24 @@ class Value(NamedTuple):
 _CUES: Final = _OPENING | _LABELS | _SAYS | _TEXTS | {"size"}
 
 
-def may_have_values(forms: Sequence[str]) -> bool:
-    """Say whether a sentence has a word that a value starts with."""
-    return not _CUES.isdisjoint([form.lower() for form in forms]) or any(map(_DIGIT.match, forms))
+def without_values(
+    forms: Sequence[str], lengths: Sequence[int]
+) -> tuple[Sequence[str], Sequence[int], list[tuple[Value, ...]]]:
+    """Return the words that the network reads, their number by sentence, and each sentence's values."""
+    every: list[tuple[Value, ...]] = [()] * len(lengths)
+    kept: list[str] = []
+    sizes: list[int] = []
+    start = 0
+    for number, length in enumerate(lengths):
+        sentence_forms = forms[start : start + length]
+        start += length
+        if not _CUES.isdisjoint([form.lower() for form in sentence_forms]) or any(map(_DIGIT.match, sentence_forms)):
+            every[number] = values(sentence_forms)
+            cut = set(unread(every[number]))
+            sentence_forms = [form for position, form in enumerate(sentence_forms) if position not in cut]
+        kept += sentence_forms
+        sizes.append(len(sentence_forms))
+    return kept, sizes, every
 
 
 def values(forms: Sequence[str]) -> tuple[Value, ...]:
@@ -139,7 +154,9 @@ def _measure(forms: Sequence[str], at: int) -> Value | None:
     if _NUMBER.fullmatch(form) and before and before[-2 if before[-1] == "of" else -1 :][0] in _NUMBERED:
         words = range(at, at + 1)
     elif (form.lower() == "size" and _SIZE.fullmatch(behind)) or (
-        _NUMBER.fullmatch(form) and _is_unit(behind, forms[at + 2 : at + 3])
+        _NUMBER.fullmatch(form)
+        and (behind in _CASED_UNITS or (behind.lower() in _UNITS and (len(behind) > 1 or behind == behind.lower())))
+        and not (behind in _NO_UNITS and forms[at + 2 :])
     ):
         words = range(at, at + 2)
     elif _MEASURE.fullmatch(form) and form.lstrip("0123456789.,").lower() in _UNITS:
@@ -154,14 +171,6 @@ def _measure(forms: Sequence[str], at: int) -> Value | None:
 
 
 _NO_NOUNS: Final = word_set("high wide long tall thick deep in on at from with under over by and away across")
-
-
-def _is_unit(word: str, behind: Sequence[str]) -> bool:
-    if word in _CASED_UNITS:
-        return True
-    if word in _NO_UNITS:
-        return not behind
-    return word.lower() in _UNITS and (len(word) > 1 or word == word.lower())
 
 
 def unread(sentence_values: Sequence[Value]) -> Iterator[int]:

@@ -155,7 +155,9 @@ def _denied(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
                 yield from _phrase(words, tags, at + 1, verb=True)
         elif word in _NEGATED_NOUNS:
             is_name = word == "no" and at > 0 and words[at - 1] in _ARTICLES  # "a no parking sign"
-            is_joint = word in _JOINTS and _joins_subjects(words, at)
+            start = next((p for p in range(at, -1, -1) if words[p] == "neither"), -1)
+            # "neither he nor she has" begins a clause, and denies its verb
+            is_joint = word in _JOINTS and (start == 0 or (start > 0 and words[start - 1] in _ENDS))
             if not is_name and not is_joint and behind not in _NO_DENIAL:
                 yield from _phrase(words, tags, at + 1)
         elif word in _LACKS:
@@ -164,12 +166,6 @@ def _denied(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
             yield from _phrase(words, tags, at + 2)
         elif word in _GONE and at and words[at - 1] in _BE:
             yield from _clause_before(words, at)
-
-
-def _joins_subjects(words: Sequence[str], end: int) -> bool:
-    """Say whether the last "neither" up to a word begins a clause, and denies its verb ("neither he nor she has")."""
-    at = next((at for at in range(end, -1, -1) if words[at] == "neither"), -1)
-    return at == 0 or (at > 0 and words[at - 1] in _ENDS)
 
 
 def _clause_before(words: Sequence[str], end: int) -> range:
@@ -201,7 +197,10 @@ def _phrase(words: Sequence[str], tags: Sequence[str], start: int, *, verb: bool
 
 
 def _hedged(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
-    """Yield the positions of words that are hedged."""
+    """Yield the positions of words that are hedged.
+
+    They are those of a clause up to its end, or to what a verb or preposition says of its first noun.
+    """
     for at, word in enumerate(words):
         behind, next_one = [*words[at + 1 : at + 3], "", ""][:2]
         tag = tags[at + 1] if at + 1 < len(tags) else ""
@@ -217,14 +216,9 @@ def _hedged(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
             start = at + 1
         else:
             continue
-        yield from _clause(words, tags, start)
-
-
-def _clause(words: Sequence[str], tags: Sequence[str], start: int) -> Iterator[int]:
-    """Yield the positions of a clause up to its end, or to what a verb or preposition says of its first noun."""
-    has_noun = False
-    for at in range(start, len(words)):
-        if words[at] in _ENDS or (has_noun and words[at] != "of" and tags[at] in _FINITE | _PREPOSITIONS):
-            return
-        has_noun = has_noun or tags[at].startswith("NN")
-        yield at
+        has_noun = False
+        for inner in range(start, len(words)):
+            if words[inner] in _ENDS or (has_noun and words[inner] != "of" and tags[inner] in _FINITE | _PREPOSITIONS):
+                break
+            has_noun = has_noun or tags[inner].startswith("NN")
+            yield inner

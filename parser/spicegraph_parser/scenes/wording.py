@@ -294,7 +294,12 @@ def stated(
             elif tags[verb] in _PAST or words[verb] in _TEEMING:
                 yield _subject(words, tags, ordered, verb), noun, "have"
         elif words[verb] == "and" and not (words[verb - 1] == "," and tags[noun + 1 : noun + 2] in _FINITE):
-            yield from _shared(noun, next((at for at in range(verb - 1, -1, -1) if words[at] != ","), 0), relations)
+            other = next((at for at in range(verb - 1, -1, -1) if words[at] != ","), 0)
+            for subject, target, name in relations:
+                if target == other and subject < other:
+                    yield subject, noun, name
+                elif subject == other and target < other:
+                    yield noun, target, name
         elif words[verb] in _HAVE_OR_WEAR and tags[verb].startswith("VB"):
             yield _subject(words, tags, ordered, verb), noun, _HAVE_OR_WEAR[words[verb]]
 
@@ -341,15 +346,6 @@ def _in_place(
 
 
 _IN_LISTS: Final = frozenset({"CC", "DT", "JJ", "CD", "NN", ","})
-
-
-def _shared(noun: int, other: int, relations: Sequence[Relation]) -> Iterator[Relation]:
-    """Yield the relations of an object that another one shares with it: to what stands before it."""
-    for subject, target, name in relations:
-        if target == other and subject < other:
-            yield subject, noun, name
-        elif subject == other and target < other:
-            yield noun, target, name
 
 
 def _subject(words: Sequence[str], tags: Sequence[str], ordered: Sequence[int], verb: int) -> int:
