@@ -112,7 +112,7 @@ def with_silent(
     foreign = [phrase for phrase in every if words[phrase.head] not in names.known and _is_noun(words[phrase.head])]
     is_foreign = bool(foreign) and (foreign[0] == every[0] or len(foreign) > 1)
     if has_objects and not is_foreign:
-        return _with_compounds(labels, words, names, every, is_foreign=False)
+        return labels
     left = names.undrawn | PICTURES if is_foreign else names.known
     drawable = [
         phrase
@@ -138,16 +138,14 @@ def with_silent(
     ]
     if adjectives:
         labels = labels._replace(attributes=[*labels.attributes, *adjectives])
-    return _with_compounds(labels, words, names, every, is_foreign=True)
+    return _with_compounds(labels, words, names, every)
 
 
-def _with_compounds(
-    labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase], *, is_foreign: bool
-) -> Labels:
-    """Return labels where a noun right before an object belongs to its name ("pie chart").
+def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
+    """Return labels of a caption of a foreign kind whose nouns right before an object belong to its name ("pie chart").
 
-    It is one of which the network says nothing ("eating grass" is a verb that is taken for a noun); or, in captions of
-    a foreign kind, one that it takes for an attribute, if it knows neither noun (people draw "hoop" earrings).
+    Those of which the network says nothing ("eating grass" is a verb that is taken for a noun), those that it takes
+    for an attribute, if it knows neither noun (people draw "hoop" earrings), and objects of which it says nothing else.
     """
     objects, said, known = set(labels.objects), said_of(labels), names.known
     parts, attributes = list(labels.parts), list(labels.attributes)
@@ -158,7 +156,7 @@ def _with_compounds(
             continue
         if pair in parts:
             continue
-        if is_foreign and pair in attributes and known.isdisjoint([words[at] for at in pair]):
+        if pair in attributes and known.isdisjoint([words[at] for at in pair]):
             attributes.remove(pair)
             parts.append(pair)
         elif pair[1] in objects and pair[1] not in linked and not words[pair[1]].endswith(_ING):
