@@ -150,11 +150,12 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
                 )
             with needs_extra(runtime, f"the pipeline {name!r}"):
                 product = (resolve_name(RUNTIMES[runtime]),)
+        signature = _bundled_signature(network) + plus + runtime
         if network == DEFAULT_PIPELINE:
-            return CaptionPipeline(_BundledParser(partial(_analyser, *product)), _bundled_signature() + plus + runtime)
+            return CaptionPipeline(_BundledParser(partial(_analyser, *product)), signature)
         from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
 
-        return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), _scene_signature() + plus + runtime)
+        return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), signature)
     front_end = load_spacy(name)
     return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
 
@@ -181,18 +182,15 @@ def _signature(meta: Mapping[str, object], folder: Path) -> str:
 
 
 @cache
-def _bundled_signature() -> str:
+def _bundled_signature(name: str) -> str:
+    if name == SCENE:
+        return f"{SCENE}-{SCENE_VERSION}-{_digest(SCENE_WEIGHTS)}"
     folder = pipeline_path()
     try:
         meta = json.loads((folder / "meta.json").read_bytes())
     except OSError as error:
         raise DataError(f"the bundled pipeline can't be read ({error}); install the package again") from error
     return _signature(meta, folder)
-
-
-@cache
-def _scene_signature() -> str:
-    return f"{SCENE}-{SCENE_VERSION}-{_digest(SCENE_WEIGHTS)}"
 
 
 def _digest(folder: Path) -> str:

@@ -71,10 +71,6 @@ def verb_lemma(form: str) -> str:
     return form
 
 
-def _third_person(form: str) -> str:
-    return form if form.endswith("ss") else plural_lemma(form)
-
-
 def _from_stem(stem: str) -> str:
     """Return the base of a verb from what stands before "ing" or "ed"."""
     if _DOUBLED.search(stem):
@@ -84,25 +80,11 @@ def _from_stem(stem: str) -> str:
     return stem + "e"
 
 
-def _gerund(form: str) -> str:
-    return _from_stem(form[:-3])
-
-
-def _past(form: str) -> str:
-    return form[:-3] + "y" if form.endswith("ied") else _from_stem(form[:-2])
-
-
 _VERB_ENDINGS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
-    ("ing", _gerund),
-    ("ed", _past),
-    ("s", _third_person),
+    ("ing", lambda form: _from_stem(form[:-3])),
+    ("ed", lambda form: form[:-3] + "y" if form.endswith("ied") else _from_stem(form[:-2])),
+    ("s", lambda form: form if form.endswith("ss") else plural_lemma(form)),
 )
-
-
-def _same(form: str) -> str:
-    return form
-
-
 _RULES: Final[Mapping[str, Callable[[str], str]]] = {"NNS": plural_lemma, "V": verb_lemma}
 
 
@@ -113,7 +95,8 @@ def kind_of(tag: str) -> str:
 
 def rule_lemma(form: str, kind: str) -> str:
     """Return the lemma of a lower-cased form by rule alone."""
-    return _RULES.get(kind, _same)(form)
+    rule = _RULES.get(kind)
+    return rule(form) if rule else form
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
@@ -25,8 +25,6 @@ from spicegraph_parser.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
-
-    from numpy.typing import NDArray
 
     from spicegraph_parser.caption_pipeline.encoder import FirstStates, MakeProduct, SecondStates, Weights, WordNumbers
 
@@ -229,22 +227,8 @@ class NetworkScores(NamedTuple):
 _MOST_TAGS, _MOST_HEADS = 4, 5  # that are tried in one sentence, the likeliest
 
 
-class AnalysisColumns(NamedTuple):
-    """Analyses of sentences, all words of one after those of another.
-
-    Attributes:
-        sentence: (analyses,) the sentence's number.
-        tags: (words,) numbers.
-        heads: (words,) from 1 in the sentence; 0 is the root.
-        labels: (words,) numbers.
-        scores: (analyses, 4) as for :class:`Analyses`.
-    """
-
-    sentence: Integers
-    tags: Integers
-    heads: Integers
-    labels: Integers
-    scores: Floats
+AnalysisColumns: TypeAlias = tuple[Integers, Integers, Integers, Integers, Floats]
+"""Sentences, tags, heads, labels and scores of analyses, as for :class:`Analyses`."""
 
 
 def further_analyses(network: Network, read: Reading, forms: Integers, likely: float) -> Analyses | None:
@@ -274,7 +258,7 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
     parts = [
         _columns(scored, (in_doubt, in_doubt), (tags, heads[in_doubt], labels[words_in_doubt]), (log_tags, log_heads))
     ]
-    parts[0].scores[:, 3] = 1.0
+    parts[0][-1][:, 3] = 1.0
     if by_head[0].size:
         rows, trees = _trees(log_heads, by_head)
         of_own = labels[ranges(starts[rows], layout.lengths[rows])], heads[rows]
@@ -290,7 +274,18 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
         rows, trees = np.arange(len(sentence)), network.heads(again)
         analysed = again.tags.argmax(axis=1), trees, network.label_scores(again, rows, trees)
         parts.append(_columns(again, (sentence, rows), analysed, log))
-    return _joined(parts, layout, forms)
+    # Analyses of one sentence stand together, the network's own first.
+    sentence = np.concatenate([part[0] for part in parts])
+    lengths = layout.lengths[sentence]
+    order = np.argsort(sentence, kind="stable")
+    words = ranges((np.cumsum(lengths) - lengths)[order], lengths[order])
+    sentence, lengths = sentence[order], lengths[order]
+    own_forms = forms[ranges(starts[sentence], lengths)]
+    tags = np.concatenate([part[1] for part in parts])[words]
+    heads_above = np.concatenate([part[2] for part in parts])[words]
+    named = np.concatenate([part[3] for part in parts])[words]
+    scores = np.concatenate([part[4] for part in parts])[order]
+    return Analyses(sentence, lengths, own_forms, tags, heads_above, named, scores)
 
 
 def _doubtful_tags(
@@ -362,22 +357,7 @@ def _columns(
     scores = np.zeros((len(rows), 4), dtype=np.float32)
     for column, values in enumerate((of_tags, of_heads, of_labels)):
         scores[:, column] = np.add.reduceat(values, starts)
-    return AnalysisColumns(sentence, tags, heads, labels, scores)
-
-
-def _joined(parts: list[AnalysisColumns], layout: Layout, forms: Integers) -> Analyses:
-    """Put analyses of one sentence together, the network's own first."""
-    sentence = np.concatenate([part.sentence for part in parts])
-    lengths = layout.lengths[sentence]
-    order = np.argsort(sentence, kind="stable")
-    words = ranges((np.cumsum(lengths) - lengths)[order], lengths[order])
-    tags, heads, labels = (
-        np.concatenate([getattr(part, name) for part in parts])[words] for name in ("tags", "heads", "labels")
-    )
-    starts = np.cumsum(layout.lengths) - layout.lengths
-    own_forms = forms[ranges(starts[sentence[order]], lengths[order])]
-    scores = np.concatenate([part.scores for part in parts])[order]
-    return Analyses(sentence[order], lengths[order], own_forms, tags, heads, labels, scores)
+    return sentence, tags, heads, labels, scores
 
 
 # Words of a sentence: what is longer is parsed in parts, or its n * n scores would take all memory.
@@ -444,20 +424,14 @@ def in_parts(lengths: Sequence[int] | Integers) -> Iterator[tuple[Integers, Inte
     """
     sizes = np.array(lengths, dtype=np.intp)
     starts = np.cumsum(sizes) - sizes
-    for part in _parts(sizes):
-        yield part, ranges(starts[part], sizes[part])
-
-
-def _parts(lengths: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """Return the numbers of the sentences that go through the network together, the longest first."""
-    order = np.argsort(-lengths, kind="stable")
+    order = np.argsort(-sizes, kind="stable")
     start = 0
     while start < len(order):
-        longest = int(lengths[order[start]])
-        alike = int((lengths[order[start : start + _LONG_AT_ONCE]] == longest).sum())  # nothing of them is padded
-        size = max(alike, min(_SENTENCES_AT_ONCE, _SCORES_AT_ONCE // longest**2))
-        yield order[start : start + size]
-        start += size
+        longest = int(sizes[order[start]])
+        alike = int((sizes[order[start : start + _LONG_AT_ONCE]] == longest).sum())  # nothing of them is padded
+        part = order[start : start + max(alike, min(_SENTENCES_AT_ONCE, _SCORES_AT_ONCE // longest**2))]
+        yield part, ranges(starts[part], sizes[part])
+        start += len(part)
 
 
 @cache

@@ -55,28 +55,22 @@ def is_projective_tree(heads: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Tell which rows (sentences, n) of heads are projective trees with exactly one root."""
     sentences, length = heads.shape
     one_root: NDArray[np.bool_] = (heads == 0).sum(axis=1) == 1
-    return one_root & _reaches_root(heads) & ~_crosses(heads) if length > 1 and sentences else one_root
-
-
-def _reaches_root(heads: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Tell which rows have no cycle: following heads from any word ends at the root."""
-    sentences, length = heads.shape
+    if length == 1 or not sentences:
+        return one_root
+    # Where there is no cycle, following heads from any word ends at the root.
     up = np.zeros((sentences, length + 1), dtype=np.intp)
     up[:, 1:] = heads
     for _ in range(length.bit_length()):
         up = np.take_along_axis(up, up, axis=1)
-    lost: NDArray[np.bool_] = np.any(up, axis=1)
-    return ~lost
-
-
-def _crosses(heads: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Tell which rows have two edges that cross (an edge from the root spans all words before its child)."""
-    words = np.arange(1, heads.shape[1] + 1)
+    # Two edges cross where one begins inside of the other and ends outside of it. An edge from the root spans all words
+    # before its child.
+    words = np.arange(1, length + 1)
     low = np.minimum(heads, words)
     high = np.maximum(heads, words)
     inside = (low[:, :, None] < low[:, None, :]) & (low[:, None, :] < high[:, :, None])
-    crossing: NDArray[np.bool_] = np.any(inside & (high[:, None, :] > high[:, :, None]), axis=(1, 2))
-    return crossing
+    crossing = np.any(inside & (high[:, None, :] > high[:, :, None]), axis=(1, 2))
+    is_tree: NDArray[np.bool_] = one_root & ~crossing & ~np.any(up, axis=1)
+    return is_tree
 
 
 def projective_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:

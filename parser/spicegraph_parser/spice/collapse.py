@@ -202,18 +202,13 @@ def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequen
             if head not in (0, first) and label != "case"
         ]
         if later not in subjects and tag.startswith(_PREDICATE_TAGS):
+            # "is flushed and continues", "moves and is followed": the voice is the later verb's.
+            voice = "pass" if later in passives else "" if tag.startswith(_ACTIVE_TAGS) else None
             shared += [
-                (_voice(label, tag, is_passive=later in passives), later, dependent)
+                (label if voice is None else label.removesuffix("pass") + voice, later, dependent)
                 for label, _, dependent in subjects.get(first, ())
             ]
     return list(dict.fromkeys(named + shared)) if shared else named
-
-
-def _voice(subject: str, tag: str, *, is_passive: bool) -> str:
-    """Return the relation of a subject to a later verb: "is flushed and continues", "moves and is followed"."""
-    if is_passive:
-        return subject if subject.endswith("pass") else f"{subject}pass"
-    return subject.removesuffix("pass") if tag.startswith(_ACTIVE_TAGS) else subject
 
 
 def _conjunction(forms: Sequence[str], coordinator: int) -> str:

@@ -143,8 +143,9 @@ class Lexicon:
         self._synsets = array("I", table.synsets)
         self._bases: Mapping[str, list[str]] = table.bases
         self.signature = f"wordnet3.0-{hashlib.sha256(data).hexdigest()[:8]}"
-        self.concept = lru_cache(maxsize=_MEMORY)(self._concept)
-        self.exact_concept = lru_cache(maxsize=_MEMORY)(_exact_concept)
+        # The concept of a lower-cased word or phrase, and the same without its synonyms.
+        self.concept = lru_cache(maxsize=_MEMORY)(lambda phrase: Concept.of((phrase,), self.synsets(phrase)))
+        self.exact_concept = lru_cache(maxsize=_MEMORY)(lambda phrase: Concept.of((phrase,), frozenset()))
 
     def __reduce__(self) -> tuple[object, tuple[()]]:
         """Let worker processes load their own copy."""
@@ -188,10 +189,6 @@ class Lexicon:
         known = self._positions
         return tuple([form for form in dict.fromkeys((word, *bases)) if form in known])
 
-    def _concept(self, phrase: str) -> Concept:
-        """Return the concept of a lower-cased word or phrase."""
-        return Concept.of((phrase,), self.synsets(phrase))
-
     def _lookup(self, word: str) -> frozenset[int]:
         position = self._positions.get(word)
         if position is None:
@@ -207,11 +204,6 @@ class Lexicon:
                 if base in self._positions:
                     return base
         return word
-
-
-def _exact_concept(phrase: str) -> Concept:
-    """Return the concept of a phrase without its synonyms."""
-    return Concept.of((phrase,), frozenset())
 
 
 @lru_cache(maxsize=1)
