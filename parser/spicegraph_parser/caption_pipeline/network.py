@@ -164,8 +164,6 @@ class Network:
         is_root = heads[is_word] == 0
         if known is not None:
             changed = np.flatnonzero((heads != known[1])[is_word])
-            if len(changed) == 1:
-                changed = changed.repeat(2)  # a single row's product would be rounded otherwise than that of several
             words, parents, is_root = words[changed], parents[changed], is_root[changed]
         parent = scored.parents[parents]
         parent[is_root] = self._weights["root_label"]
