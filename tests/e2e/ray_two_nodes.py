@@ -32,7 +32,7 @@ from spicegraph_service.engines import Task
 if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import Progress
 
-METRICS = ("spice", "spice-exact", "bleu", "rouge", "cider", "cider-plain", "spider", "meteor")
+METRICS = ("spice", "spice-exact", "bleu", "rouge", "cider", "cider-plain", "spider", "bleu-sentence")
 # That a node is gone is noticed after 5 s; less would take a busy machine's nodes for dead.
 QUICK_TO_NOTICE = {
     "health_check_initial_delay_ms": 0,
