@@ -17,7 +17,9 @@ from spicegraph_api.v1.scores_pb2 import Item
 from spicegraph_service.kit import Dialect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from aiohttp.web import AbstractRouteDef, Request, Response
 
 
 class _JudgeBody(msgspec.Struct):
@@ -56,3 +58,13 @@ def _plain(difference: Difference) -> dict[str, Any]:
 
 JUDGE: Final = Dialect("/judge", "/spicegraph.detail.v1.DifferenceService/FindDifferences", _read, _write)
 """``POST /judge``: what the reward manager ``remote`` of ClaimDiff-RL sends and reads (commit 6b0fbfe)."""
+
+
+def judge_routes(_gateway: object) -> Iterable[AbstractRouteDef]:
+    """Yield the page ``/``: the client of ClaimDiff-RL asks it before its first call, and leaves out servers without it."""
+    from aiohttp import web  # noqa: PLC0415 - of the extra "web", without which no route is asked for
+
+    async def name(_request: Request) -> Response:
+        return web.json_response({"message": "Reward Judge Server"})
+
+    yield web.get("/", name)

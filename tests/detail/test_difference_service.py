@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import grpc
 import pytest
 
@@ -79,30 +80,47 @@ def _judge(server: RunningServer, body: object) -> tuple[int, Any]:
 
 
 def test_claimdiff_rl_asks_the_judge_by_url(server: RunningServer) -> None:
-    """The body is what ``RewardWorker`` of ClaimDiff-RL sends (commit 6b0fbfe); it reads the ``rewards``."""
-    body = {
+    """The requests are those of ClaimDiff-RL's client (commit 6b0fbfe): the server's name, then several bodies at once.
+
+    A server without that name is left out, and of an answer that is not 200 or not JSON the rewards are 0.
+    """
+    payload = {
         "data_source": "caption",
         "query": "Describe it.",
         "prompt": "<|im_start|>user\nDescribe it.<|im_end|>",
         "answer": REFERENCES[0],
         "solution": REFERENCES[0],
-        "response": CANDIDATES[0],
         "reward_verifier": "caption_diff",
-        "reward_verifier_parm": "{}",
+        "reward_verifier_parm": json.dumps({"verifier_style": "rule", "step": 3, "image_path": ["a.jpg"]}),
         "fmt_ratio": 0.0,
-        "iter": 3,
+        "iter": None,
         "data_index": 0,
-        "image_path": ["a.jpg"],
+        "image_path": None,
     }
-    status, reply = _judge(server, body)
-    (found,) = find_differences([Item(1, CANDIDATES[0], REFERENCES[:1])])
-    assert status == 200
-    rewards = reply["rewards"]
-    both = 2 * found.correctness * found.coverage / (found.correctness + found.coverage)
-    assert rewards["accuracy_reward"] == rewards["final_reward"] == pytest.approx(both)
-    assert (rewards["format_reward"], rewards["correctness_reward"]) == (1.0, found.correctness)
-    assert [one["claim"] for one in reply["differences"]] == [one.claim for one in found.differences]
-    assert {"kind": "contradicted", "aspect": "colour"}.items() <= reply["differences"][0].items()
+
+    async def rewards(url: str, payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        async def post(session: aiohttp.ClientSession, payload: dict[str, Any]) -> dict[str, Any]:
+            async with session.post(url, json=payload, timeout=aiohttp.ClientTimeout(360)) as response:
+                assert response.status == 200
+                reply: dict[str, Any] = await response.json()
+                return reply
+
+        async with aiohttp.ClientSession() as session:
+            async with session.get(url.split("/judge")[0]) as named:
+                assert named.status == 200
+                assert (await named.json())["message"] == "Reward Judge Server"
+            return await asyncio.gather(*[post(session, payload) for payload in payloads])
+
+    replies = asyncio.run(rewards(f"{server.http_url}/judge", [payload | {"response": text} for text in CANDIDATES[:4]]))
+    items = [Item(n, text, REFERENCES[:1]) for n, text in enumerate(CANDIDATES[:4])]
+    for reply, expected in zip(replies, find_differences(items), strict=True):
+        total = expected.correctness + expected.coverage
+        both = 2 * expected.correctness * expected.coverage / total if total else 0.0
+        told = reply["rewards"]
+        assert told["accuracy_reward"] == told["final_reward"] == pytest.approx(both)
+        assert (told["format_reward"], told["correctness_reward"]) == (1.0, expected.correctness)
+        assert [each["claim"] for each in reply["differences"]] == [each.claim for each in expected.differences]
+    assert {"kind": "contradicted", "aspect": "colour"}.items() <= replies[0]["differences"][0].items()
 
 
 @pytest.mark.parametrize("body", [{}, {"response": "a dog"}, {"response": 1, "solution": "a cat"}, []])
