@@ -3,9 +3,10 @@
     PYTHONPATH=training python training/detail_study.py FOLDER
     PYTHONPATH=training python training/detail_study.py --changed long_mllm.txt.gz long_human.txt.gz
 
-FOLDER has ``faithscore_half``, ``haelm_half``, ``iiw_half`` and ``msvd_half``, each ``.jsonl.gz`` (``training/detail.md`` says
-what they are); none of them is part of this repository. Prints each figure for all images and for two halves of them
-(by a hash of the image, so that what is chosen on A can be tried on B), with standard errors of a jackknife by image.
+FOLDER has ``faithscore_half``, ``haelm_half``, ``iiw_half`` and ``msvd_half``, each ``.jsonl.gz``
+(``training/detail.md`` says what they are), for ``--short`` ``capeval1k`` and ``thumb_mscoco``; none of them is part of
+this repository. Prints each figure for all images and for two halves of them (by a hash of the image, so that what is
+chosen on A can be tried on B), with standard errors of a jackknife by image.
 With ``--changed`` the files have a description a line: how well scores tell one of which a word was changed from
 unchanged ones, with the sentences as one reference and as one each.
 """
@@ -22,9 +23,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
+from scipy.stats import kendalltau, rankdata
 
 from graded_study import Array, auc, error_of
+from graded_study import Judged as Short
 from spicegraph_detail.claims import Claims, sentences_of
 from spicegraph_detail.metric import Detail
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
@@ -33,6 +35,7 @@ from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.chair import CLASSES
+from spicegraph_scorer.metrics.graded.metric import SpiceG
 
 COLUMNS = ("correctness", "coverage", "Detail", "claim")
 COLOURS = ("red", "blue", "green", "yellow", "black", "white", "brown", "orange", "pink", "purple", "gray")
@@ -73,7 +76,6 @@ def sets_of(folder: Path) -> dict[str, Judged]:
             rows[name] = [json.loads(line) for line in lines]
 
     def judged(
-        name: str,
         captions: Sequence[tuple[str, Sequence[str], float, str]],
         length: Callable[[Item], float] | None = None,
     ) -> Judged:
@@ -87,7 +89,6 @@ def sets_of(folder: Path) -> dict[str, Judged]:
     ratio = lambda item: len(item.candidate.split()) / len(" ".join(item.references).split())  # noqa: E731
     return {
         "facts": judged(
-            "facts",
             [
                 (fact["text"], row["references"], float(fact["right"]), row["image_id"])
                 for row in faith
@@ -95,7 +96,6 @@ def sets_of(folder: Path) -> dict[str, Judged]:
             ],
         ),
         "answers": judged(
-            "answers",
             [
                 (
                     row["candidate"],
@@ -107,24 +107,20 @@ def sets_of(folder: Path) -> dict[str, Judged]:
             ],
         ),
         "HaELM": judged(
-            "HaELM",
             [
                 (row["candidate"], row["references"], float(row["accurate"]), row["references"][0])
                 for row in rows["haelm"]
             ],
         ),
         "MSVD": judged(
-            "MSVD",
             [(row["candidate"], tuple(dict.fromkeys(row["references"])), row["grades"][4], row["id"]) for row in msvd],
             lambda item: len(item.candidate.split()),
         ),
         "hallucination": judged(
-            "hallucination",
             [(row["candidate"], row["references"], row["grades"]["Hallucination"], row["id"]) for row in iiw],
             ratio,
         ),
         "specificity": judged(
-            "specificity",
             [(row["candidate"], row["references"], row["grades"]["Specificity"], row["id"]) for row in iiw],
             ratio,
         ),
@@ -176,6 +172,31 @@ def report(metric: Detail, folder: Path) -> None:
             print("|", " | ".join([f"{name}, {half}", str(len(lines)), *cells]), "|", flush=True)
 
 
+def report_short(metric: Detail, folder: Path) -> None:
+    """Print for captions of one sentence the figures of ``Detail`` and SPICE-G, and the error of their difference."""
+    print("| set | captions | Detail | SPICE-G | difference |")
+    print("|---|---|---|---|---|")
+    for name, coefficient in (("capeval1k", "tau-b"), ("thumb_mscoco", "Pearson")):
+        judged = Short.read(folder, name)
+        scores = [
+            np.array(each.total(each.collect(Corpus(tuple(judged.items))))[0].each, np.float64)
+            for each in (metric, SpiceG(metric.graded.source, evidence=False))
+        ]
+
+        def figure(
+            lines: Array, scores: Array, truth: Array = judged.truth, tau: bool = coefficient == "tau-b"
+        ) -> float:
+            if tau:
+                return float(kendalltau(scores[lines], truth[lines], variant="b").statistic)
+            return float(np.corrcoef(scores[lines], truth[lines])[0, 1])
+
+        lines = np.arange(len(judged.items))
+        gain = lambda rows: figure(rows, scores[0]) - figure(rows, scores[1])  # noqa: B023, E731
+        cells = [f"{figure(lines, column):.3f}" for column in scores]
+        cells.append(f"{gain(lines):+.3f} ({error_of(gain, judged.images):.3f})")
+        print("|", " | ".join([f"{name}, {coefficient}", str(len(lines)), *cells]), "|", flush=True)
+
+
 def changed(text: str, dice: random.Random) -> Iterator[tuple[str, str]]:
     """Yield for each kind a description of which one word was changed for another of its kind that it lacks."""
     words = re.findall(r"[a-z]+", text.lower())
@@ -200,12 +221,14 @@ def report_changed(metric: Detail, paths: Sequence[Path], most: int) -> None:
     print("|", "---|" * (3 + 2 * len(COLUMNS)))
     for name, references_of in (("together", lambda text: (text,)), ("one each", lambda text: sentences_of([text]))):
         dice = random.Random(1)
-        made = [
-            (kind, other, text) for text in texts for kind, other in changed(text, dice)
-        ]
+        made = [(kind, other, text) for text in texts for kind, other in changed(text, dice)]
         after = columns_of(metric, [Item(n, other, references_of(text)) for n, (_, other, text) in enumerate(made)])
         whole = dict(
-            zip(texts, columns_of(metric, [Item(n, text, references_of(text)) for n, text in enumerate(texts)]), strict=True)
+            zip(
+                texts,
+                columns_of(metric, [Item(n, text, references_of(text)) for n, text in enumerate(texts)]),
+                strict=True,
+            )
         )
         before = np.array([whole[text] for _, _, text in made])
         kinds = np.array([kind for kind, *_ in made])
@@ -225,6 +248,7 @@ def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", help="folder of the four sets")
+    parser.add_argument("--short", action="store_true", help="the captions of capeval1k and thumb_mscoco instead")
     parser.add_argument("--changed", type=Path, nargs="+", help="files of descriptions, .txt.gz")
     parser.add_argument("--most", type=int, default=150, help="descriptions of each file")
     parser.add_argument("--pipeline", default=DEFAULT_PIPELINE)
@@ -233,7 +257,7 @@ def main() -> None:
     metric = Detail.of(Resources(lambda: facts))
     began = time.process_time()
     if options.folder is not None:
-        report(metric, options.folder)
+        (report_short if options.short else report)(metric, options.folder)
     if options.changed is not None:
         report_changed(metric, options.changed, options.most)
     print(f"{time.process_time() - began:.0f} s of processor time; {json.dumps(dict(metric.signature()))}")

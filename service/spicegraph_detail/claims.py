@@ -6,6 +6,7 @@ The claims of an item give back its scores: ``correctness`` is the mean ``value`
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -44,6 +45,8 @@ WHOLE_SHARE: Final = 0.7
 """What the meaning of the whole candidate counts in the value of a reference's claim, by the same rule."""
 SUPPORT_EXPONENT: Final = 0.3
 """How much the support of a claim as a whole counts beside its words, by the same rule."""
+UNKNOWN_VALUE: Final = math.e
+"""How many times the odds are that a colour or a count is wrong that no reference has, by the same rule."""
 
 _SAID: Final = 0.55  # support from which a claim of the references counts as said
 _AROUND: Final = 10  # words on either side of a claim that are read for its meaning
@@ -53,6 +56,7 @@ _RELATED_WRONGLY: Final = 0.1  # probability that a relation of two right things
 _LEAST_SUPPORT: Final = 0.05
 _SEEN_IDF: Final = 6.72  # of words that captions of one image in 830 have
 _SENSES: Final = 2
+_SHORTEST: Final = 1e-6
 _RELATIONS: Final = word_set("have of with for like as than without")
 _WRITING: Final = word_set("text word letter lettering caption inscription slogan writing")
 _WRITTEN: Final = word_set("say read write spell label")
@@ -142,12 +146,12 @@ def sentences_of(texts: Sequence[str]) -> tuple[str, ...]:
 def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
     """Return the claims of both sides of a comparison.
 
-    A candidate's claim is right where all its words are and they stand together: 1 minus the product of the words'
-    chances by their verdicts, times a power of the claim's support; wrong where the references contradict it. The more
-    is said around it, the more the cosine of that with the references counts instead. A claim of the references is
-    said as far as one of the candidate's supports it; the rest is the mean cosine of the references' sentences with
-    the whole candidate. Claims with words of nothing that can be seen ("achievement", "suggest") are unchecked.
-    Sentences that are said again count once.
+    A candidate's claim is right as far as the word that is most likely wrong by its verdict, times a power of the
+    claim's support; wrong where the references contradict it. Colours and counts that no reference has are likelier
+    wrong. The more is said around it, the more the mean of two cosines of that counts instead: with the references as a
+    whole, and with the nearest of their sentences. A claim of the references is said as far as one of the candidate's
+    supports it; the rest is the mean cosine of the references' sentences with the whole candidate. Claims with words of
+    nothing that can be seen ("achievement", "suggest") are unchecked. Sentences that are said again count once.
 
     Args:
         match: of a metric with evidence.
@@ -166,6 +170,12 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
         for side in (match.candidate, match.reference)
     )
     order = match.texts.order
+    doubts = {}
+    for word in verdicts.words:
+        probability = min(max(word.probability, _LEAST), 1 - _LEAST)
+        is_unknown = word.support < _SAID and bool(values_of((word.word,)))
+        odds = probability / (1 - probability) * (UNKNOWN_VALUE if is_unknown else 1.0)
+        doubts[word.word] = odds / (1 + odds)
     candidate = []
     for number, (verdict, weight, support, partner, contradicted) in enumerate(
         zip(
@@ -177,16 +187,15 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
             strict=True,
         )
     ):
-        said = [words[word] for word in sorted(_words(verdict.words)) if word in words]
+        strings = {string for label in verdict.words for string in label.split("/")}
+        said = [words[word] for word in sorted(strings.union(*map(str.split, strings))) if word in words]
         spans = tuple(sorted({span for word in said for span in word.spans[:1]}))
         right = max(support, _LEAST_SUPPORT) ** SUPPORT_EXPONENT * (1 - _RELATED_WRONGLY * (len(verdict.words) > 2))
-        named = [word for word in said if word.word not in VAGUE]
-        for word in named:
-            right *= 1 - min(max(word.probability, _LEAST), 1 - _LEAST)
+        worst = max((word for word in said if word.word not in VAGUE), key=lambda word: doubts[word.word], default=None)
+        right *= 1 - (0.0 if worst is None else doubts[worst.word])
         right = 0.0 if contradicted else right
         share, alike = likeness.around(spans[-1][0] if spans else 0)
         checked = is_checkable([word.word for word in said], vectors)
-        worst = max(named, key=lambda word: word.probability, default=None)
         candidate.append(
             Claim(
                 verdict.words,
@@ -256,8 +265,10 @@ class _Likeness:
         words = np.arange(len(starts))
         first, last = np.maximum(words - _AROUND, 0), np.minimum(words + _AROUND + 1, len(starts))
         near = sums[last] - sums[first]
-        sizes = np.sqrt(np.einsum("ij,ij->i", near, near)) * float(np.sqrt(middle @ middle))
-        alike = np.divide(near @ middle, sizes, out=np.zeros(len(starts)), where=sizes > 0).clip(0, 1)
+        units = np.column_stack([told.T, middle / max(float(np.sqrt(middle @ middle)), _SHORTEST)])
+        sizes = np.maximum(np.sqrt(np.einsum("ij,ij->i", near, near)), _SHORTEST)[:, None]
+        cosines_of = (near @ units / sizes).clip(0, 1)
+        alike = (cosines_of[:, -1] + cosines_of[:, :-1].max(axis=1, initial=0)) / 2
         ends = np.append(starts, len(text) + 1)[last]
         content = np.sort(np.array(at, np.int64))
         counts = np.searchsorted(content, ends) - np.searchsorted(content, starts[first])
@@ -281,12 +292,8 @@ def is_checkable(words: Iterable[str], vectors: Vectors) -> bool:
         [True, True, True, False, False]
     """
     named = [word for said in words for word in said.removeprefix(NO).replace("-", " ").split() if word not in VAGUE]
-    return bool(named) and all(is_thing(word) or _is_said(word, vectors) for word in named)
-
-
-def _is_said(word: str, vectors: Vectors) -> bool:
-    row = vectors.places.get(vectors.unknown.canonical(word))
-    return row is not None and vectors.idf[row] <= _SEEN_IDF
+    rows = [None if is_thing(word) else vectors.places.get(vectors.unknown.canonical(word), -1) for word in named]
+    return bool(named) and all(row is None or (row >= 0 and vectors.idf[row] <= _SEEN_IDF) for row in rows)
 
 
 @lru_cache(maxsize=50_000)
@@ -314,10 +321,6 @@ def aspect_of(words: Sequence[str]) -> str:
     if content_words([Fact((label,), "", ())]):
         return "action"
     return "relation" if label in _RELATIONS else "place"
-
-
-def _words(labels: Sequence[str]) -> set[str]:
-    return {word for label in labels for string in label.split("/") for word in (string, *string.split())}
 
 
 def _mean(claims: Sequence[Claim]) -> float:

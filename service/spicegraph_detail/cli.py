@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import msgspec
 import typer
 
 from spicegraph_detail.claims import Claims
-from spicegraph_detail.differences import Differences, differences_of
+from spicegraph_detail.differences import differences_of
 from spicegraph_service.kit import (
     EmptyOption,
     InputOptions,
@@ -24,11 +24,6 @@ from spicegraph_service.kit import (
     write_stdout,
     write_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from spicegraph_scorer.core.items import Item
 
 
 class DifferenceFormat(StrEnum):
@@ -84,24 +79,19 @@ def differences(
         for item, statistic in zip(result.items, result.runs[0].statistics, strict=True)
         if isinstance(statistic.evidence, Claims)
     ]
-    text = _json_lines(compared) if chosen is DifferenceFormat.JSONL else _for_people(compared, least)
+    lines = []
+    for item, differing in compared:
+        if chosen is DifferenceFormat.JSONL:
+            lines.append(msgspec.json.encode({"id": item.id, **differing.to_dict()}).decode())
+            continue
+        scores = f"correctness {differing.correctness:.2f}, coverage {differing.coverage:.2f}"
+        lines.append(f"{printable(str(item.id))}  {scores}")
+        for difference in differing.differences:
+            if difference.severity >= least:
+                said = " -> ".join(printable(words) for words in (difference.claim, difference.reference) if words)
+                lines.append(f"  {difference.kind:12}  {difference.aspect:9}  {difference.severity:.2f}  {said}")
+    text = "".join(f"{line}\n" for line in lines)
     if output is None:
         write_stdout(text)
     else:
         write_text(text, output)
-
-
-def _json_lines(compared: Iterable[tuple[Item, Differences]]) -> str:
-    lines = [msgspec.json.encode({"id": item.id, **given.to_dict()}).decode() for item, given in compared]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _for_people(compared: Iterable[tuple[Item, Differences]], least: float) -> str:
-    lines = []
-    for item, given in compared:
-        lines.append(f"{printable(str(item.id))}  correctness {given.correctness:.2f}, coverage {given.coverage:.2f}")
-        for difference in given.differences:
-            if difference.severity >= least:
-                said = " -> ".join(printable(words) for words in (difference.claim, difference.reference) if words)
-                lines.append(f"  {difference.kind:12}  {difference.aspect:9}  {difference.severity:.2f}  {said}")
-    return "".join(f"{line}\n" for line in lines)

@@ -8,7 +8,6 @@ import msgspec
 
 from spicegraph_api.detail.v1.detail_pb2 import (
     Aspect,
-    Difference,
     DifferenceKind,
     FindDifferencesRequest,
     FindDifferencesResponse,
@@ -27,13 +26,14 @@ class _JudgeBody(msgspec.Struct):
     solution: str
 
 
-def _read(data: bytes, _query: Mapping[str, str]) -> FindDifferencesRequest:
+def read_judge(data: bytes, _query: Mapping[str, str]) -> FindDifferencesRequest:
     """Read a ``response`` and the ``solution``, its reference; whatever else stands there says nothing here."""
     body = msgspec.json.decode(data, type=_JudgeBody)
     return FindDifferencesRequest(items=[Item(id="1", candidate=body.response, references=[body.solution])])
 
 
-def _write(response: FindDifferencesResponse) -> Any:
+def answer_judge(response: FindDifferencesResponse) -> Any:
+    """Return the ``rewards`` that the reward manager reads, and the differences behind them."""
     (item,) = response.items
     rewards = {
         "format_reward": 1.0,
@@ -42,26 +42,26 @@ def _write(response: FindDifferencesResponse) -> Any:
         "correctness_reward": item.correctness,
         "coverage_reward": item.coverage,
     }
-    return {"rewards": rewards, "differences": list(map(_plain, item.differences))}
+    differences = [
+        {
+            "kind": DifferenceKind.Name(difference.kind).removeprefix("DIFFERENCE_KIND_").lower(),
+            "aspect": Aspect.Name(difference.aspect).removeprefix("ASPECT_").lower(),
+            "claim": difference.claim,
+            "reference": difference.reference,
+            "severity": difference.severity,
+            "probability": difference.probability,
+        }
+        for difference in item.differences
+    ]
+    return {"rewards": rewards, "differences": differences}
 
 
-def _plain(difference: Difference) -> dict[str, Any]:
-    return {
-        "kind": DifferenceKind.Name(difference.kind).removeprefix("DIFFERENCE_KIND_").lower(),
-        "aspect": Aspect.Name(difference.aspect).removeprefix("ASPECT_").lower(),
-        "claim": difference.claim,
-        "reference": difference.reference,
-        "severity": difference.severity,
-        "probability": difference.probability,
-    }
-
-
-JUDGE: Final = Dialect("/judge", "/spicegraph.detail.v1.DifferenceService/FindDifferences", _read, _write)
+JUDGE: Final = Dialect("/judge", "/spicegraph.detail.v1.DifferenceService/FindDifferences", read_judge, answer_judge)
 """``POST /judge``: what the reward manager ``remote`` of ClaimDiff-RL sends and reads (commit 6b0fbfe)."""
 
 
 def judge_routes(_gateway: object) -> Iterable[AbstractRouteDef]:
-    """Yield the page ``/``: the client of ClaimDiff-RL asks it before its first call, and leaves out servers without it."""
+    """Yield the page ``/``: ClaimDiff-RL's client asks it before its first call, and leaves out servers without it."""
     from aiohttp import web  # noqa: PLC0415 - of the extra "web", without which no route is asked for
 
     async def name(_request: Request) -> Response:

@@ -201,7 +201,8 @@ def _missing(claims: Claims, said: _Texts) -> dict[int, list[Claim]]:
     """Return the references' claims that are not said, by the first of those that lack the same thing.
 
     A thing of which the candidate names a kind, or that is a kind of what it names, is said well enough, and so is
-    what things do and where they are if the candidate has all the words.
+    what things do and where they are if the candidate has all the words. Of things that it names, a quality or a deed
+    is missed.
     """
     lacking = [claim for claim in claims.references if claim.status == MISSING and _is_told(claim)]
     objects = {name for claim in claims.candidate for name in claim.words}
@@ -214,16 +215,10 @@ def _missing(claims: Claims, said: _Texts) -> dict[int, list[Claim]]:
     for claim in sorted(lacking, key=lambda claim: (len(claim.words), claim.fact)):
         ends = claim.words[:1] if len(claim.words) < 3 else (claim.words[0], claim.words[2])
         lacks = [things[end] for end in ends if end in things]
-        if lacks or _says_more(claim, said):
+        is_deed = len(claim.words) == 3 and claim.aspect in {"action", "text"}
+        if lacks or len(claim.words) == 2 or (is_deed and not said.has(claim.words[1])):
             groups[lacks[0] if lacks else claim.fact].append(claim)
     return dict(groups)
-
-
-def _says_more(claim: Claim, said: _Texts) -> bool:
-    """Return whether a claim of things that the candidate names says what a reader misses: a quality, or a deed."""
-    return len(claim.words) == 2 or (
-        len(claim.words) == 3 and claim.aspect in {"action", "text"} and not said.has(claim.words[1])
-    )
 
 
 @lru_cache(maxsize=50_000)

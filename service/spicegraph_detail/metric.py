@@ -79,7 +79,7 @@ class Detail(Metric[DetailStatistic]):
         kept: dict[str, str] = {name: graded[name] for name in _PARTS if name in graded}
         shares = f"{MEANING_SHARE:g} {WHOLE_SHARE:g}"
         support = f"{SUPPORT_EXPONENT:g}"
-        return {"metric": self.name, "formula": "2", **kept, "meaning shares": shares, "support": support}
+        return {"metric": self.name, "formula": "3", **kept, "meaning shares": shares, "support": support}
 
     def make_ready(self) -> None:
         """Build the vectors' table for words that they lack."""

@@ -13,7 +13,7 @@ from spicegraph_api.detail.v1.methods import METHODS
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.scene_graph_pb2 import TextSpan
 from spicegraph_detail.dialects import JUDGE, judge_routes
-from spicegraph_detail.differences import ClaimDifference, Differences
+from spicegraph_detail.differences import Differences
 from spicegraph_service.kit import (
     ItemWork,
     MadeMetric,
@@ -87,25 +87,24 @@ def _item_message(result: scores_pb2.ItemResult) -> pb.ItemDifferences:
         score=result.scores[0].value,
         other_correctness=given.other_correctness,
         other_coverage=given.other_coverage,
-        differences=map(_difference_message, given.differences),
-    )
-
-
-def _difference_message(given: ClaimDifference) -> pb.Difference:
-    return pb.Difference(
-        kind=pb.DifferenceKind.Value(f"DIFFERENCE_KIND_{given.kind.upper()}"),
-        aspect=pb.Aspect.Value(f"ASPECT_{given.aspect.upper()}"),
-        claim=given.claim,
-        reference=given.reference,
-        spans=[TextSpan(start=start, end=end) for start, end in given.spans],
-        reference_spans=[
-            pb.ReferenceSpan(reference=reference, span=TextSpan(start=start, end=end))
-            for reference, start, end in given.reference_spans
+        differences=[
+            pb.Difference(
+                kind=pb.DifferenceKind.Value(f"DIFFERENCE_KIND_{each.kind.upper()}"),
+                aspect=pb.Aspect.Value(f"ASPECT_{each.aspect.upper()}"),
+                claim=each.claim,
+                reference=each.reference,
+                spans=[TextSpan(start=start, end=end) for start, end in each.spans],
+                reference_spans=[
+                    pb.ReferenceSpan(reference=reference, span=TextSpan(start=start, end=end))
+                    for reference, start, end in each.reference_spans
+                ],
+                severity=each.severity,
+                probability=each.probability,
+                facts=each.facts,
+                reference_facts=each.reference_facts,
+                correctness=each.correctness,
+                coverage=each.coverage,
+            )
+            for each in given.differences
         ],
-        severity=given.severity,
-        probability=given.probability,
-        facts=given.facts,
-        reference_facts=given.reference_facts,
-        correctness=given.correctness,
-        coverage=given.coverage,
     )

@@ -7,7 +7,7 @@ references of its own needs no set. None of these clients asks again, and all wa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -23,22 +23,13 @@ if TYPE_CHECKING:
 _METHOD: Final = "/spicegraph.rewards.v1.RewardService/Reward"
 
 
-class Sample(NamedTuple):
-    """A caption, and the image in the reference set that it is of, or its references."""
-
-    caption: str
-    image: str | None = None
-    references: Sequence[str] = ()
-
-
-def _dialect(path: str, samples: Callable[[bytes], list[Sample]], answer: Callable[[RewardResponse], Any]) -> Dialect:
-    """Return how a program asks: its path, the samples of a body, and the answer of their rewards."""
+def _dialect(path: str, samples: Callable[[bytes], list[Item]], answer: Callable[[RewardResponse], Any]) -> Dialect:
+    """Return how a program asks: its path, the items of a body, without ids, and the answer of their rewards."""
 
     def read(data: bytes, query: Mapping[str, str]) -> RewardRequest:
-        items = [
-            Item(id=str(number), candidate=text, reference_id=image, references=references)
-            for number, (text, image, references) in enumerate(samples(data))
-        ]
+        items = samples(data)
+        for number, item in enumerate(items):
+            item.id = str(number)
         return RewardRequest(reward=query.get("reward", ""), reference_set=query.get("reference_set"), items=items)
 
     return Dialect(path, _METHOD, read, answer)
@@ -50,7 +41,7 @@ class _OpenRlhfBody(msgspec.Struct):
     labels: list[str]
 
 
-def _openrlhf_samples(data: bytes) -> list[Sample]:
+def read_openrlhf(data: bytes) -> list[Item]:
     """Read prompts with their completions (``query``), prompts, and labels: OpenRLHF's ``--remote_rm_url``."""
     body = msgspec.json.decode(data, type=_OpenRlhfBody)
     counts = {"query": len(body.query), "prompts": len(body.prompts), "labels": len(body.labels)}
@@ -61,13 +52,14 @@ def _openrlhf_samples(data: bytes) -> list[Sample]:
     samples = []
     for number, (query, prompt, image) in enumerate(zip(body.query, body.prompts, body.labels, strict=True)):
         try:
-            samples.append(Sample(completion_of(query, prompt), image))
+            samples.append(Item(candidate=completion_of(query, prompt), reference_id=image))
         except InputError as error:
             raise InputError(f"query[{number}]: {error}") from error
     return samples
 
 
-def _openrlhf_answer(response: RewardResponse) -> Mapping[str, Any]:
+def answer_openrlhf(response: RewardResponse) -> Mapping[str, Any]:
+    """Return what OpenRLHF reads: rewards, scores for its filter, and what it logs."""
     rewards = [item.reward for item in response.items]
     return {"rewards": rewards, "scores": rewards, "extra_logs": {"spicegraph": rewards}}
 
@@ -77,10 +69,10 @@ class _SlimeBody(msgspec.Struct):
     label: str | int
 
 
-def _slime_samples(data: bytes) -> list[Sample]:
+def read_slime(data: bytes) -> list[Item]:
     """Read a single ``response`` with its ``label``: slime's ``--rm-type remote_rm``; it sends the prompt, too."""
     body = msgspec.json.decode(data, type=_SlimeBody)
-    return [Sample(completion_of(body.response, ""), str(body.label))]
+    return [Item(candidate=completion_of(body.response, ""), reference_id=str(body.label))]
 
 
 class _VerlBody(msgspec.Struct):
@@ -88,7 +80,7 @@ class _VerlBody(msgspec.Struct):
     ground_truth: str | list[Any]
 
 
-def _verl_samples(data: bytes) -> list[Sample]:
+def read_verl(data: bytes) -> list[Item]:
     """Read what :func:`spicegraph_rewards.trainers.compute_score` posts, one caption or a batch of them."""
     body = msgspec.json.decode(data, type=_VerlBody)
     captions = [body.solution_str] if isinstance(body.solution_str, str) else body.solution_str
@@ -96,7 +88,7 @@ def _verl_samples(data: bytes) -> list[Sample]:
     if isinstance(truths, str) or len(captions) != len(truths):
         raise InputError(f"ground_truth: expected one for each of {len(captions)} captions in solution_str")
     return [
-        Sample(completion_of(caption, ""), references=_references(truth, f"ground_truth[{number}]"))
+        Item(candidate=completion_of(caption, ""), references=_references(truth, f"ground_truth[{number}]"))
         for number, (caption, truth) in enumerate(zip(captions, truths, strict=True))
     ]
 
@@ -111,7 +103,7 @@ class _WeaveBody(msgspec.Struct):
     original_call: _WeaveCall
 
 
-def _weave_samples(data: bytes) -> list[Sample]:
+def read_weave(data: bytes) -> list[Item]:
     """Read a call that a monitor of W&B Weave sends to a ``RemoteScorer``: its inputs and its output."""
     body = msgspec.json.decode(data, type=_WeaveBody)
     if body.schema_version != 1:
@@ -121,7 +113,8 @@ def _weave_samples(data: bytes) -> list[Sample]:
     return [_evaluated(call.inputs | output, "original_call")]
 
 
-def _weave_answer(response: RewardResponse) -> Mapping[str, Any]:
+def answer_weave(response: RewardResponse) -> Mapping[str, Any]:
+    """Return a rating of Weave, with its reason."""
     (item,) = response.items
     value = min(max(item.reward, 0.0), 1.0)  # as a rating of Weave must be
     return {"schema_version": 1, "result": {"value": value, "reason": _reason(response)}}
@@ -137,13 +130,14 @@ class _FoundryBody(msgspec.Struct):
     data: _FoundryData
 
 
-def _foundry_samples(data: bytes) -> list[Sample]:
+def read_foundry(data: bytes) -> list[Item]:
     """Read a row that Microsoft Foundry sends to an endpoint-based evaluator: the item, and what was sampled for it."""
     body = msgspec.json.decode(data, type=_FoundryBody)
     return [_evaluated(body.data.sample | body.data.item, "data")]
 
 
-def _foundry_answer(response: RewardResponse) -> Mapping[str, Any]:
+def answer_foundry(response: RewardResponse) -> Mapping[str, Any]:
+    """Return a score of Foundry, with its reason and the terms."""
     (item,) = response.items
     terms = {term.name: term.value for term in item.terms if term.HasField("value")}
     return {
@@ -155,8 +149,8 @@ def _foundry_answer(response: RewardResponse) -> Mapping[str, Any]:
     }
 
 
-def _evaluated(fields: Mapping[str, Any], path: str) -> Sample:
-    """Return the sample of an evaluated row.
+def _evaluated(fields: Mapping[str, Any], path: str) -> Item:
+    """Return the item of an evaluated row.
 
     It has a ``caption`` or ``response``; and ``references`` or a ``ground_truth``, or the ``image_id`` in the set.
     """
@@ -165,11 +159,11 @@ def _evaluated(fields: Mapping[str, Any], path: str) -> Sample:
         raise InputError(f"{path}: has no text under caption or response")
     truth = fields.get("references", fields.get("ground_truth"))
     if truth is not None:
-        return Sample(caption, references=_references(truth, path))
+        return Item(candidate=caption, references=_references(truth, path))
     image = fields.get("image_id")
     if not isinstance(image, str | int):
         raise InputError(f"{path}: has neither references or ground_truth nor an image_id of the reference set")
-    return Sample(caption, str(image))
+    return Item(candidate=caption, reference_id=str(image))
 
 
 def _references(truth: Any, path: str) -> Sequence[str]:
@@ -184,10 +178,10 @@ def _reason(response: RewardResponse) -> str:
 
 
 DIALECTS: Final = (
-    _dialect("/openrlhf", _openrlhf_samples, _openrlhf_answer),
-    _dialect("/slime", _slime_samples, lambda response: response.items[0].reward),
-    _dialect("/verl", _verl_samples, lambda response: [item.reward for item in response.items]),
-    _dialect("/weave", _weave_samples, _weave_answer),
-    _dialect("/foundry", _foundry_samples, _foundry_answer),
+    _dialect("/openrlhf", read_openrlhf, answer_openrlhf),
+    _dialect("/slime", read_slime, lambda response: response.items[0].reward),
+    _dialect("/verl", read_verl, lambda response: [item.reward for item in response.items]),
+    _dialect("/weave", read_weave, answer_weave),
+    _dialect("/foundry", read_foundry, answer_foundry),
 )
 """The words of every program that the server understands."""

@@ -52,7 +52,7 @@ def _words(text: str) -> Sequence[str]:
     return tuple([word for sentence in sentences_of(text) for word in sentence if word != ","])
 
 
-def _unfinished(item: Item) -> float:
+def unfinished(item: Item) -> float:
     """Ends with an article, a preposition or a conjunction where no reference does, and looks unfinished."""
     words = _words(item.candidate)
     if not words:
@@ -67,13 +67,13 @@ BROKEN: Final = 0.999
 """The probability of an error above which a guard stops a caption: about one of 3,000 captions of people."""
 
 
-def _broken(item: Item) -> float:
+def broken(item: Item) -> float:
     """The fluency detector is all but sure that something is wrong, and surer than of every reference."""
     wrong = _fluency(item.candidate).wrong
     return float(wrong > BROKEN and all(_fluency(text).wrong < wrong for text in item.references))
 
 
-def _disorder(item: Item) -> float:
+def disorder(item: Item) -> float:
     """Words follow one another as they hardly ever do, less so than in any reference."""
     order = load_vectors().order
     if order is None:
@@ -82,7 +82,7 @@ def _disorder(item: Item) -> float:
     return float(flow < _DISORDER and all(order.flow(text) > flow for text in item.references))
 
 
-def _said_again(item: Item) -> float:
+def said_again(item: Item) -> float:
     """Says a run of six words again, two words twice in a row, or one content word four times."""
     words = _words(item.candidate)
     return float(_repeats(words) and not any(_repeats(_words(text)) for text in item.references))
@@ -97,7 +97,7 @@ def _repeats(words: Sequence[str]) -> bool:
     return len(set(runs)) < len(runs) or doubled > 1 or max(content.values(), default=0) >= _TIMES
 
 
-def _excess(item: Item) -> float:
+def excess(item: Item) -> float:
     """Has more than thirty words, and more than twice those of the longest reference."""
     said = len(_words(item.candidate))
     return float(
@@ -106,13 +106,13 @@ def _excess(item: Item) -> float:
     )
 
 
-def _stub(item: Item) -> float:
+def stub(item: Item) -> float:
     """Has fewer than four words, and fewer than every reference."""
     said = len(_words(item.candidate))
     return float(said < _FEWEST and said < min((len(_words(reference)) for reference in item.references), default=0))
 
 
-def _signs(item: Item) -> float:
+def signs(item: Item) -> float:
     """Has invisible characters, or letters of a script that no reference has."""
     if item.candidate.isascii():
         return 0.0
@@ -129,13 +129,13 @@ def _scripts(text: str) -> Iterable[str]:
                 yield unicodedata.name(sign, "UNKNOWN").split()[0]
 
 
-def _hedge(item: Item) -> float:
+def hedge(item: Item) -> float:
     """Offers several things with "or a", as no reference does."""
     named = len(_NAMED.findall(item.candidate.lower()))
     return float(named > 1 and named > 1 + sum(bool(_NAMED.search(text.lower())) for text in item.references))
 
 
-def _denial(item: Item) -> float:
+def denial(item: Item) -> float:
     """Begins with "there is no", or denies three things, where no reference denies any."""
     text = item.candidate.lower()
     denies = (
@@ -145,7 +145,7 @@ def _denial(item: Item) -> float:
     return float(bool(denies) and not any(_DENIED.search(reference.lower()) for reference in item.references))
 
 
-def _chain(item: Item) -> float:
+def chain(item: Item) -> float:
     """Names one thing by three words in a row: synonyms of WordNet, or of CHAIR's objects."""
     concept = load_lexicon().concept
     words = _words(item.candidate)
@@ -158,7 +158,7 @@ def _chain(item: Item) -> float:
     return 0.0
 
 
-def _colours(item: Item) -> float:
+def colours(item: Item) -> float:
     """Names more than six different colours, and more than any reference."""
     named = len(_COLOURS.intersection(_words(item.candidate)))
     return float(
@@ -167,22 +167,25 @@ def _colours(item: Item) -> float:
 
 
 GUARDS: Final[Mapping[str, Callable[[Item], float]]] = {
-    "unfinished": _unfinished,
-    "broken": _broken,
-    "disorder": _disorder,
-    "said-again": _said_again,
-    "excess": _excess,
-    "stub": _stub,
-    "signs": _signs,
-    "hedge": _hedge,
-    "denial": _denial,
-    "chain": _chain,
-    "colours": _colours,
+    guard.__name__.replace("_", "-"): guard
+    for guard in (
+        unfinished,
+        broken,
+        disorder,
+        said_again,
+        excess,
+        stub,
+        signs,
+        hedge,
+        denial,
+        chain,
+        colours,
+    )
 }
 """Every guard by its name."""
 
 
-def _generic(item: Item) -> float:
+def generic(item: Item) -> float:
     """Return by what share the rarest word of a caption is more frequent than that of every reference, in [0, 1].
 
     A word's rarity is its idf in SPICE-G's vectors; function words and words that these lack don't count. "A group of
@@ -202,7 +205,7 @@ def _rarest(text: str) -> float:
 GUARD_TERMS: Final[Mapping[str, Callable[[Item], float]]] = {
     "guard": lambda item: float(any(guard(item) for guard in GUARDS.values())),
     **{f"guard-{name}": guard for name, guard in GUARDS.items()},
-    "generic": _generic,
+    "generic": generic,
 }
 """Terms of a reward that are of the whole caption beside its references, each in [0, 1].
 

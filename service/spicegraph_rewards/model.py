@@ -123,8 +123,12 @@ class RewardModel:
         Raises:
             InputError: an image is unknown, the lists differ in length, or drafts are missing.
         """
-        corpus = self._items(images, captions)
-        return self._values(self._statistics(self._reward, corpus, drafts))
+        statistics = self._statistics(self._reward, self._items(images, captions), drafts)
+        values = list(map(self._reward.value, statistics))
+        defined = [value for value in values if value is not None]
+        if len(defined) < len(values):
+            raise InputError(f"caption {values.index(None)}: the reward is undefined, since a score of it is")
+        return defined
 
     def advantages(
         self,
@@ -185,13 +189,6 @@ class RewardModel:
                 )
             pairs = zip(corpus.items, drafts, strict=True)
             return reward.compare(corpus, Corpus(tuple([replace(item, candidate=text) for item, text in pairs])))
-
-    def _values(self, statistics: Sequence[RewardStatistic]) -> list[float]:
-        values = list(map(self._reward.value, statistics))
-        defined = [value for value in values if value is not None]
-        if len(defined) < len(values):
-            raise InputError(f"caption {values.index(None)}: the reward is undefined, since a score of it is")
-        return defined
 
     @property
     def reward(self) -> Reward:
@@ -258,7 +255,11 @@ def advantages_of(
         [1.0, -1.0, 0.0]
     """
     groups = _images(groups, "groups")
-    rewards = _numbers(rewards)
+    expect_list(rewards, "rewards", "a list of numbers")
+    rewards = list(rewards)
+    for index, value in enumerate(rewards):
+        if not isinstance(value, SupportsFloat):
+            raise InputError(f"rewards[{index}]: is {kind_of(value)}, expected a number")
     if len(rewards) != len(groups):
         raise InputError(f"{counted(len(rewards), 'reward')} and {counted(len(groups), 'group')} don't pair up")
     members: defaultdict[Hashable, list[float]] = defaultdict(list)
@@ -285,15 +286,6 @@ def _images(images: Any, name: str = "images") -> list[Any]:
     for index, image in enumerate(checked):
         if not isinstance(image, Hashable):
             raise InputError(f"{name}[{index}]: is {kind_of(image)}, expected an integer or a string")
-    return checked
-
-
-def _numbers(values: Any) -> list[float]:
-    expect_list(values, "rewards", "a list of numbers")
-    checked = list(values)
-    for index, value in enumerate(checked):
-        if not isinstance(value, SupportsFloat):
-            raise InputError(f"rewards[{index}]: is {kind_of(value)}, expected a number")
     return checked
 
 

@@ -36,12 +36,7 @@ _LARGEST_WEIGHT: Final = 1e9  # so that sums and variances of rewards are finite
 _USUAL_ORDER: Final = 1.0  # nats of a pair of neighbours
 
 
-def _length(words: Words) -> Sequence[float]:
-    """Return 1 for each word."""
-    return [1.0] * len(words.spans)
-
-
-def _repeated(words: Words) -> Sequence[float]:
+def repetition(words: Words) -> Sequence[float]:
     """Return 1 for each word that ends a run of three words which the caption has had before."""
     said = [words.text[start:end].lower() for start, end in words.spans]
     seen: set[tuple[str, ...]] = set()
@@ -53,7 +48,7 @@ def _repeated(words: Words) -> Sequence[float]:
     return repeats
 
 
-def _word_order(words: Words) -> Sequence[float]:
+def word_order(words: Words) -> Sequence[float]:
     """Return what each word adds to :data:`TEXT_TERMS`' ``word-order``."""
     order = load_vectors().order
     said = [words.text[start:end].lower() for start, end in words.spans]
@@ -67,9 +62,9 @@ def _word_order(words: Words) -> Sequence[float]:
 
 
 TEXT_TERMS: Final[Mapping[str, Callable[[Words], Sequence[float]]]] = {
-    "length": _length,
-    "repetition": _repeated,
-    "word-order": _word_order,
+    "length": lambda words: [1.0] * len(words.spans),
+    "repetition": repetition,
+    "word-order": word_order,
 }
 """Terms of a candidate's text: what each of its words adds; the term is the sum.
 
@@ -212,7 +207,8 @@ class Reward(Metric[RewardStatistic]):
             InputError: a term compares with drafts; use :meth:`compare`.
         """
         if self.spice is not None:
-            raise InputError(f"reward: {self._draft_terms()} compare a candidate with a draft, and there is none")
+            comparing = ", ".join(term.key for term in self.terms if term.name in DRAFT_TERMS)
+            raise InputError(f"reward: {comparing} compare a candidate with a draft, and there is none")
         return self._collected(corpus, ())
 
     def compare(self, corpus: Corpus, drafts: Corpus) -> list[RewardStatistic]:
@@ -226,9 +222,6 @@ class Reward(Metric[RewardStatistic]):
             return self.collect(corpus)
         old, new = self.spice.collect(drafts), self.spice.collect(corpus)
         return self._collected(corpus, [difference(a.match, b.match) for a, b in zip(old, new, strict=True)])
-
-    def _draft_terms(self) -> str:
-        return ", ".join(term.key for term in self.terms if term.name in DRAFT_TERMS)
 
     def _collected(self, corpus: Corpus, changes: Sequence[Any]) -> list[RewardStatistic]:
         columns, statistics = self._columns(corpus, changes)
@@ -252,7 +245,8 @@ class Reward(Metric[RewardStatistic]):
         scores = {
             name: self.metrics[name].total(statistics_of_metric) for name, statistics_of_metric in statistics.items()
         }
-        words = [Words(item.candidate) for item in corpus.items] if self._of_text() else []
+        of_text = any(term.name in TEXT_TERMS for term in self.terms)
+        words = [Words(item.candidate) for item in corpus.items] if of_text else []
         columns: list[Sequence[float | None]] = []
         for term in self.terms:
             if term.name in TEXT_TERMS:
@@ -304,9 +298,6 @@ class Reward(Metric[RewardStatistic]):
             added.append((value - least[0], least[1]) if least[0] < value else (0.0, None))
         return added
 
-    def _of_text(self) -> bool:
-        return any(term.name in TEXT_TERMS for term in self.terms)
-
     def value(self, statistic: RewardStatistic) -> float | None:
         """Return an item's reward."""
         values = [
@@ -337,10 +328,16 @@ class Reward(Metric[RewardStatistic]):
             if term.name in TEXT_TERMS:
                 columns.append([_text_credit(term, item.candidate) for item in corpus.items])
             elif term.name in GUARD_TERMS:
-                columns.append([_guard_credit(term, item) for item in corpus.items])
+                values = guarded(term.name, corpus.items)  # of the whole caption: divided among all words
+                columns.append(
+                    [
+                        Words(item.candidate).credit(value, [(CreditPart(term.name, (), value), ())] if value else [])
+                        for item, value in zip(corpus.items, values, strict=True)
+                    ]
+                )
             elif term.name == STATEMENT:
-                values = [[statistic.values[number] for statistic in statistics] for number in range(len(self.terms))]
-                added = self._added(corpus, values)
+                of_terms = [[each.values[number] for each in statistics] for number in range(len(self.terms))]
+                added = self._added(corpus, of_terms)
                 columns.append(list(starmap(_statement_credit, zip(corpus.items, added, strict=True))))
             elif term.score or term.name in DRAFT_TERMS or not self.metrics[term.name].credits:
                 raise InputError(f"reward: {term.key} does not divide its score among words")
@@ -375,12 +372,6 @@ def _text_credit(term: Term, text: str) -> Credit:
         if value
     ]
     return words.credit(math.fsum(part.credit for part, _ in parts), parts)
-
-
-def _guard_credit(term: Term, item: Item) -> Credit:
-    """Divide a guard among all words: it is the whole caption that it stops."""
-    value = GUARD_TERMS[term.name](item)
-    return Words(item.candidate).credit(value, [(CreditPart(term.name, (), value), ())] if value else [])
 
 
 def _statement_credit(item: Item, added: tuple[float, Span | None]) -> Credit:

@@ -130,7 +130,22 @@ class RewardServicer(RewardServiceServicer):
 def _response(request: pb.RewardRequest, results: Iterable[bytes], corpus: bytes) -> pb.RewardResponse:
     """Return the reply; a group in which a reward is undefined has no advantages."""
     (signature,) = scores_pb2.CorpusResult.FromString(corpus).signatures
-    rewards = [_item_reward(scores_pb2.ItemResult.FromString(result)) for result in results]
+    rewards = []
+    for result in map(scores_pb2.ItemResult.FromString, results):
+        first, *terms = result.scores  # the reward, and its terms, whose names begin with the reward's
+        rewards.append(
+            pb.ItemReward(
+                id=result.id,
+                reward=first.value if first.HasField("value") else None,
+                terms=[
+                    scores_pb2.Score(
+                        name=term.name.partition("_")[2], value=term.value if term.HasField("value") else None
+                    )
+                    for term in terms
+                ],
+                credit=result.credits[0] if result.credits else None,
+            )
+        )
     if request.advantage:
         baseline, scaled = _BASELINES[request.advantage]
         groups = request.groups or [item.reference_id or item.id for item in request.items]
@@ -140,17 +155,3 @@ def _response(request: pb.RewardRequest, results: Iterable[bytes], corpus: bytes
             if group not in undefined:
                 reward.advantage = value
     return pb.RewardResponse(items=rewards, signature=signature)
-
-
-def _item_reward(result: scores_pb2.ItemResult) -> pb.ItemReward:
-    """Return an item's reward, which is the first of the scores, and its terms, whose names begin with the reward's."""
-    first, *terms = result.scores
-    return pb.ItemReward(
-        id=result.id,
-        reward=first.value if first.HasField("value") else None,
-        terms=[
-            scores_pb2.Score(name=term.name.partition("_")[2], value=term.value if term.HasField("value") else None)
-            for term in terms
-        ],
-        credit=result.credits[0] if result.credits else None,
-    )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spicegraph_detail.claims import MISSING, aspect_of
+from spicegraph_detail.claims import MISSING, SUPPORT_EXPONENT, aspect_of
 from spicegraph_detail.metric import Detail, DetailStatistic
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.metrics.graded.verdicts import judge
 
 pytestmark = pytest.mark.model
 
@@ -93,6 +95,28 @@ def test_where_sentences_end_matters_little(mark: str) -> None:
     for before, after in ((plain.correctness, joined.correctness), (plain.coverage, joined.coverage)):
         assert after == pytest.approx(before, abs=0.04)
         assert after <= before + 0.01
+
+
+def test_an_exchanged_word_costs_more_than_splitting_the_references() -> None:
+    """A description is held against its own sentences, as one text or as one each."""
+    text = " ".join(SENTENCES)
+    honest = [_detail(text, *references).correctness for references in ((text,), SENTENCES)]
+    foil = [_detail(text.replace("horse", "zebra"), *references).correctness for references in ((text,), SENTENCES)]
+    assert min(honest) - max(foil) > 0.02
+
+
+def test_an_unseen_colour_is_likelier_wrong_than_another_unseen_quality() -> None:
+    """The odds of a colour that no reference has are e times those of its verdict."""
+    claims = _detail("A purple horse.", "A man rides a horse.").evidence
+    assert claims is not None
+    purple = next(claim for claim in claims.candidate if claim.words == ("horse", "purple"))
+    match = _metric().graded.collect(Corpus((Item(1, "A purple horse.", ("A man rides a horse.",)),)))[0].match
+    assert match is not None
+    verdicts = judge(match, "A purple horse.", _metric().graded.vectors)
+    verdict = next(word.probability for word in verdicts.words if word.word == "purple")
+    expected = math.e * verdict / (1 - verdict + math.e * verdict)
+    right = max(float(match.precision.support[purple.fact]), 0.05) ** SUPPORT_EXPONENT * (1 - expected)
+    assert purple.probability == pytest.approx(1 - right)
 
 
 def test_a_list_of_unseen_objects_lowers_correctness() -> None:

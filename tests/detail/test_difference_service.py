@@ -49,7 +49,7 @@ def test_differences_over_grpc_are_the_library_s(server: RunningServer) -> None:
             assert (told.severity, told.probability) == (one.severity, one.probability)
             assert (told.correctness, told.coverage) == (one.correctness, one.coverage)
             assert (tuple(told.facts), tuple(told.reference_facts)) == (one.facts, one.reference_facts)
-    assert reply.signature.fields["formula"] == "2"
+    assert reply.signature.fields["formula"] == "3"
 
     async def ask() -> pb.FindDifferencesResponse:
         async with AsyncDetailClient(server.address) as asked:
@@ -106,12 +106,14 @@ def test_claimdiff_rl_asks_the_judge_by_url(server: RunningServer) -> None:
                 return reply
 
         async with aiohttp.ClientSession() as session:
-            async with session.get(url.split("/judge")[0]) as named:
+            async with session.get(url.removesuffix("/judge")) as named:
                 assert named.status == 200
                 assert (await named.json())["message"] == "Reward Judge Server"
             return await asyncio.gather(*[post(session, payload) for payload in payloads])
 
-    replies = asyncio.run(rewards(f"{server.http_url}/judge", [payload | {"response": text} for text in CANDIDATES[:4]]))
+    replies = asyncio.run(
+        rewards(f"{server.http_url}/judge", [payload | {"response": text} for text in CANDIDATES[:4]])
+    )
     items = [Item(n, text, REFERENCES[:1]) for n, text in enumerate(CANDIDATES[:4])]
     for reply, expected in zip(replies, find_differences(items), strict=True):
         total = expected.correctness + expected.coverage

@@ -208,16 +208,14 @@ def repetitions(words: Sequence[str]) -> list[str]:
 
 def _longest_repeat(words: Sequence[str]) -> int:
     """Return how many words are said twice behind each other, at most :data:`_LONGEST`; the two do not overlap."""
-    longest = int(len(set(words)) < len(words))
-    while longest and longest < _LONGEST and _repeats(words, longest + 1):
-        longest += 1
-    return longest
-
-
-def _repeats(words: Sequence[str], size: int) -> bool:
-    first: dict[tuple[str, ...], int] = {}
-    runs = zip(*(words[index:] for index in range(size)), strict=False)
-    return any(first.setdefault(run, index) + size <= index for index, run in enumerate(runs))
+    if len(set(words)) == len(words):
+        return 0
+    for size in range(2, _LONGEST + 1):
+        first: dict[tuple[str, ...], int] = {}
+        runs = zip(*(words[index:] for index in range(size)), strict=False)
+        if not any(first.setdefault(run, index) + size <= index for index, run in enumerate(runs)):
+            return size - 1
+    return _LONGEST
 
 
 def _clauses(words: Sequence[str]) -> list[tuple[str, ...]]:
@@ -268,7 +266,7 @@ class _Pair(NamedTuple):
 
 
 def _shared(name: str, pairs: Sequence[_Pair]) -> list[str]:
-    best = max(pairs, key=_by_size, default=None)
+    best = max(pairs, key=lambda pair: (pair.common, pair.apart), default=None)
     if best is None or not best.common:
         return []
     common, new, where = min(best.common, 4), min(best.new, 3), "far" if best.is_far else "near"
@@ -280,10 +278,6 @@ def _shared(name: str, pairs: Sequence[_Pair]) -> list[str]:
         f"{name} {where} {count_word}",
         *sorted(f"both {name} {where} {stem}" for stem in best.both),
     ]
-
-
-def _by_size(pair: _Pair) -> tuple[int, int]:
-    return pair[:2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

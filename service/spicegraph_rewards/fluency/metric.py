@@ -12,7 +12,7 @@ from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh, Working
 from spicegraph_scorer.metrics.cider import Spider, SpiderStatistic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.data import Resources
@@ -42,17 +42,10 @@ class FluencyStatistic(NamedTuple):
         """The likeliest kind of error."""
         return KINDS[max(range(len(KINDS)), key=self.kinds.__getitem__)]
 
-
-class FluencyExplanation(NamedTuple):
-    """The probability of an error, whether that counts as one, and the probability of each kind."""
-
-    wrong: float
-    is_broken: bool
-    kinds: Mapping[str, float]
-
     def to_dict(self) -> dict[str, Json]:
-        """Return JSON values."""
-        return {"wrong": self.wrong, "is_broken": self.is_broken, "kinds": dict(self.kinds)}
+        """Return JSON values: the probability of an error, whether that counts as one, and that of each kind."""
+        kinds: dict[str, Json] = dict(zip(KINDS, self.kinds, strict=True))
+        return {"wrong": self.wrong, "is_broken": self.is_broken, "kinds": kinds}
 
 
 _REMEMBERED: Final = 20_000  # texts
@@ -64,26 +57,21 @@ def fluency_of(detector: Detector, texts: Sequence[str]) -> list[FluencyStatisti
     """Return the statistic of each text; a text without words is unfinished. Those of the last texts are remembered."""
     fluencies = {text: _remembered.get((detector.signature, text)) for text in dict.fromkeys(texts)}
     if new := [text for text, known in fluencies.items() if known is None]:
-        fluencies.update(zip(new, _read(detector, new), strict=True))
+        parts = [sentences_of(text) for text in new]
+        shares = detector.probabilities([words for sentences in parts for words in sentences]).tolist()
+        end = 0
+        for text, sentences in zip(new, parts, strict=True):
+            start, end = end, end + len(sentences)
+            worst = min(shares[start:end], key=_FIRST)
+            if not sentences[0]:
+                worst = [float(kind == "unfinished") for kind in ("none", *KINDS)]
+            fluencies[text] = FluencyStatistic(1 - worst[0], tuple(worst[1:]))
         if len(_remembered) + len(new) > _REMEMBERED:
             _remembered.clear()
         _remembered.update(
             {(detector.signature, text): fluency for text in new[-_REMEMBERED:] if (fluency := fluencies[text])}
         )
     return [fluency for text in texts if (fluency := fluencies[text])]
-
-
-def _read(detector: Detector, texts: Sequence[str]) -> Iterator[FluencyStatistic]:
-    """Yield the statistic of each text."""
-    parts = [sentences_of(text) for text in texts]
-    shares = detector.probabilities([words for sentences in parts for words in sentences]).tolist()
-    end = 0
-    for sentences in parts:
-        start, end = end, end + len(sentences)
-        worst = min(shares[start:end], key=_FIRST)
-        if not sentences[0]:
-            worst = [float(kind == "unfinished") for kind in ("none", *KINDS)]
-        yield FluencyStatistic(1 - worst[0], tuple(worst[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +130,10 @@ class Fluency(Metric[FluencyStatistic]):
         pairs = zip(corpus.items, [1 - statistic.wrong for statistic in statistics], strict=True)
         return [Words(item.candidate).credit(value, [(CreditPart(self.name, (), value), ())]) for item, value in pairs]
 
-    def explain(self, statistic: FluencyStatistic, *, changes: int = 3) -> FluencyExplanation:
+    def explain(self, statistic: FluencyStatistic, *, changes: int = 3) -> FluencyStatistic:
         """Return the probability of each kind of error."""
         del changes
-        return FluencyExplanation(statistic.wrong, statistic.is_broken, dict(zip(KINDS, statistic.kinds, strict=True)))
+        return statistic
 
 
 class SpiderFlStatistic(NamedTuple):
