@@ -119,7 +119,14 @@ def colours_apart(
         if words[at] not in _COLOURS:
             at += 1
             continue
-        colours, end = _run(words, tags, at)
+        colours = [at]
+        for position in range(at + 1, len(words)):
+            if words[position] in _COLOURS:
+                colours.append(position)
+            elif words[position] not in _JOINTS and tags[position] != "JJ":
+                break
+        end = colours[-1] + 1  # of the list; adjectives may follow
+        end += sum(1 for _ in takewhile(lambda tag: tag == "JJ", tags[end:]))
         start = next((position for position in range(at - 1, -1, -1) if tags[position] not in _BEFORE_COLOURS), -1)
         is_apart = end < len(words) and words[end] in _APART
         of_noun = {(end, colour) for colour in colours} & set(out) if is_apart else set()
@@ -212,18 +219,6 @@ def attributes_apart(
         if amount > 0 and words[amount + 1] == "of" and words[amount] in _AMOUNTS and amount not in objects:
             out += [(noun, at) for at in range(_start(tags, amount, ("JJ",)), amount) if at not in said]
     return [pair for pair in dict.fromkeys(out) if pair not in attributes]
-
-
-def _run(words: Sequence[str], tags: Sequence[str], at: int) -> tuple[list[int], int]:
-    """Return the positions of the colours that a list of them starts with, and where what follows the list starts."""
-    colours = [at]
-    for position in range(at + 1, len(words)):
-        if words[position] in _COLOURS:
-            colours.append(position)
-        elif words[position] not in _JOINTS and tags[position] != "JJ":
-            break
-    end = colours[-1] + 1
-    return colours, end + sum(1 for _ in takewhile(lambda tag: tag == "JJ", tags[end:]))
 
 
 def _coloured(words: Sequence[str], tags: Sequence[str], objects: Collection[int], around: Pair) -> int | None:
