@@ -239,7 +239,7 @@ def _senses(name: str) -> Sequence[Synset]:
 
 
 def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
-    """Return what the references say instead: another value of the same thing, or a thing near it; else nothing."""
+    """Return what the references say instead: another value of the same thing or kind, a thing near it, or nothing."""
     if claim.status != CONTRADICTED:
         return ()
     if claim.value > 0 or len(claim.words) != 2:
@@ -248,7 +248,10 @@ def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
     alike = {claim.words[0]} | {
         thing.nearest[0]
         for thing in claims.candidate
-        if thing.words == claim.words[:1] and thing.nearest and thing.status == SUPPORTED
+        if thing.words == claim.words[:1]
+        and thing.nearest
+        and thing.status == SUPPORTED
+        and _are_akin(thing.words[0], thing.nearest[0])
     }
     values = values_of(claim.words[1].split("/"))
     rivals = [

@@ -119,3 +119,11 @@ def test_a_wrong_call_is_one_error(arguments: list[str], tmp_path: Path, capsys:
     source.write_text(json.dumps({"id": 1, "candidate": "A dog.", "references": ["A cat."]}))
     assert main(["differences", *(argument.format(source) for argument in arguments)]) == 2
     assert capsys.readouterr().err
+
+
+def test_a_colour_of_something_else_contradicts_nothing() -> None:
+    """A thing's colour is held against that of the same thing or kind, not of what is merely like it."""
+    (differing,) = [
+        each for each in _of("A man wears gray pants.", "A man wears a red jacket.").differences if each.claim
+    ]
+    assert (differing.kind, differing.claim, differing.reference) == ("unsupported", "gray pants", "")
