@@ -40,7 +40,7 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and a report
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
-test: lint test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e  ## Every check and test, lane after lane: what CI runs
+test: lint test-e2e test-core test-challenge test-studies test-rewards test-detail test-viewer test-platforms  ## Every check and test: what CI runs, several lanes at a time
 
 check: lint  ## Style, types, layers and the quick tests: less than a minute on two idle cores
 	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow" --hypothesis-profile=quick \
