@@ -13,11 +13,12 @@ help:  ## Show this list
 
 setup: $(READY)  ## Make the virtual environment .venv with everything pinned
 
+# The requirements are whole and pinned: pip need not resolve them, and a release of tomorrow can't change what is installed.
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "spicegraph needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)  # without byte code: Python makes it of what is imported, half the time of setting up
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes \
 	  --only-binary :all: --no-binary rouge-score -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
@@ -83,7 +84,7 @@ hosts: .venv-hosts/.ready  ## Test the adapters against the tools themselves (In
 
 .venv-hosts/.ready: requirements/hosts.txt pyproject.toml
 	$(PYTHON) -m venv .venv-hosts
-	.venv-hosts/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes \
+	.venv-hosts/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes \
 	  --only-binary :all: -r requirements/hosts.txt
 	.venv-hosts/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation .
 	touch $@
