@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spicegraph_scorer.core.items import Item
@@ -53,6 +55,14 @@ def test_a_system_that_is_better_at_every_length_is_not() -> None:
     assert control.low > 0
     assert not control.is_only_longer
     assert "but has" not in verdict(report).headline
+
+
+def test_what_is_said_of_the_references_is_at_most_all() -> None:
+    """SPICE's recall exceeds 1 where two tuples of a caption match one of the references."""
+    report = build_report([system("a", [WORDS[:40]] * 5)], OPTIONS, pipeline=WordFacts())
+    view = report.systems[0]
+    above = replace(view, categories=(replace(view.categories[0], re=1.003), *view.categories[1:]))
+    assert dict(verdict(replace(report, systems=(above,))).points)["Said of what is there"] == "a 1.000"
 
 
 def test_where_no_captions_are_of_like_length_nothing_is_made_up() -> None:
