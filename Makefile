@@ -41,7 +41,7 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and a report
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
-test: lint test-e2e test-core test-challenge test-studies test-rewards test-detail test-viewer test-platforms  ## Every check and test: what CI runs, several lanes at a time
+test: lint test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e  ## Every check and test, lane after lane: what CI runs
 
 check: lint  ## Style, types, layers and the quick tests: less than a minute on two idle cores
 	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow" --hypothesis-profile=quick \
@@ -55,7 +55,7 @@ test-studies: $(READY)  ## Tests of agreement and bounds
 	$(BIN)/python -m pytest -n auto tests/studies
 
 test-challenge: $(READY)  ## Tests of the evaluation server: PostgreSQL and Chromium where installed
-	$(BIN)/python -m pytest -n auto --dist loadscope tests/challenge
+	$(BIN)/python -m pytest -n auto tests/challenge
 
 test-platforms: $(READY)  ## Tests of Codabench, CapEvalKit and the SPICE program's command line
 	$(BIN)/python -m pytest -n auto tests/platforms

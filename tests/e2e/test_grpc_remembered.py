@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from spicegraph_service.pool.cache import RefreshAheadCache
-from spicegraph_service.rpc.interceptor import _refusals
+from spicegraph_service.rpc.interceptor import earlier_tries
 from spicegraph_service.rpc.limits import Budget, FullError
 from spicegraph_service.store import StoreError
 
@@ -126,7 +126,7 @@ def test_a_call_that_was_refused_may_wait_longer_than_new_ones() -> None:
 )
 def test_the_count_of_refusals_is_bounded(value: str | bytes | None, refusals: int) -> None:
     metadata: dict[str, str | bytes] = {} if value is None else {"grpc-previous-rpc-attempts": value}
-    assert _refusals(metadata) == refusals
+    assert earlier_tries(metadata) == refusals
 
 
 def test_few_captions_alone_do_not_tell_the_rate() -> None:

@@ -224,13 +224,11 @@ class _CallRecord:
         names: Iterable[bytes] = context.peer_identities() or ()
         # The client's own request id, if it is sensible.
         request_id = _text(self._metadata.get(_REQUEST_ID)) or ""
-        tries = _text(self._metadata.get(_RETRY_HEADER)) or ""
         is_sensible = 0 < len(request_id) <= _LONGEST_REQUEST_ID and request_id.isprintable()
         self.call = Call(
             method,
             request_id if is_sensible else f"{random.getrandbits(64):016x}",
-            # How often the client's gRPC has tried this call before.
-            min(int(tries), _MOST_RETRIES) if tries.isdecimal() and len(tries) == 1 else 0,
+            earlier_tries(self._metadata),
             peer=context.peer(),
             certificate=", ".join(name.decode("utf-8", "replace") for name in names),  # "" without mutual TLS
         )
@@ -316,3 +314,9 @@ async def _all_checked(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
 
 def _text(value: str | bytes | None) -> str | None:
     return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
+def earlier_tries(metadata: Metadata) -> int:
+    """Return how often the client's gRPC has tried this call before."""
+    text = _text(metadata.get(_RETRY_HEADER)) or ""
+    return min(int(text), _MOST_RETRIES) if text.isdecimal() and len(text) == 1 else 0
