@@ -44,6 +44,8 @@ def allow_descriptors() -> None:
 
 async def bound_by_peer(port: int) -> None:
     """Keep the connections of each address at a port within bounds, until this is cancelled."""
+    if not _DESCRIPTORS.is_dir():  # Windows: there the library's own bound in all is the only one
+        return
     known: dict[_Peer, None] = {}
     ended: Counter[str] = Counter()
     while True:
