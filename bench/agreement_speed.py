@@ -16,7 +16,7 @@ import numpy as np
 
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_studies.agreement.captions import correlate
-from spicegraph_studies.agreement.judgements import Judgement, MetricScores
+from spicegraph_studies.agreement.judgements import Judgement
 from spicegraph_studies.agreement.protocols import CAPTION_PROTOCOLS
 
 
@@ -47,7 +47,7 @@ def main() -> None:
     start = process_time()
     correlate(
         judgements,
-        MetricScores(values, {}),
+        values,
         CAPTION_PROTOCOLS["flickr8k-expert"],
         resampling=Resampling(draws=options.draws, seed=1),
     )

@@ -20,7 +20,7 @@ from spicegraph_studies.agreement import (
     caption_protocol,
 )
 from spicegraph_studies.agreement.captions import correlate
-from spicegraph_studies.agreement.judgements import MetricScores, caption_scores
+from spicegraph_studies.agreement.judgements import caption_scores
 from spicegraph_studies.agreement.protocols import Own, Ratings, prepare
 
 QUICK = Resampling(draws=40, seed=7)
@@ -59,7 +59,7 @@ def test_flickr8k_expert_takes_every_rating_and_leaves_out_own_references():
     items = [Item(n, j.candidate, j.references) for n, j in enumerate(judgements) if n != 1]
     values = np.repeat(score(items, ("rouge",)).runs[0].scores[0].each, 3)
     expected = stats.kendalltau(values, [1, 2, 2, 2, 3, 3, 3, 4, 4], variant="c").statistic
-    assert found.metrics[0].coefficients["tau_c"].value == pytest.approx(expected, abs=1e-12)
+    assert found.coefficients["ROUGE_L"]["tau_c"].value == pytest.approx(expected, abs=1e-12)
 
 
 def test_flickr8k_cf_keeps_the_caption_and_removes_it_from_its_references():
@@ -95,15 +95,15 @@ def test_coefficients_ties_and_defined_values_are_those_of_the_observations(rati
     repeat = 3 if ratings is Ratings.EACH else 1
     values = np.repeat([j.given["A"] for j in judgements], repeat)
     human = np.concatenate([j.ratings if repeat == 3 else [np.mean(j.ratings)] for j in judgements])
-    row = found.metrics[0]
-    assert row.coefficients["tau_b"].value == pytest.approx(stats.kendalltau(values, human).statistic, abs=1e-12)
-    assert row.coefficients["spearman"].value == pytest.approx(stats.spearmanr(values, human).statistic, abs=1e-12)
+    coefficients, ties = found.coefficients["A"], found.ties["A"]
+    assert coefficients["tau_b"].value == pytest.approx(stats.kendalltau(values, human).statistic, abs=1e-12)
+    assert coefficients["spearman"].value == pytest.approx(stats.spearmanr(values, human).statistic, abs=1e-12)
     i, j = np.triu_indices(len(values), 1)
-    assert row.ties.pairs == len(i)
-    assert row.ties.metric == np.sum(values[i] == values[j])
-    assert row.ties.human == np.sum(human[i] == human[j])
-    assert row.ties.both == np.sum((values[i] == values[j]) & (human[i] == human[j]))
-    assert (row.ties.values, row.ties.ratings) == (len(set(values)), len(set(human)))
+    assert ties["pairs"] == len(i)
+    assert ties["metric"] == np.sum(values[i] == values[j])
+    assert ties["human"] == np.sum(human[i] == human[j])
+    assert ties["both"] == np.sum((values[i] == values[j]) & (human[i] == human[j]))
+    assert (ties["values"], ties["ratings"]) == (len(set(values)), len(set(human)))
 
 
 def test_intervals_are_those_of_resampled_images():
@@ -117,7 +117,7 @@ def test_intervals_are_those_of_resampled_images():
         images = generator.integers(0, 20, size=20)
         draws.append(stats.kendalltau(values[images].ravel(), human[images].ravel()).statistic)
     low, high = np.quantile(draws, [0.025, 0.975])
-    interval = found.metrics[0].coefficients["tau_b"]
+    interval = found.coefficients["A"]["tau_b"]
     assert interval.low == pytest.approx(low, abs=0.05)
     assert interval.high == pytest.approx(high, abs=0.05)
     again = agree_on_captions(judgements, scoring=GIVEN, resampling=Resampling(draws=400, seed=1))
@@ -135,7 +135,7 @@ def test_comparisons_hold_the_protocols_coefficient_and_find_the_better_metric()
     found = agree_on_captions(judgements, scoring=GIVEN, resampling=Resampling(draws=200))
     (row,) = found.comparisons
     assert (row.first_metric, row.second_metric, row.statistic) == ("good", "poor", "tau_b")
-    assert row.first == found.metrics[0].coefficients["tau_b"].value
+    assert row.first == found.coefficients["good"]["tau_b"].value
     assert row.difference == row.second - row.first
     assert row.high < 0
     assert row.p_permutation == 1 / 201
@@ -151,19 +151,19 @@ def test_a_metric_without_a_value_leaves_the_caption_out_for_all():
     )
     found = agree_on_captions(judgements, scoring=GIVEN, resampling=QUICK)
     assert found.captions == 3
-    assert [row.undefined for row in found.metrics] == [0, 1]
-    assert found.metrics[0].coefficients["pearson"].value == pytest.approx(stats.pearsonr([2, 3, 2], [2, 3, 4])[0])
+    assert found.undefined == {"A": 0, "B": 1}
+    assert found.coefficients["A"]["pearson"].value == pytest.approx(stats.pearsonr([2, 3, 2], [2, 3, 4])[0])
     with pytest.raises(InputError, match="no caption has a value of every metric"):
-        correlate(judgements[:1], MetricScores({"A": [None]}, {}), CAPTION_PROTOCOLS["plain"])
+        correlate(judgements[:1], {"A": [None]}, CAPTION_PROTOCOLS["plain"])
 
 
 def test_a_constant_metric_has_no_coefficient_and_no_test():
     judgements = tuple(judged(f"{n}", f"{n}", (float(n),), given={"A": 1.0, "B": float(n)}) for n in range(5))
     found = agree_on_captions(judgements, scoring=GIVEN, resampling=QUICK)
-    assert found.metrics[0].coefficients["tau_b"] == found.metrics[0].coefficients["pearson"]
-    assert found.metrics[0].coefficients["tau_b"].value is None
+    assert found.coefficients["A"]["tau_b"] == found.coefficients["A"]["pearson"]
+    assert found.coefficients["A"]["tau_b"].value is None
     assert found.comparisons[0].difference is None
-    assert found.metrics[1].coefficients["tau_b"].value == pytest.approx(1)
+    assert found.coefficients["B"]["tau_b"].value == pytest.approx(1)
 
 
 def test_people_against_people_pools_every_ordered_pair_of_ratings():
@@ -188,8 +188,8 @@ def test_people_against_people_pools_every_ordered_pair_of_ratings():
 
 def test_computed_and_given_scores_stand_side_by_side_and_may_not_clash():
     judgements = tuple(judged(f"{n}", "a dog", (float(n),), given={"Mine": float(n)}) for n in range(3))
-    scores = caption_scores(judgements, JudgementScoring(("rouge", "bleu")))
-    assert list(scores.each) == ["ROUGE_L", "Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "Mine"]
+    scores, _ = caption_scores(judgements, JudgementScoring(("rouge", "bleu")))
+    assert list(scores) == ["ROUGE_L", "Bleu_1", "Bleu_2", "Bleu_3", "Bleu_4", "Mine"]
     clash = [replace(judgement, given={"ROUGE_L": 1.0}) for judgement in judgements]
     with pytest.raises(InputError, match=r"metrics\.ROUGE_L: is computed, too"):
         caption_scores(clash, JudgementScoring(("rouge",)))
@@ -199,7 +199,7 @@ def test_computed_and_given_scores_stand_side_by_side_and_may_not_clash():
     bare = [replace(judgement, references=()) for judgement in judgements]
     with pytest.raises(InputError, match="references: are missing, but a metric is to be computed"):
         caption_scores(bare, JudgementScoring(("rouge",)))
-    assert caption_scores(bare, GIVEN).each == {"Mine": [0.0, 1.0, 2.0]}
+    assert caption_scores(bare, GIVEN)[0] == {"Mine": [0.0, 1.0, 2.0]}
     with pytest.raises(InputError, match="there is no metric"):
         caption_scores([replace(judgement, given={}) for judgement in judgements], GIVEN)
 

@@ -15,12 +15,12 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_studies.agreement import JudgementScoring
 from spicegraph_studies.agreement.hallucinations import (
-    Marked,
     Suspect,
     agree_on_hallucinations,
     average_precision,
     changed_spans,
     located,
+    marked,
     marked_spans,
     read_marked,
     roc_auc,
@@ -111,7 +111,7 @@ def test_equal_scores_are_found_together_and_the_area_is_that_of_pairs(rows):
 
 
 def test_the_word_that_is_most_likely_wrong_is_found_and_equals_share():
-    caption = Marked("", "1", "a cat on a bus", ("x",), ((11, 14),))
+    caption = marked("", "1", "a cat on a bus", ("x",), ((11, 14),))
     cat, bus = Suspect([(2, 5)], 0.4, is_object=True), Suspect([(11, 14)], 0.4, is_object=True)
     red = Suspect([(0, 1)], 0.9, is_object=False)
     hat, aloha = HALLUCINATION_PROTOCOLS["hat"], HALLUCINATION_PROTOCOLS["aloha-localisation"]
@@ -124,9 +124,9 @@ def test_the_word_that_is_most_likely_wrong_is_found_and_equals_share():
 
 def test_chair_finds_the_object_that_no_reference_has():
     captions = [
-        Marked("1", "1", "a cat on a bus", ("a cat on a sofa",), ((11, 14),)),
-        Marked("2", "2", "a cat on a couch", ("a cat on a sofa",), ()),
-        Marked("3", "3", "a red kite", ("a blue kite",), ((2, 5),)),
+        marked("1", "1", "a cat on a bus", ("a cat on a sofa",), ((11, 14),)),
+        marked("2", "2", "a cat on a couch", ("a cat on a sofa",), ()),
+        marked("3", "3", "a red kite", ("a blue kite",), ((2, 5),)),
     ]
     found = agree_on_hallucinations(captions, scoring=JudgementScoring(("chair", "rouge")), resampling=Resampling(50))
     rows = found.detections
@@ -141,8 +141,8 @@ def test_chair_finds_the_object_that_no_reference_has():
 
 def test_verdicts_say_which_word_is_wrong():
     captions = [
-        Marked("1", "1", "a dog on a zebra", ("a dog on a couch", "a puppy lies on a sofa"), ((11, 16),)),
-        Marked("2", "2", "a dog on a sofa", ("a dog on a couch", "a puppy lies on a sofa"), ()),
+        marked("1", "1", "a dog on a zebra", ("a dog on a couch", "a puppy lies on a sofa"), ((11, 16),)),
+        marked("2", "2", "a dog on a sofa", ("a dog on a couch", "a puppy lies on a sofa"), ()),
     ]
     found = agree_on_hallucinations(captions, scoring=JudgementScoring(("spice-g",)), resampling=Resampling(5))
     rows = found.detections
@@ -152,11 +152,11 @@ def test_verdicts_say_which_word_is_wrong():
 
 
 def test_what_cannot_be_measured_is_refused():
-    right = Marked("1", "1", "a dog", ("a dog",), ())
+    right = marked("1", "1", "a dog", ("a dog",), ())
     with pytest.raises(InputError, match="0 of 1 captions have a marked word"):
         agree_on_hallucinations([right])
     with pytest.raises(InputError, match="marked captions: 2, references: are missing"):
-        agree_on_hallucinations([right, Marked("2", "1", "a cat", (), ((2, 5),))], scoring=JudgementScoring(("chair",)))
+        agree_on_hallucinations([right, marked("2", "1", "a cat", (), ((2, 5),))], scoring=JudgementScoring(("chair",)))
     with pytest.raises(InputError, match="there is no protocol 'x' for hallucinations"):
         hallucination_protocol("x")
 
@@ -164,14 +164,14 @@ def test_what_cannot_be_measured_is_refused():
 def test_of_descriptions_length_alone_and_suspicion_with_length_held_constant_are_said():
     """Marked captions are longer here; a score that follows length alone has nothing left when length is held constant."""
     generator = np.random.default_rng(2)
-    marked = [bool(n % 2) for n in range(40)]
-    words = [int(count) + 12 * mark for count, mark in zip(generator.integers(32, 60, size=40), marked, strict=True)]
+    labels = [bool(n % 2) for n in range(40)]
+    words = [int(count) + 12 * mark for count, mark in zip(generator.integers(32, 60, size=40), labels, strict=True)]
     captions = [
-        Marked("", f"{n}", " ".join(["cat"] * count), ("a cat",), ((0, 3),) if mark else ())
-        for n, (count, mark) in enumerate(zip(words, marked, strict=True))
+        marked("", f"{n}", " ".join(["cat"] * count), ("a cat",), ((0, 3),) if mark else ())
+        for n, (count, mark) in enumerate(zip(words, labels, strict=True))
     ]
     found = agree_on_hallucinations(captions, scoring=JudgementScoring(("rouge", "chair")), resampling=Resampling(5))
-    assert found.length[""] == pytest.approx(stats.spearmanr(words, marked).statistic)
+    assert found.length[""] == pytest.approx(stats.spearmanr(words, labels).statistic)
     assert found.length[""] > 0.3
     assert found.length["ROUGE_L"] is None  # the longer a caption here, the lower it is: nothing but length
     assert found.to_dict()["length"]["length alone"] == found.length[""]

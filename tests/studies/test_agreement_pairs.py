@@ -95,14 +95,14 @@ def test_references_are_the_first_or_drawn_and_the_curve_says_how_many():
     expected = [np.sign(a - b) * (1 if each.preferred == 0 else -1) for each, a, b in zip(pairs, *sides, strict=True)]
     row = accuracy(found, metric="ROUGE_L")
     assert (row.right, row.tied) == (expected.count(1), expected.count(0))
-    assert [point.references for point in found.curve] == [1, 2, 6]
-    assert found.curve[1].accuracies == found.accuracies
+    assert list(found.curve) == [1, 2, 6]
+    assert found.curve[2] == found.accuracies
     drawn = replace(first, choice=ReferenceChoice.RANDOM, draws=3)
     one, other = (agree_on_pairs(pairs, drawn, scoring=scoring, resampling=QUICK) for _ in range(2))
     assert one == other
     all_used = agree_on_pairs(pairs, replace(drawn, references=9), scoring=scoring, resampling=QUICK)
     assert all_used.fewer_references == 6
-    assert all_used.accuracies == found.curve[2].accuracies
+    assert all_used.accuracies == found.curve[6]
 
 
 def test_a_point_of_the_curve_is_over_the_pairs_that_have_as_many_references():
@@ -110,11 +110,11 @@ def test_a_point_of_the_curve_is_over_the_pairs_that_have_as_many_references():
     scoring = JudgementScoring(("rouge",))
     found = agree_on_pairs(pairs, PLAIN, scoring=scoring, resampling=QUICK, curve=(2, 4, 5))
     alone = agree_on_pairs(pairs[1::2], PLAIN, scoring=scoring, resampling=QUICK)
-    assert [(point.references, point.fewer_references) for point in found.curve] == [(2, 0), (4, 3), (5, 6)]
-    assert [row.value for row in found.curve[1].accuracies] == [row.value for row in alone.accuracies]
-    assert {row.pairs for row in found.curve[1].accuracies} == {3}
-    assert {(row.pairs, row.value, row.low) for row in found.curve[2].accuracies} == {(0, None, None)}
-    assert [row.category for row in found.curve[2].accuracies] == [row.category for row in found.accuracies]
+    assert (list(found.curve), found.too_few) == ([2, 4, 5], {2: 0, 4: 3, 5: 6})
+    assert [row.value for row in found.curve[4]] == [row.value for row in alone.accuracies]
+    assert {row.pairs for row in found.curve[4]} == {3}
+    assert {(row.pairs, row.value, row.low) for row in found.curve[5]} == {(0, None, None)}
+    assert [row.category for row in found.curve[5]] == [row.category for row in found.accuracies]
 
 
 def test_a_draw_takes_no_reference_twice_and_averages_outcomes():

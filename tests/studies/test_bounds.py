@@ -163,7 +163,7 @@ def test_intervals_and_shares_are_those_of_resampled_studies(study: BoundsStudy)
 
 def test_ranking_is_scipys_tau_b(study: BoundsStudy) -> None:
     found = find_bounds(study, metrics=["bleu-sentence", "rouge", "cider"], resampling=FEW)
-    names = found.ranking.names
+    names = tuple(found.ranking["captions"])
     assert names == (*(f"SentenceBleu_{n}" for n in range(1, 5)), "ROUGE_L", "CIDEr")
     each = {
         run_score.name: [
@@ -177,12 +177,12 @@ def test_ranking_is_scipys_tau_b(study: BoundsStudy) -> None:
             (name, index, bound) for name, bounds in found.human.metrics.items() for index, bound in enumerate(bounds)
         )
     }
-    for one, first in enumerate(names):
-        for other, second in enumerate(names):
+    for first in names:
+        for second in names:
             flat = [[value for row in each[name] for value in row] for name in (first, second)]
             means = [[mean(row) for row in each[name]] for name in (first, second)]
-            for mine, columns in ((found.ranking.captions, flat), (found.ranking.images, means)):
-                assert mine[one][other].value == pytest.approx(kendalltau(*columns).statistic, abs=1e-9)
+            for mine, columns in ((found.ranking["captions"], flat), (found.ranking["images"], means)):
+                assert mine[first][second].value == pytest.approx(kendalltau(*columns).statistic, abs=1e-9)
 
 
 def test_spice_is_that_of_score_with_a_real_pipeline() -> None:
@@ -204,7 +204,7 @@ def test_spice_is_that_of_score_with_a_real_pipeline() -> None:
 def test_categories_of_spice_are_not_ranked() -> None:
     study = BoundsStudy.of(CAPTIONS)
     found = find_bounds(study, metrics=["spice", "rouge"], resampling=FEW)
-    assert found.ranking.names == ("SPICE", "ROUGE_L")
+    assert tuple(found.ranking["captions"]) == ("SPICE", "ROUGE_L")
     assert [bound.name for bound in found.human.metrics["spice"]][:2] == ["SPICE", "SPICE_Relation"]
     cardinality = next(bound for bound in found.human.scores if bound.name == "SPICE_Cardinality")
     assert cardinality.captions.n == 1
@@ -222,7 +222,7 @@ def test_undefined_is_none_everywhere() -> None:
     share = found.trials[1].scores[0].share
     assert share is not None
     assert share.value is None
-    assert found.ranking.captions[0][0].value is None
+    assert found.ranking["captions"]["CIDEr"]["CIDEr"].value is None
 
 
 def test_two_trials_of_one_name_are_refused(study: BoundsStudy) -> None:
@@ -393,10 +393,9 @@ def test_of_chair_the_lowest_ranks_first_and_the_result_says_so(study: BoundsStu
         for n, (one, other) in enumerate([("dog", "dog"), ("dog", "cat"), ("bus", "kite"), ("cat", "cat")])
     }
     found = find_bounds(BoundsStudy.of(captions), metrics=("chair", "rouge"), resampling=FEW)
-    names = found.ranking.names
     assert found.lower_is_better == ("CHAIRi", "CHAIRs")
     assert found.to_dict()["lower_is_better"] == ("CHAIRi", "CHAIRs")
-    assert found.ranking.captions[names.index("CHAIRi")][names.index("ROUGE_L")].value == pytest.approx(1)
+    assert found.ranking["captions"]["CHAIRi"]["ROUGE_L"].value == pytest.approx(1)
     assert find_bounds(study, metrics=("rouge",), resampling=FEW).lower_is_better == ()
 
 

@@ -35,47 +35,29 @@ if TYPE_CHECKING:
     from spicegraph_studies.agreement.pair_counts import ImagePairs
 
 
-@dataclass(frozen=True, slots=True)
-class TieCounts:
-    """Of all pairs of observations: how many the metric, the people, or both score equally.
+def tie_counts(values: Vector, ratings: Vector) -> dict[str, int]:
+    """Of all pairs of observations: how many tie in the metric, in the ratings, in both; and the distinct values."""
 
-    ``metric`` and ``human`` include ``both``. ``values`` and ``ratings`` count distinct values.
-    """
+    def tied(*variables: Vector) -> int:
+        classes = np.unique(np.stack(variables), axis=1, return_counts=True)[1]
+        return int((classes * (classes - 1) // 2).sum())
 
-    pairs: int
-    metric: int
-    human: int
-    both: int
-    values: int
-    ratings: int
-
-    @classmethod
-    def of(cls, values: Vector, ratings: Vector) -> TieCounts:
-        """Count the ties of a metric's values and the ratings."""
-
-        def tied(*variables: Vector) -> int:
-            classes = np.unique(np.stack(variables), axis=1, return_counts=True)[1]
-            return int((classes * (classes - 1) // 2).sum())
-
-        pairs, counts = len(values) * (len(values) - 1) // 2, (tied(values), tied(ratings), tied(values, ratings))
-        return cls(pairs, *counts, len(np.unique(values)), len(np.unique(ratings)))
-
-
-@dataclass(frozen=True, slots=True)
-class MetricCorrelation:
-    """One metric against the ratings: every coefficient, ties, and where the metric is undefined."""
-
-    metric: str
-    coefficients: Mapping[str, Bounded]
-    ties: TieCounts
-    undefined: int
-    """Captions for which this metric has no value; they are left out for all metrics."""
+    return {
+        "pairs": len(values) * (len(values) - 1) // 2,
+        "metric": tied(values),
+        "human": tied(ratings),
+        "both": tied(values, ratings),
+        "values": len(np.unique(values)),
+        "ratings": len(np.unique(ratings)),
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionAgreement:
     """How well metrics agree with ratings of captions, under a protocol that says what was compared.
 
+    ``coefficients``, ``ties`` (see :func:`tie_counts`) and ``undefined`` (captions without a value, which are left out
+    for all metrics) are by metric.
     ``between_people`` holds every coefficient for one rating of a caption against another rating of the same
     caption, over all ordered pairs of different ratings, without a p-value; ``None`` where captions have one rating.
     ``points`` are the observations themselves: for each, the mean rating of its caption and, by metric, the value.
@@ -88,7 +70,9 @@ class CaptionAgreement:
     images: int
     observations: int
     removed: Mapping[str, int]
-    metrics: tuple[MetricCorrelation, ...]
+    coefficients: Mapping[str, Mapping[str, Bounded]]
+    ties: Mapping[str, Mapping[str, int]]
+    undefined: Mapping[str, int]
     comparisons: tuple[MetricComparison, ...]
     between_people: Mapping[str, Bounded]
     points: Mapping[str, tuple[float, ...]]
@@ -112,12 +96,12 @@ class CaptionAgreement:
             "observations": self.observations,
             "removed": self.removed,
             "metrics": {
-                agreement.metric: {
-                    "coefficients": {name: each.to_dict() for name, each in agreement.coefficients.items()},
-                    "ties": asdict(agreement.ties),
-                    "undefined": agreement.undefined,
+                metric: {
+                    "coefficients": {name: each.to_dict() for name, each in coefficients.items()},
+                    "ties": self.ties[metric],
+                    "undefined": self.undefined[metric],
                 }
-                for agreement in self.metrics
+                for metric, coefficients in self.coefficients.items()
             },
             "between_people": {name: each.to_dict() for name, each in self.between_people.items()},
             "comparisons": [asdict(comparison) for comparison in self.comparisons],
@@ -144,8 +128,8 @@ def agree_on_captions(
         InputError: the protocol leaves nothing, or scores or references are missing.
     """
     kept, removed = prepare(judgements, protocol)
-    scores = caption_scores(kept, scoring or JudgementScoring())
-    return correlate(kept, scores, protocol, removed=removed, resampling=resampling)
+    scores, signature = caption_scores(kept, scoring or JudgementScoring())
+    return correlate(kept, scores, protocol, removed=removed, resampling=resampling, signature=signature)
 
 
 def correlate(
@@ -155,13 +139,11 @@ def correlate(
     *,
     removed: Mapping[str, int] | None = None,
     resampling: Resampling | None = None,
+    signature: Mapping[str, Json] | None = None,
 ) -> CaptionAgreement:
-    """Correlate ready scores with ratings; see :func:`agree_on_captions`.
-
-    Captions for which some metric is undefined are left out for all, so that all are compared on the same.
-    """
+    """Correlate ready scores with ratings; captions for which a metric is undefined are left out for all."""
     resampling = resampling or Resampling()
-    table = {name: np.array([np.nan if v is None else v for v in each]) for name, each in scores.each.items()}
+    table = {name: np.array([np.nan if v is None else v for v in each]) for name, each in scores.items()}
     defined = np.all([~np.isnan(values) for values in table.values()], axis=0)
     if not defined.any():
         raise InputError("no caption has a value of every metric")
@@ -176,22 +158,15 @@ def correlate(
     ordered = {name: pair_order(each, ratings) for name, each in values.items()}
     pairs = image_pairs(values, ratings, groups)
     draws = _draws(ordered, groups, resampling, pairs)
-    metrics = tuple(
-        MetricCorrelation(
-            name,
-            {key: _interval(key, of, draws[name][key]) for key in COEFFICIENTS},
-            TieCounts.of(of.first, of.second),
-            int(np.count_nonzero(np.isnan(table[name]))),
-        )
-        for name, of in ordered.items()
-    )
     return CaptionAgreement(
         protocol,
         len(kept),
         len({judgement.image for judgement in kept}),
         len(ratings),
         dict(removed or {}),
-        metrics,
+        {name: _intervals(of, draws[name]) for name, of in ordered.items()},
+        {name: tie_counts(each, ratings) for name, each in values.items()},
+        {name: int(np.isnan(each).sum()) for name, each in table.items()},
         tuple(
             compared(
                 protocol.coefficient,
@@ -206,7 +181,7 @@ def correlate(
         ),
         _between_people(kept, resampling),
         {"": tuple(means.tolist()), **{name: tuple(each[defined].tolist()) for name, each in table.items()}},
-        {**scores.signature, "resampling": resampling.signature()},
+        {**(signature or {}), "resampling": resampling.signature()},
         with_length_constant(values, ratings, word_counts(each.candidate for each in kept)[captions]),
     )
 
@@ -227,10 +202,14 @@ def _draws(
     return {name: {key: np.concatenate(parts) for key, parts in keys.items()} for name, keys in draws.items()}
 
 
-def _interval(key: str, of: PairOrder, draws: Vector) -> Bounded:
-    exact = correlation(key, of.first, of.second)
-    low, high = percentile_bounds(draws) if exact.value is not None else (None, None)
-    return exact._replace(low=low, high=high)
+def _intervals(of: PairOrder, draws: Mapping[str, Vector]) -> dict[str, Bounded]:
+    """Return every coefficient with its interval."""
+    bounded = {}
+    for key in COEFFICIENTS:
+        exact = correlation(key, of.first, of.second)
+        low, high = percentile_bounds(draws[key]) if exact.value is not None else (None, None)
+        bounded[key] = exact._replace(low=low, high=high)
+    return bounded
 
 
 def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> dict[str, Bounded]:
@@ -242,4 +221,4 @@ def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> 
     of = pair_order(np.array(first, np.float64), np.array(second, np.float64))
     groups = numbered(images)
     draws = _draws({"": of}, groups, resampling, image_pairs({"": of.first}, of.second, groups))[""]
-    return {key: _interval(key, of, draws[key])._replace(p=None) for key in COEFFICIENTS}
+    return {key: each._replace(p=None) for key, each in _intervals(of, draws).items()}

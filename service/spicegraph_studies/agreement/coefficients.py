@@ -1,8 +1,7 @@
 """Correlation coefficients with people: values, p-values, values of resamples, and tests of one metric against another.
 
-A resample of the observations is a weighting of them by whole numbers, so that ordering and grouping are done
-once and every resample is sums over the same order: O(n log n) for the order, O(n log k) for each resample,
-where k is the smaller number of distinct values (human ratings have few).
+A resample weights the observations by whole numbers, so that they are ordered and grouped once and every resample is
+sums over that order: O(n log n), then O(n log k) for each of k distinct values of the variable with fewer.
 """
 
 from __future__ import annotations
@@ -30,10 +29,7 @@ AnyShape = TypeVar("AnyShape", bound="np.ndarray[tuple[int, ...], np.dtype[np.fl
 
 
 class Bounded(NamedTuple):
-    """A value with its 95 % bootstrap interval and the p-value of no association; ``None``: undefined or not computed.
-
-    The p-value takes observations as independent; the interval does not take those of one image so.
-    """
+    """A value, its 95 % bootstrap interval, and the p of no association (observations taken as independent)."""
 
     value: float | None
     low: float | None = None
@@ -41,7 +37,7 @@ class Bounded(NamedTuple):
     p: float | None = None
 
     def to_dict(self) -> dict[str, float | None]:
-        """Return the values of a coefficient as JSON has them."""
+        """The values as JSON has them."""
         return {"value": self.value, "p": self.p, "low": self.low, "high": self.high}
 
     @property
@@ -51,12 +47,7 @@ class Bounded(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """What Kendall's coefficients are made of, one value for each resample.
-
-    ``balance`` is concordant minus discordant pairs; ``tied_first`` and ``tied_second`` are pairs that are tied in a
-    variable; ``size`` are observations, drawn ones as often as they were drawn; ``classes`` are distinct values of the
-    variable that has fewer.
-    """
+    """What Kendall's coefficients are made of, by resample: ``balance`` is concordant minus discordant pairs."""
 
     balance: Vector
     tied_first: Vector
@@ -118,17 +109,7 @@ class PairOrder:
 
 
 def pair_order(first: Vector, second: Vector) -> PairOrder:
-    """Order two variables of the same observations for :meth:`PairOrder.counts`.
-
-    Two ranks first differ at exactly one bit, counted from the top; so every inversion (a higher rank before a lower
-    one) is found at one level only, as a 1 before a 0 within a group.
-
-    Example:
-        >>> order = pair_order(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
-        >>> counts = order.counts(np.ones((1, 3)))
-        >>> float(counts.balance[0])  # two pairs are concordant, one is discordant
-        1.0
-    """
+    """Order two variables of the same observations for :meth:`PairOrder.counts`."""
     swapped = len(np.unique(first)) < len(np.unique(second))
     many, few = (second, first) if swapped else (first, second)
     order = np.lexsort((few, many))
@@ -170,21 +151,14 @@ def _pairs(counts: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Vector:
 
 
 def tau_b(counts: Balance) -> Vector:
-    """Return Kendall's tau-b, [-1, 1]; NaN where a variable has one value only.
-
-    (C - D) / sqrt((N - T1) (N - T2)) over N pairs, of which T1 and T2 are tied in a variable (Kendall 1945).
-    """
+    """Kendall's tau-b (1945), [-1, 1], for N pairs: (C - D) / sqrt((N - T1) (N - T2)); NaN where one never varies."""
     total = _pairs(counts.size)
     scale = np.sqrt(total - counts.tied_first) * np.sqrt(total - counts.tied_second)
     return np.clip(ratio(counts.balance, scale), -1.0, 1.0)  # rounding may lead just outside
 
 
 def tau_c(counts: Balance) -> Vector:
-    """Return Stuart's tau-c, [-1, 1]; NaN where a variable has one value only.
-
-    2 (C - D) / (n^2 (m - 1) / m) for n observations, where m is the smaller number of distinct values
-    (Stuart 1953).
-    """
+    """Stuart's tau-c (1953), [-1, 1]: 2 (C - D) / (n^2 (m - 1) / m), m the fewer distinct values; NaN as for tau-b."""
     scale = counts.size**2 * (counts.classes - 1) / np.maximum(counts.classes, 1)
     return np.clip(ratio(2 * counts.balance, scale), -1.0, 1.0)
 
@@ -209,15 +183,7 @@ class Coefficient:
 
 
 def correlation(name: str, values: Vector, ratings: Vector) -> Bounded:
-    """Return a coefficient of ``COEFFICIENTS`` and its two-sided p-value, from scipy.
-
-    The p-value takes the observations as independent of each other. The coefficient is undefined for fewer
-    than three observations or where one of the two never varies.
-
-    Example:
-        >>> round(correlation("pearson", np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])).value, 12)
-        1.0
-    """
+    """Return a coefficient with scipy's p; undefined for fewer than three observations or without variation."""
     if len(values) < _FEWEST or np.ptp(values) == 0 or np.ptp(ratings) == 0:
         return Bounded(None)
     value, p = (None if np.isnan(number) else float(number) for number in COEFFICIENTS[name].exact(values, ratings))
@@ -296,14 +262,12 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class MetricComparison:
-    """Two metrics' agreement with people on the same captions.
+    """Two metrics' agreement with people on the same captions; no p is corrected for the number of comparisons.
 
-    ``difference`` is ``second`` minus ``first``; ``low`` and ``high`` bound it (95 % percentile bootstrap over
-    images). ``p_permutation`` is the two-sided p of the permutation test in which both metrics' values are
-    exchanged image by image (Deutsch et al., TACL 2021, PERM-BOTH), at least ``1 / (draws + 1)``.
-    ``p_williams`` is that of Williams' test of two dependent Pearson coefficients (Williams 1959; Graham and
-    Baldwin, EMNLP 2014), which takes observations as independent. None is corrected for the number of pairs of
-    metrics that are looked at.
+    ``difference``: ``second`` minus ``first``, with its 95 % percentile bootstrap interval over images.
+    ``p_permutation``: values exchanged image by image, two-sided (Deutsch et al., TACL 2021, PERM-BOTH).
+    ``p_williams``: Williams' test of two dependent Pearson coefficients (Williams 1959; Graham and Baldwin, EMNLP
+    2014), which takes observations as independent.
     """
 
     first_metric: str
@@ -319,14 +283,7 @@ class MetricComparison:
 
 
 def williams(first: float | None, second: float | None, between: float | None, size: int) -> float | None:
-    """Return the two-sided p of Williams' test: do two metrics correlate differently with the same ratings?
-
-    ``None`` where there are fewer than four observations or the two metrics are the same.
-
-    Example:
-        >>> round(williams(0.5, 0.4, 0.6, 103), 3)
-        0.198
-    """
+    """Return the two-sided p of Williams' test that two metrics correlate alike with the ratings, or ``None``."""
     if first is None or second is None or between is None or size <= 3 or between >= 1 - 1e-12:
         return None
     rest = 1 - first**2 - second**2 - between**2 + 2 * first * second * between
@@ -339,10 +296,7 @@ def williams(first: float | None, second: float | None, between: float | None, s
 
 
 def accuracy_permutation(difference: Vector, groups: Indices, *, resampling: Resampling) -> float | None:
-    """Return the two-sided p of exchanging two metrics' points for pairs of captions, group by group.
-
-    ``difference`` is (pairs,) the second metric's points minus the first's, ``groups`` the number of each pair's group.
-    """
+    """Two-sided p of exchanging two metrics' points group by group; ``difference``: second minus first, by pair."""
     by_group = np.bincount(groups, weights=difference)
     generator = resampling.generator()
     draws = [
@@ -366,10 +320,6 @@ def resamples(resampling: Resampling, groups: int, width: int = 0) -> Iterator[M
 
 
 def numbered(names: Iterable[str]) -> Indices:
-    """Number what is drawn together, such as images, in the order in which they come.
-
-    >>> numbered(["b", "a", "b"]).tolist()
-    [0, 1, 0]
-    """
+    """Number what is drawn together, such as images, in the order in which they come."""
     numbers: dict[str, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)

@@ -22,7 +22,7 @@ from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
 from spicegraph_scorer.scoring import resources
 from spicegraph_studies.agreement.coefficients import Bounded, numbered, ratio, resamples
-from spicegraph_studies.agreement.judgements import Judged, JudgementScoring
+from spicegraph_studies.agreement.judgements import Judged, Judgement, JudgementScoring
 from spicegraph_studies.agreement.length import length_json, with_length_constant, word_counts
 from spicegraph_studies.agreement.protocols import HALLUCINATION_PROTOCOLS
 from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES, JudgementRow, read_content, records_of
@@ -37,26 +37,13 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """A caption whose wrong words people marked, otherwise as a :class:`~.judgements.Judgement`.
-
-    ``wrong`` is where these words stand, as character offsets; empty: nothing is wrong.
-    """
-
-    place: str
-    image: str
-    candidate: str
-    references: tuple[str, ...]
-    wrong: tuple[Span, ...]
+def marked(place: str, image: str, caption: str, references: tuple[str, ...], wrong: tuple[Span, ...]) -> Judgement:
+    """Return a caption whose wrong words people marked (none: nothing is wrong), rated 1 if there are some, else 0."""
+    return Judgement(place, image, caption, references, (float(bool(wrong)),), wrong=wrong)
 
 
 def marked_spans(caption: str, words: Sequence[str], wrong: Sequence[bool]) -> tuple[Span, ...]:
-    """Return where the marked ones of a caption's words stand; the words are given in order.
-
-    >>> marked_spans("A red bus.", ["A", "red", "bus."], [False, True, False])
-    ((2, 5),)
-    """
+    """Return where the marked ones of a caption's words stand, as character offsets; the words are given in order."""
     spans, at = [], 0
     for word, is_wrong in zip(words, wrong, strict=True):
         at = max(caption.find(word, at), at)
@@ -67,11 +54,7 @@ def marked_spans(caption: str, words: Sequence[str], wrong: Sequence[bool]) -> t
 
 
 def changed_spans(right: str, foil: str) -> tuple[Span, ...]:
-    """Return the stretches of words of a foil that the right caption lacks; its end if there is none.
-
-    >>> changed_spans("a dog near a dog", "a cat near a big cat")
-    ((2, 5), (13, 20))
-    """
+    """Return the stretches of words of a foil that the right caption lacks; its end if there is none."""
     words = foil.split(" ")
     starts = list(accumulate((len(word) + 1 for word in words), initial=0))
     changes = SequenceMatcher(None, right.split(" "), words, autojunk=False).get_opcodes()
@@ -79,27 +62,27 @@ def changed_spans(right: str, foil: str) -> tuple[Span, ...]:
     return tuple(spans) or ((len(foil), len(foil)),)
 
 
-def read_marked(*paths: str, limits: ReadLimits = DEFAULT_LIMITS) -> Judged[Marked]:
+def read_marked(*paths: str, limits: ReadLimits = DEFAULT_LIMITS) -> Judged[Judgement]:
     """Read captions whose wrong words are marked: JSON Lines, or a JSON list.
 
     With ``candidate`` (or ``caption``), ``references`` and ``words`` with ``hallucinated`` (true or false for each), or
     ``grounding``, a list of words each with true or false (HAT). Pairs: ``captions`` (two) and ``label``, or
     ``baseline`` and ``foil`` (nocaps-FOIL): what differs in the foil is marked.
     """
-    marked: list[Marked] = []
+    captions: list[Judgement] = []
     for path in paths:
         content, faults = read_content(path, limits), list[Fault]()
         for place, fields in records_of(content, faults):
             row = JudgementRow(place if len(paths) == 1 else f"{content.name}, {place}", fields, faults)
-            marked += _marked_pair(row) if "foil" in fields or "captions" in fields else _marked_caption(row)
-        if not marked and not faults:
+            captions += _marked_pair(row) if "foil" in fields or "captions" in fields else _marked_caption(row)
+        if not captions and not faults:
             faults.append(Fault("", "", "contains no caption"))
         if faults:
             raise input_error(content.name, faults)
-    return Judged(tuple(marked), ", ".join(paths), "captions with marked words")
+    return Judged(tuple(captions), ", ".join(paths), "captions with marked words")
 
 
-def _marked_caption(row: JudgementRow) -> Iterator[Marked]:
+def _marked_caption(row: JudgementRow) -> Iterator[Judgement]:
     caption, references, image = row.caption(CANDIDATES), row.references(REFERENCES), row.image(IMAGES)
     name = "grounding" if "grounding" in row.fields else "hallucinated"
     marks = row.fields.get(name)
@@ -114,10 +97,10 @@ def _marked_caption(row: JudgementRow) -> Iterator[Marked]:
         row.fault(name, "does not say of each word whether it is wrong (true or false)")
         return
     spans = marked_spans(caption, [word for word, _ in pairs], [wrong for _, wrong in pairs])
-    yield Marked(row.place, image or "\n".join(references), caption, references, spans)
+    yield marked(row.place, image or "\n".join(references), caption, references, spans)
 
 
-def _marked_pair(row: JudgementRow) -> Iterator[Marked]:
+def _marked_pair(row: JudgementRow) -> Iterator[Judgement]:
     if "foil" in row.fields:
         right, foil = row.caption(("baseline", "caption")), row.caption(("foil",))
     else:
@@ -128,8 +111,8 @@ def _marked_pair(row: JudgementRow) -> Iterator[Marked]:
         right, foil = (row.checked_caption("captions", texts[abs(label - side)]) for side in (0, 1))
     references = tuple(text for text in row.references(REFERENCES) if text.split() != right.split())
     image = row.image((*IMAGES, "image_path")) or "\n".join(references)
-    yield Marked(row.place, image, right, references, ())
-    yield Marked(row.place, image, foil, references, changed_spans(right, foil))
+    yield marked(row.place, image, right, references, ())
+    yield marked(row.place, image, foil, references, changed_spans(right, foil))
 
 
 class Suspect(NamedTuple):
@@ -139,7 +122,7 @@ class Suspect(NamedTuple):
     probability: float
     is_object: bool
 
-    def is_marked(self, caption: Marked) -> bool:
+    def is_marked(self, caption: Judgement) -> bool:
         """Say whether people marked the word, or a part of it."""
         return any(s < end and start < e for s, e in self.spans for start, end in caption.wrong)
 
@@ -211,7 +194,7 @@ class HallucinationAgreement:
 
 
 def agree_on_hallucinations(
-    captions: Sequence[Marked],
+    captions: Sequence[Judgement],
     protocol: HallucinationProtocol = HALLUCINATION_PROTOCOLS["hat"],
     *,
     scoring: JudgementScoring | None = None,
@@ -220,13 +203,13 @@ def agree_on_hallucinations(
     """Score captions and hold every score against what people marked.
 
     SPICE-G has three scores: its own, and two of its verdicts: the probability of the word that is most likely wrong,
-    and the mean over the words. It and CHAIR say which word is wrong. Without ``scoring``, SPICE-G is computed on scene
-    graphs.
+    and the mean over the words. Without ``scoring``, SPICE-G is computed on scene graphs.
     """
     scoring, resampling = scoring or JudgementScoring(("spice-g",), SCENE), resampling or Resampling()
-    faulty = np.array([bool(caption.wrong) for caption in captions])
-    if not 0 < faulty.sum() < len(faulty):
-        raise InputError(f"{faulty.sum()} of {len(faulty)} captions have a marked word: expected some, and not all")
+    labels = np.array([caption.ratings[0] for caption in captions])
+    faulty = int(labels.sum())
+    if not 0 < faulty < len(captions):
+        raise InputError(f"{faulty} of {len(captions)} captions have a marked word: expected some, and not all")
     missing = [Fault(caption.place, "references", "are missing") for caption in captions if not caption.references]
     if missing:
         raise input_error("marked captions", missing)
@@ -260,11 +243,10 @@ def agree_on_hallucinations(
             suspicion[mean] = np.array([probabilities.mean() if len(probabilities) else 0.0 for probabilities in each])
             of_words |= {worst: shares, mean: shares}
     groups = numbered(caption.image for caption in captions)
-    labels = faulty.astype(np.float64)
     return HallucinationAgreement(
         protocol,
         len(captions),
-        int(faulty.sum()),
+        faulty,
         int(groups.max()) + 1,
         _detections(suspicion, of_words, labels, groups, resampling),
         {name: count for name, count in undefined.items() if count},
@@ -279,7 +261,7 @@ def agree_on_hallucinations(
 
 
 def located(
-    captions: Sequence[Marked], suspects: Sequence[Sequence[Suspect]], protocol: HallucinationProtocol
+    captions: Sequence[Judgement], suspects: Sequence[Sequence[Suspect]], protocol: HallucinationProtocol
 ) -> Vector:
     """Return for each caption 1 where the most suspicious word is a marked one; of equals, the share of marked ones."""
     shares = np.zeros(len(captions))
@@ -292,13 +274,7 @@ def located(
 
 
 def average_precision(scores: Vector, labels: Vector, weights: Matrix) -> Vector:
-    """Return the average precision of finding the labels by the highest scores, for each row of weights.
-
-    The mean over what has the label of the precision at its score; equal scores are taken together.
-
-    >>> average_precision(np.array([3.0, 2.0, 1.0]), np.array([1.0, 0.0, 1.0]), np.ones((1, 3))).round(3).tolist()
-    [0.833]
-    """
+    """Return the mean, over what has the label, of the precision at its score; equal scores are taken together."""
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.append(scores[order][1:] != scores[order][:-1], True))
     ordered = weights[:, order]
@@ -309,11 +285,7 @@ def average_precision(scores: Vector, labels: Vector, weights: Matrix) -> Vector
 
 
 def roc_auc(scores: Vector, labels: Vector, weights: Matrix) -> Vector:
-    """Return the share of pairs of one with the label and one without in which the first scores higher; ties half.
-
-    >>> roc_auc(np.array([3.0, 2.0, 1.0]), np.array([1.0, 0.0, 1.0]), np.ones((1, 3))).tolist()
-    [0.5]
-    """
+    """Return the share of pairs, with the label and without, in which the first scores higher; ties count half."""
     order = np.argsort(-scores, kind="stable")
     starts = np.flatnonzero(np.append(True, scores[order][1:] != scores[order][:-1]))
     with_label = np.add.reduceat(weights[:, order] * labels[order], starts, axis=1)
@@ -329,10 +301,7 @@ def _detections(
     groups: Indices,
     resampling: Resampling,
 ) -> dict[str, dict[str, Bounded | None]]:
-    """Return the figures of each score, with intervals over the same resamples of the images.
-
-    Localisation is the mean of ``of_words`` over the captions with a wrong word.
-    """
+    """Return the figures of each score, with intervals over the same resamples of the images."""
     images = int(groups.max()) + 1
     blocks = [drawn[:, groups].astype(np.int16) for drawn in resamples(resampling, images, len(groups))]
 

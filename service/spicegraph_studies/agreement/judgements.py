@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
@@ -42,6 +42,7 @@ class Judgement:
         ratings: one a rater, at least one; on whatever scale, more is better.
         given: scores of other metrics.
         system: what wrote the caption, where that is known.
+        wrong: where the words stand that people marked as wrong, as character offsets.
     """
 
     place: str
@@ -51,6 +52,7 @@ class Judgement:
     ratings: tuple[float, ...]
     given: GivenScores = field(default_factory=dict)
     system: str | None = None
+    wrong: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,29 +121,20 @@ class JudgementScoring:
         return replace(self, pipeline=FactCache(source, self.progress))
 
 
-@dataclass(frozen=True, slots=True)
-class MetricScores:
-    """Each metric's value for each caption, in the captions' order, and the metrics' signatures.
+MetricScores: TypeAlias = "Mapping[str, Sequence[float | None]]"
+"""Each score's values for each caption, by its name (``SPICE``, ``Bleu_4``); ``1 - CHAIRi`` where less is better."""
 
-    ``each`` is by the name of the score (``SPICE``, ``Bleu_4``); ``None`` is undefined. More is better: of CHAIR, there
-    are ``1 - CHAIRi`` and ``1 - CHAIRs``.
-    """
-
-    each: Mapping[str, Sequence[float | None]]
-    signature: Mapping[str, Json]
+Scored: TypeAlias = "tuple[MetricScores, Mapping[str, Json]]"
+"""Scores and the metrics' signatures."""
 
 
-def caption_scores(judgements: Sequence[Judgement], scoring: JudgementScoring) -> MetricScores:
-    """Score every judged caption, and add the scores that the judgements carry.
-
-    Corpus-wide quantities, such as CIDEr's document frequencies, count every judged caption with its
-    references as one item.
-    """
+def caption_scores(judgements: Sequence[Judgement], scoring: JudgementScoring) -> Scored:
+    """Score every judged caption, all as one corpus, and add the scores that they carry."""
     rows = [(each.place, each.candidate, each.references, each.given) for each in judgements]
     return _scored(rows, scoring)
 
 
-def pair_scores(pairs: Sequence[CaptionPair], scoring: JudgementScoring) -> tuple[MetricScores, MetricScores]:
+def pair_scores(pairs: Sequence[CaptionPair], scoring: JudgementScoring) -> tuple[Scored, Scored]:
     """Score both captions of every pair: all first captions as one corpus, all second ones as another."""
     first, second = (
         _scored(
@@ -156,11 +149,8 @@ def pair_scores(pairs: Sequence[CaptionPair], scoring: JudgementScoring) -> tupl
     return first, second
 
 
-def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scoring: JudgementScoring) -> MetricScores:
-    """Score captions (place, caption, references, given scores), and add the given scores by name.
-
-    A score that one caption is given, all must be given.
-    """
+def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scoring: JudgementScoring) -> Scored:
+    """Score rows of place, caption, references and given scores; a given score must stand in all rows."""
     each: dict[str, Sequence[float | None]] = {}
     signature: Mapping[str, Json] = {}
     if scoring.metrics:
@@ -198,4 +188,4 @@ def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scori
     each |= {name: [given[name] for *_, given in rows] for name in names}
     if not each:
         raise InputError('there is no metric: none is asked for, and the input has no "metrics"')
-    return MetricScores(each, signature)
+    return each, signature

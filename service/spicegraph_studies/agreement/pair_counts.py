@@ -8,7 +8,7 @@ product with a matrix of images, however many captions these have and however ma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -28,7 +28,7 @@ from spicegraph_studies.agreement.coefficients import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from spicegraph_scorer.core.significance import Resampling
     from spicegraph_studies.agreement.coefficients import Indices, Matrix, Vector
@@ -38,13 +38,8 @@ MOST_IMAGES: Final = 3000
 _MOST_RATINGS: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Observations by image and value: image (in order), value, and how often each rating stands there."""
-
-    images: Indices
-    values: Vector
-    histograms: Matrix
+_Rows: TypeAlias = "tuple[Indices, Vector, Matrix]"
+"""Observations by image and value: image (in order), value, and how often each rating stands there."""
 
 
 def _rows(values: Vector, ratings: Indices, groups: Indices) -> _Rows:
@@ -52,31 +47,29 @@ def _rows(values: Vector, ratings: Indices, groups: Indices) -> _Rows:
     cells, row = np.unique(groups * len(distinct) + places, return_inverse=True)
     kinds = int(ratings.max()) + 1
     histograms = np.bincount(row * kinds + ratings, minlength=len(cells) * kinds).reshape(len(cells), kinds)
-    return _Rows(cells // len(distinct), distinct[cells % len(distinct)], histograms.astype(np.float64))
+    return cells // len(distinct), distinct[cells % len(distinct)], histograms.astype(np.float64)
 
 
 def _balance(first: _Rows, second: _Rows, images: int) -> Matrix:
-    """Return, for each two images, concordant minus discordant pairs of one's observations and the other's.
-
-    Values are gone through in order. ``below`` has, for each image and rating, how many of the other's observations
-    have lower values minus how many have higher ones.
-    """
-    kinds = first.histograms.shape[1]
-    signed = first.histograms @ np.sign(np.arange(kinds)[:, None] - np.arange(kinds)).astype(np.float64)
+    """Concordant minus discordant pairs of one's observations and the other's, for each two images."""
+    (first_images, first_values, first_histograms), (second_images, second_values, second_histograms) = first, second
+    kinds = first_histograms.shape[1]
+    signed = first_histograms @ np.sign(np.arange(kinds)[:, None] - np.arange(kinds)).astype(np.float64)
+    # Values are gone through in order: how many of the other's observations are lower minus how many are higher.
     below = np.zeros((images, kinds))
-    np.subtract.at(below, second.images, second.histograms)
+    np.subtract.at(below, second_images, second_histograms)
     balance = np.zeros((images, images))
-    orders = [np.argsort(side.values, kind="stable") for side in (first, second)]
-    distinct = np.unique(np.concatenate([first.values, second.values]))
+    orders = [np.argsort(values, kind="stable") for values in (first_values, second_values)]
+    distinct = np.unique(np.concatenate([first_values, second_values]))
     cuts = [
-        np.searchsorted(side.values[order], [*distinct, np.inf]).tolist()
-        for side, order in zip((first, second), orders, strict=True)
+        np.searchsorted(values[order], [*distinct, np.inf]).tolist()
+        for values, order in zip((first_values, second_values), orders, strict=True)
     ]
     for place in range(len(distinct)):
         of_first, of_second = (order[cut[place] : cut[place + 1]] for order, cut in zip(orders, cuts, strict=True))
-        at, said = second.images[of_second], second.histograms[of_second]  # an image has one row for a value
+        at, said = second_images[of_second], second_histograms[of_second]  # an image has one row for a value
         below[at] += said
-        balance[first.images[of_first]] += signed[of_first] @ below.T
+        balance[first_images[of_first]] += signed[of_first] @ below.T
         below[at] += said
     return balance
 
@@ -133,50 +126,37 @@ class ImagePairs:
         return _balanced(balance, self.first @ drawn, self.second @ drawn)
 
 
-@dataclass(frozen=True, slots=True)
-class Exchanges:
-    """The pairs of two metrics whose values are exchanged image by image."""
+def exchanged_balances(
+    sides: tuple[ImagePairs, ImagePairs], values: tuple[Vector, Vector], ratings: Vector, groups: Indices
+) -> Callable[[Matrix], tuple[Balance, Balance]]:
+    """Return what counts either metric's pairs where values are exchanged: (draws, images), 1 where they are.
 
-    first: ImagePairs
-    second: ImagePairs
-    between: Matrix
-    """Concordant minus discordant pairs of the first metric's observations and the second's."""
-    at_first: csr_array
-    at_second: csr_array
-    """Observations by value and image, of either metric, by the same list of values."""
+    ``values`` of both metrics are on one scale; ``sides`` has the pairs of each.
+    """
+    images = int(groups.max()) + 1
+    ranks = np.unique(ratings, return_inverse=True)[1]
+    classes, places = np.unique(np.concatenate(values), return_inverse=True)
+    of_first, of_second = sides[0].balance, sides[1].balance
+    between = _balance(_rows(values[0], ranks, groups), _rows(values[1], ranks, groups), images)
+    # observations by value and image, of either metric, by the same list of values
+    at_sides = [_incidence(at, groups, (len(classes), images)) for at in np.split(places, 2)]
 
-    @classmethod
-    def of(
-        cls, sides: tuple[ImagePairs, ImagePairs], values: tuple[Vector, Vector], ratings: Vector, groups: Indices
-    ) -> Exchanges:
-        """Count the pairs of two metrics' values, which are on one scale; ``sides`` has those of each."""
-        images = int(groups.max()) + 1
-        ranks = np.unique(ratings, return_inverse=True)[1]
-        classes, places = np.unique(np.concatenate(values), return_inverse=True)
-        shape = len(classes), images
-        return cls(
-            *sides,
-            _balance(_rows(values[0], ranks, groups), _rows(values[1], ranks, groups), images),
-            _incidence(places[: len(ratings)], groups, shape),
-            _incidence(places[len(ratings) :], groups, shape),
-        )
-
-    def balances(self, exchanged: Matrix) -> tuple[Balance, Balance]:
-        """Count the pairs of either metric; ``exchanged``: (draws, images), 1 where their values are exchanged."""
+    def balances(exchanged: Matrix) -> tuple[Balance, Balance]:
         moved = np.ascontiguousarray(exchanged.T)
-        of_first, of_second, between = self.first.balance, self.second.balance, self.between
         square = np.einsum("ij,ij->i", exchanged @ (of_first + of_second - 2 * between), exchanged)
         sums = (
             of_first.sum() + square + 2 * exchanged @ (between.sum(axis=0) - of_first.sum(axis=1)),
             of_second.sum() + square + 2 * exchanged @ (between.sum(axis=1) - of_second.sum(axis=1)),
         )
-        change = (self.at_second - self.at_first) @ moved
-        rated: Matrix = np.repeat(self.first.second.sum(axis=1)[:, None], len(exchanged), axis=1).astype(np.float64)
-        balances = [
+        change = (at_sides[1] - at_sides[0]) @ moved
+        rated: Matrix = np.repeat(sides[0].second.sum(axis=1)[:, None], len(exchanged), axis=1).astype(np.float64)
+        first, second = (
             _balanced(balance / 2, at.sum(axis=1)[:, None] + sign * change, rated)
-            for balance, at, sign in zip(sums, (self.at_first, self.at_second), (1, -1), strict=True)
-        ]
-        return balances[0], balances[1]
+            for balance, at, sign in zip(sums, at_sides, (1, -1), strict=True)
+        )
+        return first, second
+
+    return balances
 
 
 def permutation(
@@ -189,22 +169,18 @@ def permutation(
     resampling: Resampling,
     pairs: tuple[ImagePairs, ImagePairs] | None = None,
 ) -> float | None:
-    """Return the two-sided p of exchanging two metrics' values group by group, each with probability one half.
-
-    The metrics have scales of their own; so what is exchanged are ranks for the rank coefficients, and values
-    with mean 0 and deviation 1 for Pearson's.
-    """
+    """Two-sided p of exchanging two metrics' values group by group, each with probability one half."""
     observed = [correlation(name, values, ratings).value for values in (first, second)]
     if observed[0] is None or observed[1] is None:
         return None
     sides = first, second
+    # Metrics have scales of their own: ranks are exchanged, and for Pearson's values with mean 0 and deviation 1.
     scaled = [stats.zscore(side) if name == "pearson" else stats.rankdata(side) for side in sides]
     generator, differences = resampling.generator(), []
     if pairs is not None and name in KENDALL:
-        exchanges = Exchanges.of(pairs, (scaled[0], scaled[1]), ratings, groups)
-        images = len(exchanges.between)
+        balances, images = exchanged_balances(pairs, (scaled[0], scaled[1]), ratings, groups), int(groups.max()) + 1
         for size in blocks(resampling.draws, images):
-            exchanged = exchanges.balances(generator.integers(0, 2, size=(size, images)).astype(np.float64))
+            exchanged = balances(generator.integers(0, 2, size=(size, images)).astype(np.float64))
             differences.append(of_balance(exchanged[1])[name] - of_balance(exchanged[0])[name])
         return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
     # Both metrics' values stand in one list; who holds which of them is a weighting of the list by 0 and 1.

@@ -44,10 +44,7 @@ MEAN = "mean"
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """One metric's pairs of a category: right, tied, wrong, and the accuracy with its 95 % interval over images.
-
-    With several draws of references, right, tied and wrong are means over the draws.
-    """
+    """One metric's pairs of a category (means over draws) and its accuracy, with a 95 % interval over images."""
 
     metric: str
     category: str
@@ -66,23 +63,10 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """All accuracies with so many references a pair.
-
-    ``fewer_references`` counts the pairs with fewer references, which are left out. Where that leaves no pair, every
-    accuracy is undefined.
-    """
-
-    references: int
-    accuracies: tuple[Accuracy, ...]
-    fewer_references: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class PairAgreement:
     """How often metrics prefer what people prefer, under a protocol that says how ties and references count.
 
-    ``curve`` holds the accuracies with the other numbers of references that were asked for, and this one.
+    ``curve`` holds accuracies by number of references, over the pairs that have as many; ``too_few`` counts the others.
     ``length`` is empty where captions have 30 words or fewer in the mean: else how often people prefer the longer
     caption (named ``""``), and each metric's accuracy on pairs of like length.
     """
@@ -98,7 +82,8 @@ class PairAgreement:
     """By metric: pairs for which it has no value; they are left out for all metrics."""
     accuracies: tuple[Accuracy, ...]
     comparisons: tuple[MetricComparison, ...]
-    curve: tuple[CurvePoint, ...]
+    curve: Mapping[int, tuple[Accuracy, ...]]
+    too_few: Mapping[int, int]
     signature: Mapping[str, Json]
     length: Mapping[str, float | None] = field(default_factory=dict)
 
@@ -127,11 +112,11 @@ class PairAgreement:
             "comparisons": [asdict(comparison) for comparison in self.comparisons],
             "curve": [
                 {
-                    "references": point.references,
-                    "fewer_references": point.fewer_references,
-                    "metrics": _metrics_dict(point.accuracies),
+                    "references": count,
+                    "fewer_references": self.too_few[count],
+                    "metrics": _metrics_dict(accuracies),
                 }
-                for point in self.curve
+                for count, accuracies in self.curve.items()
             ],
             **({"length": length_json(self.length)} if self.length else {}),
         }
@@ -197,16 +182,17 @@ def agree_on_pairs(
         table.undefined,
         main,
         tuple(table.comparisons()),
-        tuple(
-            _curve_point(kept, protocol, count, main=main, scoring=scoring, resampling=resampling)
+        {
+            count: _with_references(kept, protocol, count, main=main, scoring=scoring, resampling=resampling)
             for count in sorted(set(curve))
-        ),
+        },
+        {count: sum(len(pair.references) < count for pair in kept) for count in curve},
         {**table.signature, "resampling": resampling.signature()},
         table.of_like_length(kept),
     )
 
 
-def _curve_point(
+def _with_references(
     pairs: Sequence[CaptionPair],
     protocol: PairProtocol,
     count: int,
@@ -214,17 +200,14 @@ def _curve_point(
     main: Sequence[Accuracy],
     scoring: JudgementScoring,
     resampling: Resampling,
-) -> CurvePoint:
+) -> tuple[Accuracy, ...]:
     """Return the accuracies with ``count`` references, for the metrics and categories of the main ones."""
     enough = [pair for pair in pairs if len(pair.references) >= count]
-    fewer = len(pairs) - len(enough)
     if not enough:
-        nothing = tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
-        return CurvePoint(count, nothing, fewer)
+        return tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
     categories = [row.category for row in main if row.category not in {ALL, MEAN}]
     protocol = replace(protocol, references=count)
-    table = _Table(enough, tuple(dict.fromkeys(categories)), protocol, scoring, resampling)
-    return CurvePoint(count, tuple(table.accuracies()), fewer)
+    return tuple(_Table(enough, tuple(dict.fromkeys(categories)), protocol, scoring, resampling).accuracies())
 
 
 def _outcomes(first: Sequence[float | None], second: Sequence[float | None], preferred: Vector) -> Matrix:
@@ -286,20 +269,13 @@ class _Table:
         signature: Mapping[str, Json] = {}
         preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
         for _ in range(draws):
-            first, second = pair_scores(
-                [
-                    replace(
-                        pair,
-                        references=used(pair.references),
-                        second=None if pair.second is None else used(pair.second),
-                    )
-                    for pair in pairs
-                ],
-                scoring,
-            )
-            signature = first.signature
-            for name in first.each:
-                outcomes = _outcomes(first.each[name], second.each[name], preferred)
+            drawn = []
+            for pair in pairs:
+                references, others = used(pair.references), None if pair.second is None else used(pair.second)
+                drawn.append(replace(pair, references=references, second=others))
+            (first, signature), (second, _) = pair_scores(drawn, scoring)
+            for name in first:
+                outcomes = _outcomes(first[name], second[name], preferred)
                 sums[name] = sums[name] + outcomes if name in sums else outcomes
         empty = sum(not text.strip() for pair in pairs for text in pair.captions)
         if signature and empty:

@@ -1,8 +1,4 @@
-"""The protocols by name: what is averaged, what is removed or changed before scoring, which coefficient counts.
-
-Published correlations of the same metric differ because these choices differ. Each protocol here says what it
-does; results carry it.
-"""
+"""The protocols by name: what is averaged, removed or changed before scoring, and which coefficient counts."""
 
 from __future__ import annotations
 
@@ -261,12 +257,7 @@ HALLUCINATION_PROTOCOLS: Mapping[str, HallucinationProtocol] = by_name(
 
 
 def caption_protocol(name: str) -> CaptionProtocol:
-    """Return a protocol for rated captions by name.
-
-    Example:
-        >>> caption_protocol("flickr8k-expert").coefficient
-        'tau_c'
-    """
+    """Return a protocol for rated captions by name."""
     return protocol_of(CAPTION_PROTOCOLS, name, "captions")
 
 

@@ -39,10 +39,7 @@ _TEXT_COLUMN = re.compile(r"Input\.text(\d+)")
 
 
 def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    """Read ``{image: {"human_judgement": [{"caption", "rating"}], "ground_truth": [caption]}}``.
-
-    Ratings of the same caption that follow each other are the ratings of one judged caption.
-    """
+    """Read ``{image: {"human_judgement": [{"caption", "rating"}], "ground_truth": [caption]}}``."""
     judgements: list[Judgement] = []
     unrated = 0
     for image, entry in content.value.items() if isinstance(content.value, dict) else ():
@@ -77,10 +74,7 @@ def is_flickr8k(content: Content) -> bool:
 
 
 def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    """Read ``ExpertAnnotations.txt`` (three ratings, 1 to 4) or ``CrowdFlowerAnnotations.txt`` (share, yes, no).
-
-    Which of the two a file is, its numbers say: in the second, the share is yes / (yes + no) on every line.
-    """
+    """Read ``ExpertAnnotations.txt`` (three ratings, 1 to 4) or ``CrowdFlowerAnnotations.txt`` (share, yes, no)."""
     rows: list[tuple[str, str, str, tuple[float, float, float]]] = []
     for number, line in enumerate(text_of(content).splitlines(), start=1):
         if not line.strip():
@@ -111,11 +105,7 @@ def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]
 
 
 def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    """Read ``8k_correctness.csv`` and its like: an image's address, its captions and their ratings on a line.
-
-    Columns ``Input.image_url``, ``Input.text1`` ..., ``Answer.Q1Answer`` ..., separated by semicolons. Rows
-    without an image (the files end with some) and captions without a rating are counted and left out.
-    """
+    """Read ``8k_correctness.csv`` and its like: ``Input.image_url``, ``Input.text1`` ..., ``Answer.Q1Answer`` ..."""
     header, *lines = csv.reader(io.StringIO(text_of(content)), delimiter=";")
     columns = [name.strip() for name in header]
     numbers = [match[1] for name in columns if (match := _TEXT_COLUMN.fullmatch(name))]
@@ -159,10 +149,7 @@ def is_polaris(content: Content) -> bool:
 
 
 def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
-    """Read ``polaris_test.csv`` and its like: ``mt`` or ``cand``, ``refs``, ``score`` or ``human_score``, ``imgid``.
-
-    ``refs`` is a list of strings as Python or JSON writes it.
-    """
+    """Read ``polaris_test.csv`` and its like; ``refs`` is a list of strings as Python or JSON writes it."""
     judgements: list[Judgement] = []
     for number, cells in enumerate(csv.DictReader(io.StringIO(text_of(content))), start=1):
         row = JudgementRow(f"row {number}", cells, faults)
@@ -198,9 +185,8 @@ def is_pascal50s(path: str) -> bool:
 def read_pascal50s(path: str, *, limits: ReadLimits) -> tuple[CaptionPair, ...]:
     """Read ``consensus_pascal.mat`` and ``pair_pascal.mat``, which stand side by side.
 
-    The first holds triplets (reference A, candidates B and C, 1 where B is more similar to A and -1 where C is);
-    those of one pair follow each other. The caption that most triplets prefer is the preferred one; a pair with
-    as many votes for both has no preference. The second file gives each pair's image and kind: HC, HI, HM, MM.
+    The first holds triplets (reference A, candidates B and C, 1 where B is more similar to A and -1 where C is); those
+    of one pair follow each other, and most decide. The second has each pair's image and kind: HC, HI, HM, MM.
     """
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     triplets = _load(folder / _TRIPLETS, limits, "triplets")
@@ -264,8 +250,8 @@ _FEWEST_VOTES: Final = 2
 def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
     """Read ``{id: {"filename", "caption", "negative_caption"}}`` (SugarCrepe), or ``image_file`` and ``foil`` (VALSE).
 
-    The category is ``linguistic_phenomena``, or else the file's name, such as ``swap_att``. Of VALSE's pairs those
-    are left out, and counted, where fewer than two of its annotators (``mturk``) chose the caption: its valid set.
+    The category is ``linguistic_phenomena``, or else the file's name, such as ``swap_att``. Of VALSE's pairs those are
+    left out, and counted, where fewer than two of its annotators (``mturk``) chose the caption: its valid set.
     """
     pairs: list[CaptionPair] = []
     unconfirmed = 0
@@ -311,11 +297,7 @@ _FENSE_CELLS: Final = 5
 
 
 def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
-    """Read ``audiocaps_eval.json`` or ``clotho_eval.json``.
-
-    Each sound has ``references`` and, under ``HC``, ``HI``, ``HM`` and ``MM_1`` ..., two captions, what wrote them, and
-    votes: 1 for the first, -1 for the second. The sum decides; where it is 0, people are tied.
-    """
+    """Read ``audiocaps_eval.json`` or ``clotho_eval.json``: by kind (``MM_1``), two captions, their sources, votes."""
     pairs: list[CaptionPair] = []
     for place, entry in enumerate(_rows(content.value)):
         row = JudgementRow(f"item {place + 1}", entry, faults)
@@ -381,10 +363,7 @@ def is_by_category(content: Content) -> bool:
 
 
 def category_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
-    """Read ``{category: [{"image", "captions", "label", "references"}]}``: PASCAL-50S of FLEUR and EXPERT.
-
-    ``label`` is the number of the better caption, 0 or 1.
-    """
+    """Read ``{category: [{"image", "captions", "label", "references"}]}``: PASCAL-50S of FLEUR and EXPERT."""
     records = [
         (f"{category}, item {number}", {**row, "category": category} if isinstance(row, dict) else {})
         for category, rows in (content.value.items() if isinstance(content.value, dict) else ())
@@ -398,11 +377,7 @@ AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
 
 @dataclass(frozen=True, slots=True)
 class JudgementFormat(Generic[AnyJudged]):
-    """A published format: its name, how to tell it and how to read it.
-
-    ``read`` returns what is judged, and how many rows have no judgement. ``needs`` is what messages call the files,
-    where their references stand elsewhere.
-    """
+    """A published format: how to tell and read it; ``needs``: its files' name in messages, if they lack references."""
 
     name: str
     recognises: Callable[[Content], bool]

@@ -205,15 +205,7 @@ _SYSTEM = "system"
 
 
 def read_system_table(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> SystemTable:
-    """Read a table of systems: CSV with a column ``system`` and one a measure, or the same as JSON.
-
-    JSON: a list of objects with ``system``, or an object of objects by system. An empty cell, ``null`` or a dash
-    is an unknown number.
-
-    Example:
-        >>> read_system_table("human.csv")  # doctest: +SKIP
-        {'A': {'M1': 0.25, 'M2': 0.27}, 'B': {'M1': 0.11, 'M2': 0.13}}
-    """
+    """Read a table of systems, CSV or JSON: ``system`` and a column for each measure; empty or a dash: unknown."""
     return _table(read_content(path, limits))
 
 

@@ -72,12 +72,7 @@ def records_of(content: Content, faults: list[Fault]) -> Records:
 
 
 def is_number(value: object) -> bool:
-    """Say whether a value is a finite number; truth values are not numbers.
-
-    Example:
-        >>> is_number(1.5), is_number(True), is_number("1")
-        (True, False, False)
-    """
+    """Say whether a value is a finite number; truth values are not numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

@@ -4,7 +4,6 @@ from spicegraph_studies.bounds.results import (
     Bound,
     BoundsResult,
     Distribution,
-    RankAgreement,
     TrialBounds,
     find_bounds,
 )
@@ -18,7 +17,6 @@ __all__ = [
     "BoundsStudy",
     "Distribution",
     "Lower",
-    "RankAgreement",
     "Trial",
     "TrialBounds",
     "find_bounds",

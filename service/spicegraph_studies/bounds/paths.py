@@ -17,11 +17,9 @@ from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.ngrams import CorpusCounts, count_ngrams, split_at_spaces
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
-from spicegraph_scorer.metrics.bleu import Bleu, SentenceBleu
 from spicegraph_scorer.metrics.cider import Cider, Spider, statistics_of_counts
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.meteor import Meteor
-from spicegraph_scorer.metrics.rouge import RougeL
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_studies.bounds.study import Table, batches, joined, part
 
@@ -34,11 +32,7 @@ if TYPE_CHECKING:
 
 
 def item_scores(work: tuple[Metric[Any], tuple[Candidates, ...]]) -> list[Table[Matrix]]:
-    """Return the scores of each trial's candidates, each against its image's other captions.
-
-    What is scored against the same captions follows each other, so that a metric that prepares a set of references once
-    for neighbouring items does so.
-    """
+    """Return the scores of each trial's candidates, each against its image's other captions."""
     metric, batch = work
     items: list[Item] = []
     for captions, *trials in zip(*batch, strict=True):
@@ -92,10 +86,7 @@ class Path(Protocol):
 
 
 def by_caption(portable: Callable[[Any, list[str]], Any] = lambda metric, _texts: metric) -> Path:
-    """Return the path of metrics whose statistic depends on the item alone: one statistic for every held-out caption.
-
-    ``portable`` gives the metric as another process can use it for some texts.
-    """
+    """Return the path of metrics whose statistic depends on the item alone; ``portable``: for another process."""
 
     def tables(
         metric: Metric[Any], study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
@@ -151,9 +142,6 @@ def spider_tables(
 
 
 PATHS: Mapping[type[Any], Path] = {
-    Bleu: by_caption(),
-    SentenceBleu: by_caption(),
-    RougeL: by_caption(),
     Meteor: by_caption(lambda metric, _batch: replace(metric, data=None)),  # each process opens its files
     # the facts of a batch are those of the text that SPICE scores
     Spice: by_caption(lambda metric, texts: replace(metric, source=_table(metric.facts, texts), text="written")),
@@ -161,9 +149,10 @@ PATHS: Mapping[type[Any], Path] = {
     Cider: by_round(cider_rounds),
     Spider: spider_tables,
 }
-"""The paths, by the exact class of the metric."""
+"""The paths of metrics that read facts or files, or share work between rounds, by their exact class."""
 
 
 def path_of(metric: Metric[Any]) -> Path:
-    """Return how a metric's scores are collected."""
-    return PATHS.get(type(metric), CALL_THE_METRIC)
+    """Return how a metric's scores are collected: where a statistic depends on the item's words alone, by caption."""
+    of_words_alone = metric.weigh is None and not metric.needs.facts and not metric.needs.data
+    return PATHS.get(type(metric), by_caption() if of_words_alone else CALL_THE_METRIC)

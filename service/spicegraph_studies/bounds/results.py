@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, combinations_with_replacement
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
@@ -44,10 +44,7 @@ _BLOCK = 64  # resamples at a time: bounds memory
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Some scores: their number, mean, sample standard deviation, and quantiles (linear interpolation).
-
-    All but ``n`` are ``None`` where there is no score; ``sd`` also where there is only one.
-    """
+    """Number of scores, mean, sample standard deviation, quantiles (linear interpolation); ``None`` where undefined."""
 
     n: int
     mean: float | None
@@ -60,12 +57,7 @@ class Distribution:
 
     @classmethod
     def of(cls, values: Vector) -> Distribution:
-        """Describe scores, of which NaN are left out.
-
-        Example:
-            >>> Distribution.of(np.array([1.0, 2.0, np.nan, 6.0])).median
-            2.0
-        """
+        """Describe scores, of which NaN are left out."""
         values = values[~np.isnan(values)]
         if not len(values):
             return cls(0, None, None, None, None, None, None, None)
@@ -75,20 +67,14 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One score of one trial.
+    """One score of a trial: the mean of the rounds' corpus scores, its 95 % interval over images; ``None``: undefined.
 
     Attributes:
-        name: of the score, e.g. ``SPICE_Color``.
-        value: the mean of the rounds' corpus scores.
-        low: lower end of its 95 % interval (percentile bootstrap over the images).
-        high: upper end.
         rounds: the corpus score of each round: what the metric gives for :meth:`BoundsStudy.corpus`.
         share: in per cent of the human score; ``None`` for the human one itself.
         captions: the scores of all held-out captions ("micro"); each counts once.
         images: the images' mean scores ("macro").
         within: the standard deviations of the scores within each image.
-
-    A value that is undefined is ``None``.
     """
 
     name: str
@@ -119,11 +105,7 @@ def resample_weights(images: int, resampling: Resampling) -> Weights:
 
 
 def corpus_scores(metric: Metric[Any], table: Table[Cube]) -> Callable[[Weights], dict[str, Matrix]]:
-    """Return what gives each score, (resamples, rounds), for weights of the images, (resamples, images).
-
-    Corpus scores are made from columns that are summed over images, round by round. Of a metric whose corpus score is
-    the mean of the items', these are its values and how many are defined.
-    """
+    """Return what gives each corpus score, (resamples, rounds), for weights of the images, (resamples, images)."""
     rounds, columns = len(table.each), table.columns
     if columns is None:
         defined = ~np.isnan(table.each)
@@ -183,38 +165,27 @@ def _defined(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-Pairs: TypeAlias = "tuple[tuple[Bounded, ...], ...]"
+Ranks: TypeAlias = "Mapping[str, Mapping[str, Bounded]]"
+"""Kendall's tau-b with its p-value (observations taken as independent) for every two scores, by their names."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankAgreement:
-    """Kendall's tau-b with its p-value for every two scores: a square, in the order of ``names``.
-
-    ``captions`` ranks the held-out captions, ``images`` the images by the mean of their captions' scores, from the best
-    to the worst: of CHAIRi and CHAIRs, the lowest are best. The p-values take captions and images as independent.
-    """
-
-    names: tuple[str, ...]
-    captions: Pairs
-    images: Pairs
+def rank_agreement(scores: Mapping[str, Matrix], study: BoundsStudy, lower: Collection[str] = ()) -> dict[str, Ranks]:
+    """Return how the human scores agree, over ``captions`` and ``images`` (means), from the best to the worst."""
+    signed = {name: -values if name in lower else values for name, values in scores.items()}
+    return {
+        "captions": _square({name: values[study.new] for name, values in signed.items()}),
+        "images": _square({name: image_means(values, study) for name, values in signed.items()}),
+    }
 
 
-def rank_agreement(scores: Mapping[str, Matrix], study: BoundsStudy, lower: Collection[str] = ()) -> RankAgreement:
-    """Return how the human scores agree with each other."""
-    signs = [-1 if name in lower else 1 for name in scores]
-    captions = [sign * values[study.new] for sign, values in zip(signs, scores.values(), strict=True)]
-    images = [sign * image_means(values, study) for sign, values in zip(signs, scores.values(), strict=True)]
-    return RankAgreement(tuple(scores), _square(captions), _square(images))
-
-
-def _square(columns: list[Vector]) -> Pairs:
-    correlations: dict[tuple[int, int], Bounded] = {}
-    for row, first in enumerate(columns):
-        for column, second in enumerate(columns[: row + 1]):
-            both = ~np.isnan(first) & ~np.isnan(second)
-            correlations[row, column] = correlations[column, row] = correlation("tau_b", first[both], second[both])
-    places = range(len(columns))
-    return tuple(tuple(correlations[row, column] for column in places) for row in places)
+def _square(columns: Mapping[str, Vector]) -> Ranks:
+    square: dict[str, dict[str, Bounded]] = {name: dict.fromkeys(columns, Bounded(None)) for name in columns}
+    for first, second in combinations_with_replacement(columns, 2):
+        both = ~np.isnan(columns[first]) & ~np.isnan(columns[second])
+        square[first][second] = square[second][first] = correlation(
+            "tau_b", columns[second][both], columns[first][both]
+        )
+    return square
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +220,8 @@ class BoundsResult:
     references: tuple[int, int]
     """The fewest and the most captions of an image that a held-out one is scored against."""
     trials: tuple[TrialBounds, ...]
-    ranking: RankAgreement
+    ranking: Mapping[str, Ranks]
+    """Over ``captions`` and over ``images``, how every two scores of people agree."""
     length: Mapping[str, Mapping[str, LengthControl]] = field(default_factory=dict)
     """By system and score, the system against people with length held constant; empty where captions are short."""
 
@@ -265,11 +237,11 @@ class BoundsResult:
         return tuple(bound.name for bound in self.human.scores if bound.name in lower)
 
     def to_dict(self) -> dict[str, Json]:
-        """Return the result as JSON values; ``None`` is undefined.
-
-        ``trials`` is a list in which each score has the fields of a :class:`Bound`; ``ranking`` has, for captions
-        and images, squares of ``tau_b`` and ``p`` in the order of its ``names``.
-        """
+        """Return the result as JSON values; ``None`` is undefined."""
+        length: dict[str, Json] = {
+            system: {name: asdict(control) for name, control in controls.items()}
+            for system, controls in self.length.items()
+        }
         return {
             "signature": self.signature,
             "images": self.images,
@@ -287,28 +259,17 @@ class BoundsResult:
                 for trial in self.trials
             ],
             "ranking": {
-                "names": self.ranking.names,
-                "captions": _pairs_dict(self.ranking.captions),
-                "images": _pairs_dict(self.ranking.images),
-            },
-            **(
-                {
-                    "length": {
-                        system: {name: asdict(control) for name, control in controls.items()}
-                        for system, controls in self.length.items()
+                "names": tuple(self.ranking["captions"]),
+                **{
+                    over: {
+                        "tau_b": [[pair.value for pair in row.values()] for row in square.values()],
+                        "p": [[pair.p for pair in row.values()] for row in square.values()],
                     }
-                }
-                if self.length
-                else {}
-            ),
+                    for over, square in self.ranking.items()
+                },
+            },
+            **({"length": length} if length else {}),
         }
-
-
-def _pairs_dict(pairs: Pairs) -> dict[str, Json]:
-    return {
-        "tau_b": [[pair.value for pair in row] for row in pairs],
-        "p": [[pair.p for pair in row] for row in pairs],
-    }
 
 
 def find_bounds(

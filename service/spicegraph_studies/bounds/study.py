@@ -168,11 +168,7 @@ _PAIRS: Final = 10_000  # pairs of captions in a batch: bounds memory, and lets 
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Scores]):
-    """A metric's scores of one trial: ``each[round, image, score]``, NaN where undefined; of a part, ``[item, score]``.
-
-    ``columns`` (with columns in the place of scores) is what the corpus scores sum, for metrics whose corpus score is
-    not the mean of the items' scores.
-    """
+    """A metric's scores of one trial, [round, image, score]; of a part, [item, score]; NaN where undefined."""
 
     names: tuple[str, ...]
     each: Scores
@@ -245,114 +241,110 @@ class Lower:
             raise InputError("another corpus contains no caption")
 
 
-@dataclass(frozen=True, slots=True)
-class _Draw:
-    """How many texts are drawn for each image, and what draws them."""
-
-    study: BoundsStudy
-    counts: Integers
-    generator: np.random.Generator
-    per_image: int | None
-
-    @property
-    def total(self) -> int:
-        return int(self.counts.sum())
-
-    def trial(self, name: str, title: str, texts: Sequence[str]) -> Trial:
-        """Return the trial of the texts: text k of an image stands in for caption k, or the first again."""
-        ends = np.cumsum(self.counts).tolist()
-        rows = zip([0, *ends], ends, self.study.captions)  # noqa: B905 (the last end begins no image)
-        cut = ((texts[start:end], len(captions)) for start, end, captions in rows)
-        candidates = tuple(tuple(of_image[place % len(of_image)] for place in range(size)) for of_image, size in cut)
-        few = "" if self.per_image is None else f", {self.per_image} drawn for each image"
-        return Trial(name, "lower", candidates, title + few)
+Texts: TypeAlias = "Iterator[tuple[str, str, Sequence[str]]]"
+"""Of each trial its name, its title in words, and its texts: one for each place where a text is drawn."""
 
 
 def lower_trials(study: BoundsStudy, lower: Lower) -> Iterator[Trial]:
     """Yield the trials of the lower bounds, in the order of ``lower.kinds``."""
     counts = study.sizes if lower.per_image is None else np.minimum(study.sizes, lower.per_image)
+    few = "" if lower.per_image is None else f", {lower.per_image} drawn for each image"
+    ends = np.cumsum(counts).tolist()
     for kind in dict.fromkeys(lower.kinds):
-        place = list(SUBSTITUTES).index(kind)
-        draw = _Draw(study, counts, np.random.default_rng([lower.seed, place]), lower.per_image)
-        yield from SUBSTITUTES[kind](draw, lower)
+        generator = np.random.default_rng([lower.seed, list(SUBSTITUTES).index(kind)])
+        for name, title, texts in SUBSTITUTES[kind](study, counts, lower, generator):
+            rows = zip([0, *ends], ends, study.captions)  # noqa: B905 (the last end begins no image)
+            cut = ((texts[start:end], len(captions)) for start, end, captions in rows)
+            # text k of an image stands in for caption k, or the first again
+            places = tuple(tuple(of_image[place % len(of_image)] for place in range(size)) for of_image, size in cut)
+            yield Trial(name, "lower", places, title + few)
 
 
-def _intra(draw: _Draw, _lower: Lower) -> Iterator[Trial]:
-    study = draw.study
+def _intra(study: BoundsStudy, counts: Integers, _lower: Lower, generator: np.random.Generator) -> Texts:
     if len(study.ids) < 2:
         raise InputError("captions of other images: there is only one image")
     captions = [text for texts in study.captions for text in texts]
-    sizes = np.repeat(study.sizes, draw.counts)
-    starts = np.repeat(np.cumsum(study.sizes) - study.sizes, draw.counts)
+    sizes = np.repeat(study.sizes, counts)
+    starts = np.repeat(np.cumsum(study.sizes) - study.sizes, counts)
     # A draw among the captions of the other images: those from the image's own first one on are moved behind its last.
-    places = draw.generator.integers(0, len(captions) - sizes)
+    places = generator.integers(0, len(captions) - sizes)
     places += np.where(places >= starts, sizes, 0)
-    yield draw.trial("intra", "a caption of another image", [captions[place] for place in places.tolist()])
+    yield "intra", "a caption of another image", [captions[place] for place in places.tolist()]
 
 
-def _inter(draw: _Draw, lower: Lower) -> Iterator[Trial]:
+def _inter(_study: BoundsStudy, counts: Integers, lower: Lower, generator: np.random.Generator) -> Texts:
     if not lower.others:
         return
-    corpora = draw.generator.integers(0, len(lower.others), draw.total).tolist()
-    shares = draw.generator.random(draw.total).tolist()
+    corpora = generator.integers(0, len(lower.others), counts.sum()).tolist()
+    shares = generator.random(counts.sum()).tolist()
     texts = [
         lower.others[corpus][int(share * len(lower.others[corpus]))]
         for corpus, share in zip(corpora, shares, strict=True)
     ]
-    yield draw.trial("inter", "a caption of another corpus", texts)
+    yield "inter", "a caption of another corpus", texts
 
 
-def _of_sentences(draw: _Draw, name: str, title: str, texts: Sequence[str]) -> Iterator[Trial]:
-    long = [text for text in texts if len(text.split()) >= _SHORTEST_SENTENCE and len(text) >= _SHORTEST_TEXT]
-    if not long:
-        raise InputError(f"{name}: none has {_SHORTEST_SENTENCE} words and {_SHORTEST_TEXT} characters")
-    places = draw.generator.integers(0, len(long), draw.total).tolist()
-    yield draw.trial(name, title, [long[place] for place in places])
+Substitutes: TypeAlias = "Callable[[BoundsStudy, Integers, Lower, np.random.Generator], Texts]"
 
 
-def _of_words(draw: _Draw, lower: Lower, name: str, title: str, words: Sequence[str]) -> Iterator[Trial]:
-    """Yield a trial for each length, of words that are drawn independently: as often as they stand in ``words``."""
-    if not words:
-        raise InputError(f"{name}: there are no words to draw from")
-    mean = 0
-    if None in lower.lengths:
-        mean = round(len(_tokens(draw.study.captions)) / int(draw.study.sizes.sum())) or 1
-    lengths = [mean if length is None else length for length in lower.lengths]
-    for length in dict.fromkeys(lengths):
-        places = draw.generator.integers(0, len(words), (draw.total, length)).tolist()
-        texts = [" ".join([words[place] for place in row]) for row in places]
-        yield draw.trial(f"{name}-{length}", f"{length} random {title}", texts)
+def _of_sentences(name: str, title: str, texts_of: Callable[[Lower], Sequence[str] | None]) -> Substitutes:
+    """Return what draws from sentences; nothing where none are given."""
+
+    def draw(_study: BoundsStudy, counts: Integers, lower: Lower, generator: np.random.Generator) -> Texts:
+        if not (texts := texts_of(lower)):
+            return
+        long = [text for text in texts if len(text.split()) >= _SHORTEST_SENTENCE and len(text) >= _SHORTEST_TEXT]
+        if not long:
+            raise InputError(f"{name}: none has {_SHORTEST_SENTENCE} words and {_SHORTEST_TEXT} characters")
+        yield name, title, [long[place] for place in generator.integers(0, len(long), counts.sum()).tolist()]
+
+    return draw
+
+
+def _of_words(name: str, title: str, words_of: Callable[[BoundsStudy, Lower], Sequence[str] | None]) -> Substitutes:
+    """Return what draws words independently, as often as they stand in the text: a trial for each length."""
+
+    def draw(study: BoundsStudy, counts: Integers, lower: Lower, generator: np.random.Generator) -> Texts:
+        words = words_of(study, lower)
+        if words is None:
+            return
+        if not words:
+            raise InputError(f"{name}: there are no words to draw from")
+        mean = 0
+        if None in lower.lengths:
+            mean = round(len(_tokens(study.captions)) / int(study.sizes.sum())) or 1
+        for length in dict.fromkeys(mean if length is None else length for length in lower.lengths):
+            places = generator.integers(0, len(words), (counts.sum(), length)).tolist()
+            yield (
+                f"{name}-{length}",
+                f"{length} random {title}",
+                [" ".join([words[at] for at in row]) for row in places],
+            )
+
+    return draw
 
 
 def _tokens(captions: Iterable[Sequence[str]]) -> list[str]:
     return [word for tokens in tokenize_texts(list(chain.from_iterable(captions))) for word in tokens]
 
 
-SUBSTITUTES: Mapping[str, Callable[[_Draw, Lower], Iterator[Trial]]] = {
+SUBSTITUTES: Mapping[str, Substitutes] = {
     "intra": _intra,
     "inter": _inter,
-    "sentences": lambda draw, lower: (
-        _of_sentences(draw, "sentences", "a sentence of the given text", lower.sentences)
-        if lower.sentences
-        else iter(())
+    "sentences": _of_sentences("sentences", "a sentence of the given text", lambda lower: lower.sentences),
+    "gibberish": _of_words("gibberish", "words of the captions", lambda study, _: _tokens(study.captions)),
+    "gibberish-sentences": _of_words(
+        "gibberish-sentences",
+        "words of the given text",
+        lambda _, lower: _tokens([lower.sentences]) if lower.sentences else None,
     ),
-    "gibberish": lambda draw, lower: _of_words(
-        draw, lower, "gibberish", "words of the captions", _tokens(draw.study.captions)
-    ),
-    "gibberish-sentences": lambda draw, lower: (
-        _of_words(draw, lower, "gibberish-sentences", "words of the given text", _tokens([lower.sentences]))
-        if lower.sentences
-        else iter(())
-    ),
-    "words": lambda draw, lower: _of_words(
-        draw,
-        lower,
+    "words": _of_words(
         "words",
         "words of a dictionary",
-        [word for word in load_lexicon().words() if word.isalpha() and word.isascii()],
+        lambda _study, _lower: [word for word in load_lexicon().words() if word.isalpha() and word.isascii()],
     ),
-    "definitions": lambda draw, _lower: _of_sentences(
-        draw, "definitions", "a definition of a dictionary", load_wordnet().glosses()
+    "definitions": _of_sentences(
+        "definitions", "a definition of a dictionary", lambda _lower: load_wordnet().glosses()
     ),
 }
 """The kinds of lower bounds. To add one: a function here and a line at the end (a kind's place seeds its draws)."""

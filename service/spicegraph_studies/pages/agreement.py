@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from spicegraph_studies.agreement.captions import CaptionAgreement
     from spicegraph_studies.agreement.coefficients import Bounded
-    from spicegraph_studies.agreement.hallucinations import HallucinationAgreement, Marked
+    from spicegraph_studies.agreement.hallucinations import HallucinationAgreement
     from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
     from spicegraph_studies.agreement.pairwise import PairAgreement
     from spicegraph_studies.agreement.systems import SystemAgreement
@@ -74,8 +73,8 @@ _CAPTION_ROWS = (
 def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Study:
     """Return the study of a caption-level agreement."""
     protocol, key = agreement.protocol, agreement.protocol.coefficient
-    label, metrics, people = COEFFICIENTS[key].label, agreement.metrics, agreement.between_people
-    undefined = {f"captions where {row.metric} is undefined": row.undefined for row in metrics}
+    label, people = COEFFICIENTS[key].label, agreement.between_people
+    undefined = {f"captions where {metric} is undefined": count for metric, count in agreement.undefined.items()}
     facts = [
         f"Protocol {protocol.name}: {label}; {RATINGS_SAY[protocol.ratings]}; {CAPTIONS_OWN_SAY[protocol.own]}."
         + (f" After {protocol.source}." if protocol.source else ""),
@@ -84,12 +83,13 @@ def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Stu
         *length_facts(agreement.length, "Length alone: rank correlation of words and ratings {}.", _HELD),
         removed_fact({**agreement.removed, "captions without a rating": judged.unrated, **undefined}),
     ]
-    values = {row.metric: row.coefficients[key] for row in metrics}
+    values = {metric: coefficients[key] for metric, coefficients in agreement.coefficients.items()}
     drawn = [*values.items(), *([(_PEOPLE, people[key])] if people[key].value is not None else [])]
     rows = [
-        (row.metric, name, each.value, each.p, ends(each), *astuple(row.ties)[:4], row.undefined)
-        for row in metrics
-        for name, each in row.coefficients.items()
+        (metric, name, each.value, each.p, ends(each), *ties, agreement.undefined[metric])
+        for metric, coefficients in agreement.coefficients.items()
+        for ties in [[agreement.ties[metric][name] for name in ("pairs", "metric", "human", "both")]]
+        for name, each in coefficients.items()
     ]
     rows += [
         (_PEOPLE, name, each.value, None, ends(each), *[None] * 5)
@@ -98,30 +98,22 @@ def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Stu
     ]
     points = agreement.points
     tests = [comparison_grid(agreement.comparisons, label)] if agreement.comparisons else []
+
+    def intervals() -> list[Chart]:
+        return [forest_chart(f"{label} with 95 % intervals", drawn, axis=label)]
+
+    def scatter() -> list[Chart]:
+        return [rating_chart(name, points[name], points[""], axes_names=(name, "mean rating")) for name in values]
+
     return Study(
         f"Agreement with people: {judged.title}",
         facts,
         (
-            Section(
-                "agreement",
-                "Agreement",
-                (protocol.about,),
-                (_caption_grid(agreement, key, label),),
-                lambda: [forest_chart(f"{label} with 95 % intervals", drawn, axis=label)],
-            ),
+            Section("agreement", "Agreement", (protocol.about,), (_caption_grid(agreement, key, label),), intervals),
             Section("comparisons", DIFFERENCE, (), tests),
-            Section(
-                "scatter",
-                "Metric and ratings",
-                charts=lambda: [
-                    rating_chart(name, points[name], points[""], axes_names=(name, "mean rating")) for name in values
-                ],
-            ),
+            Section("scatter", "Metric and ratings", charts=scatter),
         ),
-        {
-            "agreement": Grid("agreement", _CAPTION_ROWS, rows),
-            "comparisons": comparison_rows(agreement.comparisons),
-        },
+        {"agreement": Grid("agreement", _CAPTION_ROWS, rows), "comparisons": comparison_rows(agreement.comparisons)},
         {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **agreement.to_dict()},
         agreement.signature,
         best_metric(label, values, agreement.comparisons),
@@ -131,13 +123,13 @@ def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Stu
 def _caption_grid(agreement: CaptionAgreement, key: str, label: str) -> Grid:
     rows = [
         (
-            row.metric,
-            *(each.value for each in row.coefficients.values()),
-            ends(row.coefficients[key]),
-            row.coefficients[key].p,
-            *(count / row.ties.pairs if row.ties.pairs else None for count in astuple(row.ties)[1:4]),
+            metric,
+            *(each.value for each in coefficients.values()),
+            ends(coefficients[key]),
+            coefficients[key].p,
+            *(ties[side] / ties["pairs"] if ties["pairs"] else None for side in ("metric", "human", "both")),
         )
-        for row in agreement.metrics
+        for (metric, coefficients), ties in zip(agreement.coefficients.items(), agreement.ties.values(), strict=True)
     ]
     notes = [_INTERVAL_NOTE, _TIES_NOTE]
     people = agreement.between_people
@@ -200,32 +192,21 @@ def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
         fewer = counted(agreement.fewer_references, "pair")
         facts.append(f"{fewer} with fewer references than that: all of theirs are used.")
     titles = {ALL: "all pairs", MEAN: "mean of the categories"}
-    sections = [
-        Section(
-            "accuracy",
-            "Accuracy",
-            (protocol.about,),
-            (_pair_grid(agreement, names),),
-            lambda: [
-                forest_chart(
-                    titles.get(name, name),
-                    [(metric, row[name].interval) for metric, row in table.items()],
-                    axis="accuracy",
-                )
-                for name in names
-            ],
-        )
-    ]
+
+    def drawn() -> Iterator[Chart]:
+        for name in names:
+            values = [(metric, row[name].interval) for metric, row in table.items()]
+            yield forest_chart(titles.get(name, name), values, axis="accuracy")
+
+    grid = _pair_grid(agreement, names)
+    sections = [Section("accuracy", "Accuracy", (protocol.about,), (grid,), lambda: list(drawn()))]
     if agreement.curve:
         charts = partial(_curve_charts, agreement)
         sections.append(Section("references", "Number of references", (), (_curve_grid(agreement),), charts))
     if agreement.comparisons:
         grid = comparison_grid(agreement.comparisons, "accuracy over all pairs")
         sections.append(Section("comparisons", DIFFERENCE, (), (grid,)))
-    counts = [
-        (protocol.references, agreement.accuracies),
-        *((point.references, point.accuracies) for point in agreement.curve),
-    ]
+    counts = [(protocol.references, agreement.accuracies), *agreement.curve.items()]
     rows = [
         (r.metric, r.category, "all" if count is None else count, r.pairs, r.right, r.tied, r.wrong, r.value, ends(r))
         for count, accuracies in counts
@@ -267,24 +248,23 @@ def _pair_grid(agreement: PairAgreement, names: Sequence[str]) -> Grid:
 
 def _curve_grid(agreement: PairAgreement) -> Grid:
     rows = [
-        (metric, *(by_metric(point.accuracies)[metric][ALL].value for point in agreement.curve))
+        (metric, *(by_metric(accuracies)[metric][ALL].value for accuracies in agreement.curve.values()))
         for metric in by_metric(agreement.accuracies)
     ]
-    columns = (Column("Metric", "text"), *(Column(str(point.references)) for point in agreement.curve))
+    columns = (Column("Metric", "text"), *(Column(str(count)) for count in agreement.curve))
     notes = []
-    for point in agreement.curve:
-        if point.fewer_references:
-            some = any(row.pairs for row in point.accuracies)
+    for count, accuracies in agreement.curve.items():
+        if fewer := agreement.too_few[count]:
+            some = any(row.pairs for row in accuracies)
             what = "that column is without them" if some else "that column is undefined"
-            fewer = counted(point.fewer_references, "pair")
-            notes.append(f"{fewer} with fewer than {counted(point.references, 'reference')}: {what}.")
+            notes.append(f"{counted(fewer, 'pair')} with fewer than {counted(count, 'reference')}: {what}.")
     return Grid("Accuracy over all pairs by number of references", columns, rows, notes)
 
 
 def _curve_charts(agreement: PairAgreement) -> list[Chart]:
     """Draw a line with its intervals for each metric over the numbers of references: all pairs, and each category."""
-    points = [by_metric(point.accuracies) for point in agreement.curve]
-    labels, charts = [str(point.references) for point in agreement.curve], []
+    points, labels = list(map(by_metric, agreement.curve.values())), list(map(str, agreement.curve))
+    charts = []
     for name in (ALL, *agreement.categories):
         values = {metric: [of[metric][name] for of in points] for metric in by_metric(agreement.accuracies)}
         lines = [
@@ -304,7 +284,7 @@ def _curve_charts(agreement: PairAgreement) -> list[Chart]:
 _FIGURE_ROWS = headings("score|text", "figure|text", "value", "interval|span")
 
 
-def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Marked]) -> Study:
+def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Judgement]) -> Study:
     """Return the study of what metrics find of the words that people marked."""
     protocol, share = agreement.protocol, agreement.faulty / agreement.captions
     undefined = "; ".join(f"{name} ({count:,})" for name, count in agreement.undefined.items())
@@ -390,39 +370,24 @@ def system_study(agreement: SystemAgreement, source: str) -> Study:
     of_first = {metric: row[measures[0]]["pearson"] for metric, row in table.items()}
     facts = [f"{len(agreement.systems)} systems: {', '.join(agreement.systems)}."]
     for measure, length in agreement.length.items():
-        facts += length_facts(
-            length,
-            f"Length alone: rank correlation of words and {measure} {{}}.",
-            _HELD,
-        )
+        facts += length_facts(length, f"Length alone: rank correlation of words and {measure} {{}}.", _HELD)
+
+    titles = {measure: f"{_PEARSON} with {measure}" for measure in measures}
+    grids = [_system_grid(agreement, measures, key) for key in SYSTEM_COEFFICIENTS]
+    paired = [comparison_grid(rows, titles[measure]) for measure, rows in agreement.comparisons.items() if rows]
 
     def intervals() -> Iterator[Chart]:
-        for measure in measures:
+        for measure, title in titles.items():
             drawn = [(metric, row[measure]["pearson"]) for metric, row in table.items()]
-            yield forest_chart(f"{_PEARSON} with {measure}", drawn, axis=_PEARSON)
+            yield forest_chart(title, drawn, axis=_PEARSON)
 
     return Study(
         f"Agreement with people on systems: {PurePath(source).name}",
         facts,
         (
-            Section(
-                "correlation",
-                "Correlation over systems",
-                (),
-                [_system_grid(agreement, measures, key) for key in SYSTEM_COEFFICIENTS],
-                lambda: list(intervals()),
-            ),
+            Section("correlation", "Correlation over systems", (), grids, lambda: list(intervals())),
             Section("scatter", "Systems", (), (), partial(_scatter_charts, agreement, measures[0])),
-            Section(
-                "comparisons",
-                DIFFERENCE,
-                (),
-                [
-                    comparison_grid(rows, f"{_PEARSON} with {measure}")
-                    for measure, rows in agreement.comparisons.items()
-                    if rows
-                ],
-            ),
+            Section("comparisons", DIFFERENCE, (), paired),
         ),
         {
             "correlations": Grid("systems", _SYSTEM_ROWS, rows),
@@ -430,7 +395,7 @@ def system_study(agreement: SystemAgreement, source: str) -> Study:
         },
         {"source": source, **agreement.to_dict()},
         agreement.signature,
-        best_metric(f"{_PEARSON} with {measures[0]}", of_first, agreement.comparisons[measures[0]]),
+        best_metric(titles[measures[0]], of_first, agreement.comparisons[measures[0]]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, fields
 from functools import partial
-from itertools import chain
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import counted
@@ -55,13 +55,10 @@ def _tables(result: BoundsResult) -> Iterator[Grid]:
         for number, value in enumerate(bound.rounds)
     ]
     yield Grid("rounds", (*_OF_SCORE, *headings("round|count", "value")), rows)
-    names = result.ranking.names
     rows = [
-        (over, names[index], names[other], pair.value, pair.p)
-        for over, square in (("captions", result.ranking.captions), ("images", result.ranking.images))
-        for index, row in enumerate(square)
-        for other, pair in enumerate(row)
-        if index < other
+        (over, first, second, square[first][second].value, square[first][second].p)
+        for over, square in result.ranking.items()
+        for first, second in combinations(square, 2)
     ]
     yield Grid("ranking", _RANKING, rows)
 
@@ -274,17 +271,16 @@ def _all(result: BoundsResult) -> Iterator[tuple[Bound, TrialBounds]]:
 
 def _rankings(result: BoundsResult) -> Iterator[Grid]:
     """Yield squares of tau-b, in parts that fit a terminal; columns have the numbers of the rows."""
-    ranking = result.ranking
     squares = (
-        ("Kendall's tau-b of every two scores of people, over captions", ranking.captions),
-        ("The same over images, by the mean of their captions", ranking.images),
+        ("Kendall's tau-b of every two scores of people, over captions", result.ranking["captions"]),
+        ("The same over images, by the mean of their captions", result.ranking["images"]),
     )
-    for title, pairs in squares if len(ranking.names) > 1 else ():
-        for places in _parts(range(len(ranking.names)), _RANKS_TOGETHER):
+    for title, square in squares if len(squares[0][1]) > 1 else ():
+        for places in _parts(range(len(square)), _RANKS_TOGETHER):
             columns = (Column("", "text"), *(Column(f"{place + 1}", "short") for place in places))
             rows = [
-                (f"{number} {name}", *(row[place].value for place in places))
-                for number, (name, row) in enumerate(zip(ranking.names, pairs, strict=True), start=1)
+                (f"{number} {name}", *(list(row.values())[place].value for place in places))
+                for number, (name, row) in enumerate(square.items(), start=1)
             ]
             yield Grid(title, columns, rows)
 

@@ -41,10 +41,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page: paragraphs, tables, and charts that are drawn only when a page is made.
-
-    ``is_detail``: its tables are too long for a terminal and a paper; pages alone show them.
-    """
+    """A part of a page; charts are drawn for pages alone, which alone show the tables where ``is_detail``."""
 
     key: str
     title: str
@@ -61,11 +58,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All that the outputs of one study are made from.
-
-    ``verdict`` is what a page says first, and how sure it is; ``facts`` are lines on what was compared and what was
-    left out; ``tables`` are the long ones for programs, by name, the main one first; ``values`` are what JSON holds.
-    """
+    """What all outputs are made from: ``tables`` are the long ones for programs, ``values`` are what JSON holds."""
 
     title: str
     facts: Sequence[str]
