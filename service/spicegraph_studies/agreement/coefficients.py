@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from scipy import stats
+import scipy  # loads scipy.stats where it is first used: a second that help and errors need not wait for
 
 from spicegraph_scorer.core.significance import share_as_extreme
 
@@ -190,8 +190,8 @@ def correlation(name: str, values: Vector, ratings: Vector) -> Bounded:
     return Bounded(value, p=p)
 
 
-def _scipy(function: Callable[..., Any], values: Vector, ratings: Vector, **options: str) -> tuple[float, float]:
-    result = function(values, ratings, **options)
+def _scipy(function: str, values: Vector, ratings: Vector, **options: str) -> tuple[float, float]:
+    result = getattr(scipy.stats, function)(values, ratings, **options)
     return float(result.statistic), float(result.pvalue)
 
 
@@ -233,10 +233,10 @@ KENDALL: Final = frozenset({"tau_b", "tau_c"})
 """The coefficients that count pairs."""
 
 COEFFICIENTS: Mapping[str, Coefficient] = {
-    "tau_b": Coefficient("tau-b", partial(_scipy, stats.kendalltau, variant="b"), partial(_resampled_tau, tau_b)),
-    "tau_c": Coefficient("tau-c", partial(_scipy, stats.kendalltau, variant="c"), partial(_resampled_tau, tau_c)),
-    "pearson": Coefficient("Pearson", partial(_scipy, stats.pearsonr), _resampled_pearson),
-    "spearman": Coefficient("Spearman", partial(_scipy, stats.spearmanr), _resampled_spearman),
+    "tau_b": Coefficient("tau-b", partial(_scipy, "kendalltau", variant="b"), partial(_resampled_tau, tau_b)),
+    "tau_c": Coefficient("tau-c", partial(_scipy, "kendalltau", variant="c"), partial(_resampled_tau, tau_c)),
+    "pearson": Coefficient("Pearson", partial(_scipy, "pearsonr"), _resampled_pearson),
+    "spearman": Coefficient("Spearman", partial(_scipy, "spearmanr"), _resampled_spearman),
 }
 """Every coefficient by name. To add one: scipy's function, its values for weighted observations, a line here."""
 
@@ -292,7 +292,7 @@ def williams(first: float | None, second: float | None, between: float | None, s
     if spread <= 0:
         return None
     statistic = (first - second) * math.sqrt((size - 1) * (1 + between) / spread)
-    return float(2 * stats.t.sf(abs(statistic), size - 3))
+    return float(2 * scipy.stats.t.sf(abs(statistic), size - 3))
 
 
 def accuracy_permutation(difference: Vector, groups: Indices, *, resampling: Resampling) -> float | None:

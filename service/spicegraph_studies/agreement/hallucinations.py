@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.scenes import SCENE
@@ -253,7 +253,7 @@ def agree_on_hallucinations(
         thresholds,
         {**result.signature, "resampling": resampling.signature()},
         with_length_constant(
-            {name: stats.rankdata(values) for name, values in suspicion.items()},
+            {name: scipy.stats.rankdata(values) for name, values in suspicion.items()},
             labels,
             word_counts(caption.candidate for caption in captions),
         ),

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
-from scipy import stats
-from scipy.sparse import csr_array
+import scipy
 
 from spicegraph_scorer.core.significance import percentile_bounds, share_as_extreme
 from spicegraph_studies.agreement.coefficients import (
@@ -29,6 +28,8 @@ from spicegraph_studies.agreement.coefficients import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from scipy.sparse import csr_array
 
     from spicegraph_scorer.core.significance import Resampling
     from spicegraph_studies.agreement.coefficients import Indices, Matrix, Vector
@@ -76,7 +77,7 @@ def _balance(first: _Rows, second: _Rows, images: int) -> Matrix:
 
 def _incidence(classes: Indices, groups: Indices, shape: tuple[int, int]) -> csr_array:
     """Return how many observations of each class (row) each image has (column)."""
-    return csr_array((np.ones(len(classes)), (classes, groups)), shape=shape)
+    return scipy.sparse.csr_array((np.ones(len(classes)), (classes, groups)), shape=shape)
 
 
 def _pairs(counts: Matrix) -> Vector:
@@ -175,7 +176,7 @@ def permutation(
         return None
     sides = first, second
     # Metrics have scales of their own: ranks are exchanged, and for Pearson's values with mean 0 and deviation 1.
-    scaled = [stats.zscore(side) if name == "pearson" else stats.rankdata(side) for side in sides]
+    scaled = [scipy.stats.zscore(side) if name == "pearson" else scipy.stats.rankdata(side) for side in sides]
     generator, differences = resampling.generator(), []
     if pairs is not None and name in KENDALL:
         balances, images = exchanged_balances(pairs, (scaled[0], scaled[1]), ratings, groups), int(groups.max()) + 1

@@ -11,8 +11,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
-from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
+import scipy
 
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import Fault, shown
@@ -223,10 +222,10 @@ def _load(path: Path, limits: ReadLimits, name: str) -> Any:
     try:
         if path.stat().st_size > limits.content:
             raise LimitError(f"{path}: is larger than {limits.content:,} bytes")
-        content = loadmat(str(path))
+        content = scipy.io.loadmat(str(path))
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
-    except (OSError, ValueError, TypeError, NotImplementedError, MatReadError) as error:
+    except (OSError, ValueError, TypeError, NotImplementedError, scipy.io.matlab.MatReadError) as error:
         raise InputError(f"{path}: is not a MATLAB file that can be read ({error})") from error
     if name not in content:
         raise InputError(f"{path}: contains no variable {name!r}")
