@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.spice.extraction import ParsedCaption
     from spicegraph_parser.spice.graph import SceneGraph
-    from spicegraph_parser.spice.parse import Parse, Word
+    from spicegraph_parser.spice.parse import Parse
 
 JsonDict = dict[str, Any]
 """A JSON object; the function that makes it says which fields it has."""
@@ -25,16 +25,9 @@ JsonDict = dict[str, Any]
 def caption_dict(caption: ParsedCaption) -> JsonDict:
     """Return a caption's own tuples, in SPICE's order and before merging, with their rules and places.
 
-    ``rules`` and ``spans`` go along with ``tuples``: the rule that made the tuple, and for each of its slots the spans
-    of its words in ``text`` (code points, end excluded), as far as the words stand there. Scene graphs have
-    ``entities``, where there are any: a thing's name, where it is mentioned, and what is said of it (see
-    :class:`Entity`); and ``apart``: what a caption states but a picture cannot show, with the reason, and the certainty
-    (0 to 1) that it can be seen after all.
-
-    Example:
-        >>> from spicegraph_parser import parse_captions
-        >>> caption_dict(next(parse_captions(["a red car"])))["tuples"]
-        [['car', 'red'], ['car']]
+    ``rules`` and ``spans`` go along with ``tuples``: for each slot the spans of its words in ``text`` (code points, end
+    excluded), as far as the words stand there. Scene graphs have ``entities`` (see :class:`Entity`), and ``apart``:
+    what a caption states but a picture cannot show, with the reason and the certainty, 0 to 1, that it can be seen.
     """
     spans = [(word.start, word.end) for parse in caption.sentences for word in parse.words]
     result: JsonDict = {
@@ -67,11 +60,7 @@ def caption_dict(caption: ParsedCaption) -> JsonDict:
 
 
 def to_dot(graph: SceneGraph, *, title: str = "") -> str:
-    """Return a Graphviz graph: objects as boxes, attributes as ellipses, relations as labelled arrows.
-
-    Example:
-        >>> print(to_dot(graph, title="a red car"))  # doctest: +SKIP
-    """
+    """Return a Graphviz graph: objects as boxes, attributes as ellipses, relations as labelled arrows."""
     lines = [
         "digraph scene {",
         f"  graph [rankdir=LR, labelloc=t, label={_quoted(title)}]",
@@ -88,17 +77,8 @@ def to_dot(graph: SceneGraph, *, title: str = "") -> str:
 
 
 def _quoted(text: str) -> str:
-    r"""Return a Graphviz string that shows the text as it is.
-
-    A backslash starts an escape in labels (``\N`` is the node's name), so it is doubled; line ends and other
-    control characters become spaces.
-
-    Example:
-        >>> _quoted('a "b"')
-        '"a \\"b\\""'
-    """
-    visible = "".join(character if character.isprintable() else " " for character in text)
-    return '"' + visible.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """Return a Graphviz string that shows the text as it is: backslashes doubled, control characters as spaces."""
+    return '"' + _printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 _MODIFIERS = frozenset({"det", "amod", "nummod", "compound", "nmod:poss", "det:qmod", "det:predet"})
@@ -125,12 +105,34 @@ def sng_dict(caption: ParsedCaption) -> JsonDict:
     heads = sorted({fact.tokens[slot][0] for fact in caption.facts for slot in range(2 if len(fact.words) == 3 else 1)})
     in_front = _modifiers(caption.sentences)
     index = {head: number for number, head in enumerate(heads)}
-    entities = [_entity(head, words, in_front.get(head, [])) for head in heads]
+    entities: list[JsonDict] = []
+    for head in heads:
+        start = min([head, *(position for _, position in in_front.get(head, []))])
+        inside = words[start : head + 1]
+        modifiers = [
+            {"dep": label, "span": words[position].form, "lemma_span": words[position].lemma}
+            for label, position in in_front.get(head, [])
+        ]
+        entities.append(
+            {
+                "span": " ".join(word.form for word in inside),
+                "lemma_span": " ".join(word.lemma for word in inside),
+                "head": words[head].form,
+                "lemma_head": words[head].lemma,
+                "span_bounds": (start, head + 1),
+                "modifiers": modifiers,
+                "type": "unknown",
+            }
+        )
+
+    def text(positions: Sequence[int]) -> str:
+        return " ".join(words[position].form for position in positions)
+
     relations = []
     for fact in caption.facts:
         if len(fact.words) == 2:
             modifiers = entities[index[fact.tokens[0][0]]]["modifiers"]
-            span = _text(words, fact.tokens[1]) or fact.words[1]
+            span = text(fact.tokens[1]) or fact.words[1]
             if all(modifier["span"] != span for modifier in modifiers):
                 modifiers.append({"dep": fact.rule, "span": span, "lemma_span": fact.words[1]})
         elif len(fact.words) == 3:
@@ -138,7 +140,7 @@ def sng_dict(caption: ParsedCaption) -> JsonDict:
                 {
                     "subject": index[fact.tokens[0][0]],
                     "object": index[fact.tokens[1][0]],
-                    "relation": _text(words, fact.tokens[2]) or fact.words[2],
+                    "relation": text(fact.tokens[2]) or fact.words[2],
                     "lemma_relation": fact.words[2],
                 }
             )
@@ -157,69 +159,37 @@ def _modifiers(sentences: Iterable[Parse]) -> dict[int, list[tuple[str, int]]]:
     return {head: sorted(modifiers, key=itemgetter(1)) for head, modifiers in by_head.items()}
 
 
-def _entity(head: int, words: Sequence[Word], modifiers: Sequence[tuple[str, int]]) -> JsonDict:
-    start = min([head, *(position for _, position in modifiers)])
-    inside = words[start : head + 1]
-    return {
-        "span": " ".join(word.form for word in inside),
-        "lemma_span": " ".join(word.lemma for word in inside),
-        "head": words[head].form,
-        "lemma_head": words[head].lemma,
-        "span_bounds": (start, head + 1),
-        "modifiers": [
-            {"dep": label, "span": words[position].form, "lemma_span": words[position].lemma}
-            for label, position in modifiers
-        ],
-        "type": "unknown",
-    }
-
-
-def _text(words: Sequence[Word], positions: Sequence[int]) -> str:
-    return " ".join(words[position].form for position in positions)
-
-
 def discosg_dict(caption: ParsedCaption) -> JsonDict:
     """Return a caption's graph as DiscoSG's records have it: FACTUAL's notation beside the text."""
     return {"caption": caption.text, "scene_graph": graph_text(caption.tuples)}
 
 
 def visual_genome_dict(caption: ParsedCaption, image_id: int) -> JsonDict:
-    """Return a caption's graph in the shape of ``scene_graphs.json`` of Visual Genome, without boxes.
-
-    ``phrase`` is the caption. Of a scene graph, things that share a name are objects of their own.
-
-    Example:
-        >>> from spicegraph_parser import parse_captions
-        >>> visual_genome_dict(next(parse_captions(["a red car"])), 1)["objects"]
-        [{'object_id': 0, 'names': ['car'], 'attributes': ['red']}]
-    """
-    if caption.entities:
-        return {
-            "image_id": image_id,
-            "phrase": caption.text,
-            "objects": [
-                {"object_id": number, "names": [entity.name], "attributes": list(entity.attributes)}
-                for number, entity in enumerate(caption.entities)
-            ],
-            "relationships": [
-                {"relationship_id": number, "predicate": name, "subject_id": subject, "object_id": target}
-                for number, (subject, name, target) in enumerate(
-                    (at, name, target)
-                    for at, entity in enumerate(caption.entities)
-                    for name, target in entity.relations
-                )
-            ],
-        }
-    names = _object_names(caption.tuples)
-    objects: list[JsonDict] = [{"object_id": i, "names": [name], "attributes": []} for name, i in names.items()]
-    relations: list[JsonDict] = []
-    for words in caption.tuples:
-        if len(words) == 2:
-            objects[names[words[0]]]["attributes"].append(words[1])
-        elif len(words) == 3:
-            ends = {"subject_id": names[words[0]], "object_id": names[words[1]]}
-            relations.append({"relationship_id": len(relations), "predicate": words[2], **ends})
-    return {"image_id": image_id, "phrase": caption.text, "objects": objects, "relationships": relations}
+    """Return a graph as ``scene_graphs.json`` of Visual Genome has it, without boxes; ``phrase`` is the caption."""
+    things: dict[int, tuple[str, list[str]]] = {}
+    relations: list[tuple[str, int, int]] = []
+    if caption.entities:  # things that share a name are objects of their own
+        things = {at: (entity.name, list(entity.attributes)) for at, entity in enumerate(caption.entities)}
+        relations = [(name, at, to) for at, entity in enumerate(caption.entities) for name, to in entity.relations]
+    else:
+        names = _object_names(caption.tuples)
+        things = {number: (name, []) for name, number in names.items()}
+        for words in caption.tuples:
+            if len(words) == 2:
+                things[names[words[0]]][1].append(words[1])
+            elif len(words) == 3:
+                relations.append((words[2], names[words[0]], names[words[1]]))
+    return {
+        "image_id": image_id,
+        "phrase": caption.text,
+        "objects": [
+            {"object_id": at, "names": [name], "attributes": attributes} for at, (name, attributes) in things.items()
+        ],
+        "relationships": [
+            {"relationship_id": number, "predicate": predicate, "subject_id": subject, "object_id": target}
+            for number, (predicate, subject, target) in enumerate(relations)
+        ],
+    }
 
 
 def _object_names(tuples: Iterable[Sequence[str]]) -> dict[str, int]:
@@ -231,18 +201,8 @@ def _object_names(tuples: Iterable[Sequence[str]]) -> dict[str, int]:
 def dsg_dict(caption: ParsedCaption, kind: Callable[[Sequence[str]], str] | None = None) -> JsonDict:
     """Return a caption's graph as a Davidsonian Scene Graph (Cho et al., ICLR 2024), without questions.
 
-    Each tuple has a number (``qid2tuple``), and the numbers of those that it depends on (``qid2dependency``). Objects
-    are ``entity - whole``, what depends on nothing has the dependency 0.
-
-    Args:
-        caption: the caption.
-        kind: gives the second part of an attribute's or a relation's type, such as ``color``; by default ``state`` for
-            attributes and ``action`` for relations.
-
-    Example:
-        >>> from spicegraph_parser import parse_captions
-        >>> dsg_dict(next(parse_captions(["a red car"])))["qid2tuple"]
-        {'1': 'entity - whole (car)', '2': 'attribute - state (car, red)'}
+    ``qid2dependency`` has the numbers of the tuples that each depends on, [0] for none. ``kind`` gives the second part
+    of an attribute's or a relation's type, such as ``color``; by default ``state`` and ``action``.
     """
     names = _object_names(caption.tuples)
     tuples = {str(number + 1): f"entity - whole ({_argument(name)})" for name, number in names.items()}
@@ -262,11 +222,7 @@ def _argument(word: str) -> str:
 
 
 def to_graphml(graphs: Iterable[tuple[str, SceneGraph]]) -> str:
-    """Return captions with their merged graphs as one GraphML document.
-
-    Nodes are objects with ``label``, ``attributes`` (joined with semicolons), ``caption`` (its number, from 0) and
-    ``text``; edges are relations with ``label``. Characters that XML does not have become spaces.
-    """
+    """Return captions with their merged graphs as one GraphML document: objects are nodes, relations edges."""
     with needs_extra("networkx", "GraphML"):
         import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
 
@@ -290,14 +246,7 @@ _VOCABULARY = "urn:spicegraph:scene-graph:"
 
 
 def json_ld(graphs: Iterable[tuple[str, SceneGraph]]) -> dict[str, object]:
-    """Return captions with their merged graphs as a JSON-LD document: blank nodes in a vocabulary of its own.
-
-    Example:
-        >>> from spicegraph_parser import parse_captions
-        >>> caption = next(parse_captions(["a red car"]))
-        >>> json_ld([(caption.text, caption.graph())])["@graph"][0]["objects"][0]["attributes"]
-        ['red']
-    """
+    """Return captions with their merged graphs as a JSON-LD document: blank nodes in a vocabulary of its own."""
     nodes: list[object] = []
     for number, (text, graph) in enumerate(graphs):
         ids = [f"_:c{number}o{index}" for index in range(len(graph.objects))]

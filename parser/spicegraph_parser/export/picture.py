@@ -1,11 +1,8 @@
 """A picture of scene graphs as SVG: a card for every object with its attributes, an arrow for every relation.
 
-Objects stand in columns and arrows lead from left to right. It is a small form of the layered drawing of Sugiyama,
-Tagawa and Toda (1981): columns by longest path; an arrow that passes a column keeps a place free in it; each column is
-ordered by the mean place of its neighbours.
-
-Text widths are estimated, so that no font is needed. Captions are untrusted: every text is escaped, and the
-picture contains no script and no outside reference.
+A small form of the layered drawing of Sugiyama, Tagawa and Toda (1981): columns by longest path; an arrow that passes a
+column keeps a place free in it; each column is ordered by the mean place of its neighbours. Text widths are estimated,
+so that no font is needed. Captions are untrusted: every text is escaped, and nothing from outside is named.
 """
 
 from __future__ import annotations
@@ -72,10 +69,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """All relations from one object to another under one label, and the cards that the arrow leads through.
-
-    ``route`` begins with the subject and ends with the object; what lies between are passages.
-    """
+    """All relations from one object to another under one label; ``route``: the subject, passages, the object."""
 
     label: str
     route: tuple[int, ...]
@@ -199,12 +193,7 @@ def text_width(text: str) -> float:
 
 
 def cut(text: str, limit: int) -> str:
-    """Return text on one line, with at most so many characters.
-
-    Example:
-        >>> cut("a long  label", 6)
-        'a lon…'
-    """
+    """Return text on one line, with at most so many characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
@@ -232,12 +221,7 @@ _HEAD = (
 
 
 def to_svg(graphs: Iterable[tuple[str, SceneGraph]]) -> str:
-    """Return one SVG picture of titled scene graphs, below each other.
-
-    Example:
-        >>> to_svg([]).startswith("<svg")
-        True
-    """
+    """Return one SVG picture of titled scene graphs, below each other."""
     parts: list[str] = []
     top, width = _MARGIN, 0.0
     for title, graph in graphs:

@@ -101,11 +101,7 @@ def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
 
 
 def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:
-    """Write captions as CoNLL-U lines (without line ends) that :func:`read_conllu` reads back.
-
-    A word with one incoming edge has it in HEAD and DEPREL; a word with several or none, as in a collapsed
-    graph, has all of them in DEPS.
-    """
+    """Write captions as CoNLL-U lines (without ends); a word with several incoming edges or none has them in DEPS."""
     for caption in captions:
         yield "# newdoc"
         yield f"# text = {' '.join(caption.text.split())}"

@@ -1,9 +1,7 @@
 """The spaCy front end: the only module that imports spaCy, beside the components of the bundled pipeline.
 
-A pipeline gives PTB tags, lemmas and dependencies, in one of two label schemes: basic Universal Dependencies v1, or
-ClearNLP's (``en_core_web_*``), which is mapped to the first. The two differ in what heads a phrase: ClearNLP lets
-prepositions and copulas govern (on -pobj-> mat, is -attr-> surfer), Universal Dependencies v1 lets content words govern
-(mat -case-> on, surfer -cop-> is).
+Labels are those of basic Universal Dependencies v1, or ClearNLP's (``en_core_web_*``), which are mapped to the first:
+ClearNLP lets prepositions and copulas govern (on -pobj-> mat), Universal Dependencies content words (mat -case-> on).
 """
 
 from __future__ import annotations
@@ -35,10 +33,7 @@ _UNSIGNED = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class SpacyFrontEnd:
-    """A loaded spaCy pipeline that turns captions into parses.
-
-    ``clearnlp`` says that its labels are ClearNLP's.
-    """
+    """A loaded spaCy pipeline that turns captions into parses; ``clearnlp``: its labels are ClearNLP's."""
 
     nlp: Language
     clearnlp: bool
@@ -56,11 +51,7 @@ class SpacyFrontEnd:
 
 
 def load_spacy(name: str) -> SpacyFrontEnd:
-    """Load an installed spaCy pipeline by name or path.
-
-    Raises:
-        DataError: it is not installed, or it has no tagger, lemmatizer or parser.
-    """
+    """Load an installed spaCy pipeline by name or path, or raise :class:`DataError`."""
     with needs_extra("spacy", f"the pipeline {name!r}"):
         import spacy  # noqa: PLC0415 (0.5 s of import that only such pipelines need)
 
@@ -162,13 +153,7 @@ _CLOSED_CLASSES = {"an": "a", "his": "he", "her": "she", "their": "they"}
 
 
 def reference_lemma(form: str, tag: str, lemma: str) -> str:
-    """Return the lemma that the reference gives a word which a ClearNLP pipeline lemmatized.
-
-    Degrees of adjectives are words of their own, and a stem that lost its "e" gets it back.
-
-    >>> [reference_lemma(*w) for w in (("riding", "VBG", "rid"), ("older", "JJR", "old"), ("an", "DT", "an"))]
-    ['ride', 'older', 'a']
-    """
+    """Return the reference's lemma of a word that a ClearNLP pipeline lemmatized: older stays, rid becomes ride."""
     lower = form.lower()
     if tag.startswith("J") or lower in _PLURAL_ONLY:
         return lower
@@ -260,10 +245,7 @@ def _lower_preposition(tree: _DocumentTree, position: int) -> None:
 
 
 def _lower_copula(tree: _DocumentTree, position: int) -> None:
-    """The edge is -attr-> surfer becomes surfer -cop-> is.
-
-    "there is a man" keeps its verb and makes the man its subject.
-    """
+    """The edge is -attr-> surfer becomes surfer -cop-> is; `there is a man` makes the man the verb's subject."""
     if tree.children(position, "expl"):
         for noun in tree.children(position, "attr", "dobj"):
             tree.labels[noun] = "nsubj"

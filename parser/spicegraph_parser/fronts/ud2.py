@@ -1,8 +1,7 @@
 """From Universal Dependencies v2, which today's parsers give, to v1, which the rules read.
 
-The two differ in labels (``obj`` for ``dobj``, ``obl`` for a verb's ``nmod``, ``nsubj:pass``, ``aux:pass``,
-``fixed`` ...) and in where a coordinating word hangs: on the conjunct behind it in v2, on the first conjunct in
-v1. Tags may be missing or of another set; the rules need PTB tags, which are then made from UPOS and FEATS.
+They differ in labels and in where a coordinating word hangs: on the conjunct behind it in v2, on the first in v1. PTB
+tags, which the rules need, are made from UPOS and FEATS where a file lacks them.
 """
 
 from __future__ import annotations

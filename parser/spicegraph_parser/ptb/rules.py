@@ -1,13 +1,9 @@
 """The rules of Penn Treebank tokenization, in the order that decides ties, their patterns, and what they write.
 
-A rule has a pattern of the token itself and a pattern of what must follow it. Where several rules fit, the
-one that sees furthest wins (what must follow counts), and of two that see as far the earlier one: so the
-rules do not need exclusions of each other, and one can be read without the rest.
-
-Loops are possessive (``++``) where nothing that follows could take back a character, and bounded where it
-could: so no text takes long, whoever wrote it.
-
-The word lists were found by probing CoreNLP 3.4.1 and 3.6.0 with some 580,000 word forms.
+A rule has a pattern of the token and one of what must follow. Of several that fit, the one that sees furthest wins
+(what must follow counts), of two that see as far the earlier: so a rule excludes no other. Loops are possessive
+(``++``) or bounded, so that no text takes long. The word lists were found by probing CoreNLP 3.4.1 and 3.6.0 with some
+580,000 word forms.
 """
 
 from __future__ import annotations
@@ -112,34 +108,12 @@ def bracketed(text: str) -> str:
     return joined(text).replace("(", "-LRB-").replace(")", "-RRB-")
 
 
-def opened(_: str) -> str:
-    """Write an opening double quote."""
-    return "``"
+def always(written: str) -> Callable[[str], str]:
+    """Return what writes the same, whatever matched."""
+    return lambda _matched: written
 
 
-def closed(_: str) -> str:
-    """Write a closing double quote."""
-    return "''"
-
-
-def opened_single(_: str) -> str:
-    """Write an opening single quote."""
-    return "`"
-
-
-def dots(_: str) -> str:
-    """Write an ellipsis."""
-    return "..."
-
-
-def dashes(_: str) -> str:
-    """Write a dash."""
-    return "--"
-
-
-def nothing(_: str) -> str:
-    """Drop what matched."""
-    return ""
+DOTS: Final = always("...")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +150,8 @@ ASCII: Final = Alphabet(
 def basic_plane() -> Alphabet:
     """Return the classes for text with characters outside ASCII; astral characters are in none of them.
 
-    Java sees an astral character as two surrogates, which no rule of the tokenizer takes. It also knows no
-    script that Unicode got later: of the 55,501 letters, marks, digits and signs here, its tokenizer takes
-    some 2,800 rare ones in another way.
+    Java knows no script that Unicode got later: of the 55,501 letters, marks, digits and signs here, its tokenizer
+    takes some 2,800 rare ones in another way.
     """
     categories = [unicodedata.category(chr(code)) for code in range(0x10000)]
 
@@ -302,12 +275,12 @@ def sign_rules(alphabet: Alphabet, variant: Variant) -> tuple[Rule, ...]:
     country = rf"\+{{1,2}}(?:{d}{{2,4}}[- ])?{d}{{2,4}}[- ]"
     # Runs of periods; the later version takes all of them, but leaves one as an end before a word.
     ellipses: tuple[Rule, ...] = (
-        Rule(r"\.{3,}|\. \. \.(?: \.)*", "", dots),
-        Rule(r"\.{3,}(?=\.)|\. \. \.(?: \.)*(?= )", rf" ?\.\s++{a.letter}", dots),
+        Rule(r"\.{3,}|\. \. \.(?: \.)*", "", DOTS),
+        Rule(r"\.{3,}(?=\.)|\. \. \.(?: \.)*(?= )", rf" ?\.\s++{a.letter}", DOTS),
         Rule("={2,}"),
     )
     if variant == "coco":
-        ellipses = (Rule(r"\.{3,5}|\. \. \.(?: \.){0,2}", "", dots),)
+        ellipses = (Rule(r"\.{3,5}|\. \. \.(?: \.){0,2}", "", DOTS),)
     return (
         # The second halves of words that fall into two tokens.
         Rule(f"{a.apostrophe}(?i:[sdm]|re|ve|ll)", "[^A-Za-z]", straight),
@@ -378,11 +351,11 @@ def _quotes(a: Patterns) -> tuple[Rule, ...]:
         Rule(f"{q}(?i:em|till?|cause|n{q}|n)|{q}{a.digit}0[sS]", "", a.write_name),
         Rule(f"{q}{a.digit}{{2}}", a.space),
         Rule("''"),
-        Rule("'", r"[A-Za-z]\S", opened_single),
+        Rule("'", r"[A-Za-z]\S", always("`")),
         Rule(f"{q}(?i:[sdm]|re|ve|ll)", "", straight),
         Rule("'|&apos;", "", straight),
-        Rule('"|&quot;', "[A-Za-z0-9$]", opened),
-        Rule('"|&quot;', "", closed),
+        Rule('"|&quot;', "[A-Za-z0-9$]", always("``")),
+        Rule('"|&quot;', "", always("''")),
         Rule(f"[{''.join(map(chr, QUOTES))}]{{1,2}}", "", straight),
     )
 
@@ -393,8 +366,8 @@ def _symbols(a: Patterns) -> tuple[Rule, ...]:
         Rule(r"[<>]?[:;=][-o*']?[()\[\]{@\\|dpDOP]", "[^A-Za-z0-9]", bracketed),
         Rule("[-^x=~<>']_[-^x=~<>']"),
         Rule(r"\([-^x=~<>'][-_.]?[-^x=~<>']\)", "", bracketed),
-        Rule("…|\x85", "", dots),
-        Rule("-{2,4}|[–—\x96\x97]|&[mn]dash;", "", dashes),
+        Rule("…|\x85", "", DOTS),
+        Rule("-{2,4}|[–—\x96\x97]|&[mn]dash;", "", always("--")),
         Rule(r"-{5,}|(?:\\\*)+|[!?]+|#+|\*+|_+|@+|<<|>>"),
         Rule("-(?i:[lr][rcs]b)-"),
         Rule(r"[()\[\]{}]", "", BRACKETS.__getitem__),
@@ -402,7 +375,7 @@ def _symbols(a: Patterns) -> tuple[Rule, ...]:
         Rule(f"[{''.join(CURRENCIES)}]", "", CURRENCIES.__getitem__),
         Rule("(?i:&(?:amp|lt|gt);)", "", decoded),
         Rule("&#[0-9]+;"),
-        Rule("(?i:&nbsp;)", "", nothing),
+        Rule("(?i:&nbsp;)", "", always("")),
         Rule(a.symbol),
     )
 

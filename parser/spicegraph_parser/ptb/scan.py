@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 class Token(NamedTuple):
-    """A token as PTB writes it, and the code points ``text[start:end]`` of the caption that it stands for.
-
-    The written form can differ from the caption's: brackets become ``-LRB-``, double quotes two backticks or
-    two apostrophes.
-    """
+    """A token as PTB writes it (brackets as ``-LRB-``), and the code points ``text[start:end]`` that it stands for."""
 
     text: str
     start: int
