@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Tests that start servers wait much of their time: one more worker than there are cores. A file's fixtures are made once.
+WAITING = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e hosts lint format proto \
+.PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e hosts lint format proto \
   serve train meaning bench bench-checkouts graded examples docs clean
 
 help:  ## Show this list
@@ -41,9 +43,14 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and a report
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
-test: lint test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e  ## Every check and test, lane after lane: what CI runs
+test: $(READY)  ## Every check and test: style and types beside the core, then lane after lane: what CI runs
+	@$(MAKE) --no-print-directory -j2 lint test-core
+	@$(MAKE) --no-print-directory test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e
 
-check: lint  ## Style, types, layers and the quick tests: less than a minute on two idle cores
+check: $(READY)  ## Style, types, layers and the quick tests, side by side: less than a minute on two idle cores
+	@$(MAKE) --no-print-directory -j2 lint quick
+
+quick: $(READY)
 	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow" --hypothesis-profile=quick \
 	  -o faulthandler_timeout=120 --ignore=tests/e2e
 
@@ -52,25 +59,25 @@ test-core: $(READY)  ## Tests of parser, scorer and service, against a wheel wit
 	$(BIN)/python tools/core_alone.py -n auto tests/parser tests/scorer tests/service
 
 test-studies: $(READY)  ## Tests of agreement and bounds
-	$(BIN)/python -m pytest -n auto tests/studies
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies
 
 test-challenge: $(READY)  ## Tests of the evaluation server: PostgreSQL and Chromium where installed
-	$(BIN)/python -m pytest -n auto tests/challenge
+	$(BIN)/python -m pytest $(WAITING) tests/challenge
 
 test-platforms: $(READY)  ## Tests of Codabench, CapEvalKit and the SPICE program's command line
 	$(BIN)/python -m pytest -n auto tests/platforms
 
 test-viewer: $(READY)  ## Tests of the pages on this machine: view and demo
-	$(BIN)/python -m pytest -n auto tests/viewer
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/viewer
 
 test-detail: $(READY)  ## Tests of the scores of descriptions
 	$(BIN)/python -m pytest -n auto tests/detail
 
 test-rewards: $(READY)  ## Tests of rewards for training, and of the fluency detector
-	$(BIN)/python -m pytest -n auto tests/rewards
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/rewards
 
 test-e2e: $(READY) hosts  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
-	$(BIN)/python -m pytest -n auto tests/e2e
+	$(BIN)/python -m pytest $(WAITING) tests/e2e
 
 lint: $(READY)  ## Style, formatting, types, the layers of the packages, and whether generated tables are fresh
 	$(BIN)/ruff check

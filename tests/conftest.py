@@ -1,5 +1,6 @@
-"""Settings of the hypothesis tests."""
+"""Settings of the hypothesis tests, and which tests run on one worker."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # No test asserts a speed: on a busy machine, or where a first example loads a lexicon, the clock says nothing about the law.
@@ -7,3 +8,16 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 # make check draws fewer examples; the lanes that make test runs draw all of them.
 settings.register_profile("quick", settings.get_profile("untimed"), max_examples=15)
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--dist loadgroup``, let the tests of a file that share a fixture of it run on one worker: it is made once."""
+    if not config.getoption("loadgroup", default=False):
+        return
+    for item in items:
+        definitions = getattr(item, "_fixtureinfo").name2fixturedefs.values()  # noqa: B009 (pytest has no public name for it)
+        file = item.nodeid.partition("::")[0]
+        own = [each[-1] for each in definitions if each[-1].scope == "module" and each[-1].baseid == file]
+        if own and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(file))

@@ -2,10 +2,29 @@
 
 import pytest
 
-from servers import axe, client, program, server, start_browser, start_server
+from servers import (
+    axe,
+    client,
+    program,
+    server,
+    servers_end_with_module,
+    servers_end_with_test,
+    start_browser,
+    start_server,
+)
 from word_facts import WordFacts
 
-__all__ = ["axe", "client", "program", "server", "start_browser", "start_server", "word_facts"]
+__all__ = [
+    "axe",
+    "client",
+    "program",
+    "server",
+    "servers_end_with_module",
+    "servers_end_with_test",
+    "start_browser",
+    "start_server",
+    "word_facts",
+]
 
 
 @pytest.fixture(scope="session")

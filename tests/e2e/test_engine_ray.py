@@ -50,7 +50,7 @@ from spicegraph_service.cli import main
 from spicegraph_service.engines import Task
 from spicegraph_service.engines.objects import flat_scores, write_object
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
 
 ITEMS = [
     Item(

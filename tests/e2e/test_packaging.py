@@ -91,16 +91,14 @@ def built(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
 def python(built: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel; its dependencies are those of this one, the editable install is not."""
     folder = tmp_path_factory.mktemp("env")
-    venv.create(folder, with_pip=True)
+    venv.create(folder, with_pip=False)
     site = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
     (site / "a_no_network.pth").write_text("import no_network\n")
     (site / "no_network.py").write_text(NO_NETWORK)
     interpreter = folder / "bin" / "python"
-    subprocess.run(
-        [str(interpreter), "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", str(built[".whl"])],
-        check=True,
-        capture_output=True,
-    )
+    options = ["--quiet", "--no-index", "--no-deps", "--no-compile"]
+    install = [sys.executable, "-m", "pip", "--python", str(interpreter), "install", *options, str(built[".whl"])]
+    subprocess.run(install, check=True, capture_output=True)
     (site / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
     return interpreter
 

@@ -37,7 +37,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
     for package in ("plugin", "historic"):
         subprocess.run([*build, str(EXAMPLES / package)], check=True, capture_output=True)
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile", "--target"]
     wheels = list(map(str, folder.glob("*.whl")))
     subprocess.run([*install, str(folder / "site"), *wheels], check=True, capture_output=True)
     with pytest.MonkeyPatch.context() as patch:

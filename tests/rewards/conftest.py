@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from servers import server, start_server
+from servers import server, servers_end_with_module, servers_end_with_test, start_server
 from spicegraph_rewards import RewardClient
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from servers import RunningServer
 
-__all__ = ["client", "server", "start_server"]
+__all__ = ["client", "server", "servers_end_with_module", "servers_end_with_test", "start_server"]
 
 
 @pytest.fixture

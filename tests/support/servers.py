@@ -35,6 +35,8 @@ class RunningServer:
     process: subprocess.Popen[bytes]
     log: Path
     options: tuple[str, ...]
+    is_shared: bool = False
+    """It runs to the end of the session; others end with the test or the module that started them."""
 
     def lines(self) -> list[dict[str, object]]:
         """The log so far."""
@@ -135,12 +137,41 @@ def program() -> Callable[[str], str]:
     return find
 
 
+RUNNING: list[RunningServer] = []
+
+
+def end_servers(place: int, *, shared: bool = False) -> None:
+    """End the servers from a place of the list on, but for shared ones."""
+    for server in RUNNING[place:]:
+        if shared or not server.is_shared:
+            if server.process.poll() is None:
+                server.stop(signal.SIGKILL)
+            RUNNING.remove(server)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def servers_end_with_module() -> Iterator[None]:
+    """An idle server and its workers cost processor time and memory: those of a module end with it."""
+    place = len(RUNNING)
+    yield
+    end_servers(place)
+
+
+@pytest.fixture(autouse=True)
+def servers_end_with_test(servers_end_with_module: None) -> Iterator[None]:
+    """End what a test has started itself; servers of its module's fixtures were started before."""
+    place = len(RUNNING)
+    yield
+    end_servers(place)
+
+
 @pytest.fixture(scope="session")
 def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., RunningServer]]:
-    """Start `spicegraph serve` with options; every server is ended with the session."""
-    running: list[RunningServer] = []
+    """Start `spicegraph serve` with options; every server is ended with the session, most of them before."""
 
-    def start(*options: str, wait: bool = True, env: dict[str, str] | None = None) -> RunningServer:
+    def start(
+        *options: str, wait: bool = True, env: dict[str, str] | None = None, is_shared: bool = False
+    ) -> RunningServer:
         folder = tmp_path_factory.mktemp("server")
         given = {option.partition("=")[0] for option in options}
         defaults = {
@@ -158,22 +189,21 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
                 stdout=stream,
                 env=os.environ | (env or {}),
             )
-        server = RunningServer(process, log, options)
-        running.append(server)
+        server = RunningServer(process, log, options, is_shared)
+        RUNNING.append(server)
         if wait:
             server.wait_serving()
         return server
 
     yield start
-    for server in running:
-        if server.process.poll() is None:
-            server.stop(signal.SIGKILL)
+    end_servers(0, shared=True)
 
 
 @pytest.fixture(scope="session")
 def server(start_server: Callable[..., RunningServer]) -> RunningServer:
     """One server that most tests share."""
-    return start_server("--reflection", "--metrics-address=127.0.0.1:0", "--http=127.0.0.1:0", "--max-items=300")
+    options = "--reflection", "--metrics-address=127.0.0.1:0", "--http=127.0.0.1:0", "--max-items=300"
+    return start_server(*options, is_shared=True)
 
 
 @pytest.fixture
