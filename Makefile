@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WAITING = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e hosts lint format proto \
+.PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms wings test-e2e e2e hosts lint format proto \
   serve train meaning bench bench-checkouts graded examples docs clean
 
 help:  ## Show this list
@@ -43,9 +43,10 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and a report
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
-test: $(READY)  ## Every check and test: style and types beside the core, then lane after lane: what CI runs
+test: $(READY)  ## Every check and test, what can share the cores side by side: what CI runs
 	@$(MAKE) --no-print-directory -j2 lint test-core
-	@$(MAKE) --no-print-directory test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-e2e
+	@$(MAKE) --no-print-directory -j2 hosts wings
+	@$(MAKE) --no-print-directory test-challenge e2e
 
 check: $(READY)  ## Style, types, layers and the quick tests, side by side: less than a minute on two idle cores
 	@$(MAKE) --no-print-directory -j2 lint quick
@@ -76,7 +77,12 @@ test-detail: $(READY)  ## Tests of the scores of descriptions
 test-rewards: $(READY)  ## Tests of rewards for training, and of the fluency detector
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests/rewards
 
-test-e2e: $(READY) hosts  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
+wings: $(READY)
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/detail tests/rewards tests/viewer tests/platforms
+
+test-e2e: hosts e2e  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
+
+e2e: $(READY)
 	$(BIN)/python -m pytest $(WAITING) tests/e2e
 
 lint: $(READY)  ## Style, formatting, types, the layers of the packages, and whether generated tables are fresh
