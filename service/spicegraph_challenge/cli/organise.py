@@ -124,14 +124,13 @@ def init(
 def migrate(
     *,
     challenges: ChallengesOption,
-    to: Annotated[str, typer.Option(metavar="SCHEMA", help="The schema, e.g. 0001. Default: the newest.")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Try it out, and take everything back.")] = False,
 ) -> None:
-    """Bring the database's schema up to date, as a server does when it starts, or back for an earlier version."""
+    """Bring the database's schema up to date, as a server does when it starts."""
     with server_extra():
         from spicegraph_challenge.model.database import Database  # noqa: PLC0415
     with Database(challenges, migrate=False) as database:
-        steps = database.migrate(to, dry_run=dry_run)
+        steps = database.migrate(dry_run=dry_run)
     write_stdout("".join(f"{step}\n" for step in steps))
     note(f"{counted(len(steps), 'step')} {'tried and taken back' if dry_run else 'done'}")
 

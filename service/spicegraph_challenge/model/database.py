@@ -107,16 +107,8 @@ class Database:
         """Close all connections."""
         self.close()
 
-    def migrate(self, to: str = "", *, dry_run: bool = False) -> list[str]:
-        """Bring the schema to a revision, in one transaction that locks out other servers.
-
-        Args:
-            to: the revision; empty: the newest, which this version of spicegraph needs.
-            dry_run: run the migrations, and take everything back.
-
-        Returns:
-            The steps, such as ``0001 -> 0002``; none where the schema is there already.
-        """
+    def migrate(self, *, dry_run: bool = False) -> list[str]:
+        """Bring the schema up to date in one transaction; return the steps, such as ``empty -> 0001``."""
         steps: list[str] = []
 
         def applied(*, step: MigrationInfo, **_: object) -> None:
@@ -128,20 +120,18 @@ class Database:
             self._engine.connect() as connection,
             connection.begin() as transaction,
         ):
-            if not self.is_sqlite:
+            if not self.is_sqlite:  # other servers wait; SQLite's transactions lock everything as they begin
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
             config = Config()
             config.set_main_option("script_location", str(folder).replace("%", "%%"))
             config.attributes.update(connection=connection, applied=applied)
             revisions = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()][::-1]
             now = MigrationContext.configure(connection).get_current_revision()
-            wanted = to or revisions[-1]
             if now is not None and now not in revisions:
-                raise DataError(f"the challenge database is a newer version's: its schema is {now}")
-            if wanted not in revisions:
-                raise InputError(f"there is no schema {wanted!a}; there are {', '.join(revisions)}")
-            back = now is not None and revisions.index(wanted) < revisions.index(now)
-            (command.downgrade if back else command.upgrade)(config, wanted)
+                raise DataError(
+                    f"the challenge database is another version's: it has the schema {now}, not {revisions[-1]}"
+                )
+            command.upgrade(config, "head")
             if dry_run:
                 transaction.rollback()
         return steps

@@ -37,6 +37,7 @@ def upgrade() -> None:
         sa.Column("id", _BIG, primary_key=True),
         sa.Column("name", sa.String(length=40), nullable=False, unique=True),
         sa.Column("role", sa.String(length=20), nullable=False),
+        sa.Column("team", sa.String(length=40), nullable=False),
         sa.Column("created", sa.BigInteger(), nullable=False),
         sa.Column("removed", sa.BigInteger(), nullable=True),
     )
