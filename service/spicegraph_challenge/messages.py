@@ -287,7 +287,7 @@ def split_scores(submission: schema.Submission, account: Account, now: datetime)
                     reference_set=reference_set.name,
                     domain=domain,
                     image_count=reference_set.domains[domain] if domain else reference_set.image_count,
-                    scores=(pb.CorpusScore(**row._asdict()) for row in scores),
+                    scores=scores,
                 )
                 if not domain:
                     part.empty_candidate_count = results.empty_captions
@@ -323,10 +323,8 @@ def leaderboard_message(
                 user=row.submission.user.entrant,
                 method=row.submission.method,
                 create_time=timestamp(row.submission.created),
-                scores=(
-                    pb.CorpusScore(**score._asdict()) for score in shown_scores(row.scores, standing.challenge, account)
-                ),
-                origin=_origin(row.run, scorer),
+                scores=shown_scores(row.scores, standing.challenge, account),
+                origin=_origin(row.submission.runs[-1], scorer),
                 submission=row.submission.id if account.may(MemberRole.VIEWER, standing.challenge) else "",
                 team=row.submission.team,
                 paper_url=row.submission.paper_url,

@@ -22,7 +22,7 @@ from spicegraph_challenge.model.schema import MemberRole, Role, State, Submissio
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.sandbox.files import image_info, read_faults
 from spicegraph_challenge.sandbox.processes import Allowance
-from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, Reported, ReportTask
+from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, ReportTask
 from spicegraph_parser.scenes import SCENE
 from spicegraph_service.kit import (
     check_metrics,
@@ -117,7 +117,7 @@ class ChallengeServicer(ChallengeServiceServicer):
     @_writes
     def CreateChallenge(self, request: pb.CreateChallengeRequest, at: Turn) -> pb.CreateChallengeResponse:
         """Create a challenge."""
-        if not at.account.creates:
+        if at.account.role is not Role.HOST:
             at.account.check_organises()
         settings = messages.new_settings(request.challenge.settings, self._scorer().workers)
         if not settings.metrics or len(set(settings.metrics)) < len(settings.metrics):
@@ -482,7 +482,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                 )
 
             task = await self._state.transactions.read(plan)
-            await self._state.reports.run(task, Reported, _REPORTING)
+            await self._state.reports.run(task, type(None), _REPORTING)
             with output.open("rb") as stream:
                 while chunk := stream.read(_CHUNK):
                     yield pb.GetSubmissionReportResponse(chunk=chunk)

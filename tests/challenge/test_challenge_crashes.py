@@ -296,8 +296,8 @@ def old_servers_cannot_write(database: Database) -> None:
         assert new_lease is not None
         assert new_lease.fence == old.fence + 1
     with pytest.raises(submissions.LeaseLostError), database.writing() as session:
-        submissions.end_validated(session, old, "one", {})
+        submissions.end_validated(session, old, {})
     with pytest.raises(submissions.LeaseLostError), database.writing() as session:
-        submissions.extend(session, old, "one", later, lease_s=5, progress=0.5)
+        submissions.extend(session, old, later, 5)
     with database.writing() as session:
-        submissions.end_validated(session, new_lease, "two", {})
+        submissions.end_validated(session, new_lease, {})

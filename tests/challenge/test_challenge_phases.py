@@ -71,7 +71,7 @@ def submit(
     files = {split.id: ("f", 0) for split in submission.challenge.splits if split.name in splits}
     lease = submissions.claim(session, [JobKind.VALIDATE], "us", at, 9)
     assert lease is not None
-    submissions.end_validated(session, lease, "us", files)
+    submissions.end_validated(session, lease, files)
     if value is not None:
         lease = submissions.claim(session, [JobKind.SCORE], "us", at, 9)
         assert lease is not None
@@ -80,7 +80,7 @@ def submit(
             each.id for split in submission.challenge.splits if split.name in splits for each in split.reference_sets
         ]
         scores = {set_id: Finished((row,)) for set_id in sets}
-        submissions.end_scored(session, lease, "us", at, version="1", signatures={}, scores=scores)
+        submissions.end_scored(session, lease, at, version="1", signatures={}, scores=scores)
     session.flush()
     session.expire_all()
     return submission
@@ -149,7 +149,7 @@ def test_settings_of_phases_are_changed_and_checked() -> None:
     assert (split.phase_daily_limit, split.phase_total_limit) == (0, 9)
     split.phase_close_time.FromDatetime(NOW)
     split.phase_total_limit = -1
-    faults = [fault.field for fault in violations_of(with_defaults(pb.ChallengeSettings(splits=[split])))]
+    faults = [field for field, _ in violations_of(with_defaults(pb.ChallengeSettings(splits=[split])))]
     assert faults == ["splits[0].phase_total_limit", "splits[0].phase_close_time"]
 
 

@@ -17,7 +17,7 @@ from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.leaderboard import ShownScore, last_place, shown_scores
+from spicegraph_challenge.model.leaderboard import last_place, shown_scores
 from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitReferences
 from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
@@ -272,7 +272,7 @@ def test_participants_see_no_more_than_the_disclosure_says(
             client.choose("default", None)
 
 
-def participant_sees(draw: int, value: float = 0.2349, images: int = 200, **settings: int) -> ShownScore:
+def participant_sees(draw: int, value: float = 0.2349, images: int = 200, **settings: int) -> pb.CorpusScore:
     """Return a score of a reference set as a participant sees it, with the lower end .0238 less, the upper .0202 more."""
     row = RunScore(
         name="SPICE",
@@ -286,8 +286,12 @@ def participant_sees(draw: int, value: float = 0.2349, images: int = 200, **sett
     )
     challenge = Challenge(settings=with_defaults(pb.ChallengeSettings(**settings)))
     (shown,) = shown_scores([row], challenge, Account(1, "ann", Role.PARTICIPANT))
-    assert shown_scores([row], challenge, Account(1, "ann", Role.PARTICIPANT)) == (shown,)  # asking again tells nothing
+    assert shown_scores([row], challenge, Account(1, "ann", Role.PARTICIPANT)) == [shown]  # asking again tells nothing
     return shown
+
+
+def ends(score: pb.CorpusScore) -> tuple[float, float, float]:
+    return score.value, score.low, score.high
 
 
 @given(st.integers(0, 65_535), st.floats(0, 1), st.integers(2, 100_000), st.sampled_from([1, 5, 20, 100]))
@@ -298,20 +302,26 @@ def test_noise_moves_a_score_and_its_interval_by_one_step_at_most(
     step = steps / 10**digits
     noisy = participant_sees(draw, value, images, total_limit=total)
     plain = participant_sees(draw, value, images, total_limit=total, noise=False)
-    for shown, unmoved in zip(noisy[1:4], plain[1:4], strict=True):
+    for shown, unmoved in zip(ends(noisy), ends(plain), strict=True):
         assert abs(shown - unmoved) <= step * 1.001
         assert round(shown / step, 6) == round(shown / step)
     assert noisy.digits == digits
 
 
+def test_steps_grow_with_submissions_and_shrink_with_images() -> None:
+    shown = [last_place(200, 2, 200), last_place(200, 2, 20), last_place(4_500, 3, 200), last_place(40_504, 4, 1_000)]
+    assert shown == [(4, 2), (2, 2), (2, 3), (5, 4)]
+    assert (last_place(50, 1, 200), last_place(1_000_000, 4, 200)) == ((1, 1), (1, 4))
+
+
 def test_settings_say_how_scores_are_shown() -> None:
     middle = 32_768
-    assert participant_sees(middle)[1:4] == (0.24, 0.2, 0.24)  # steps of .04: 200 images, 200 submissions
-    assert participant_sees(middle, total_limit=2)[1:4] == (0.24, 0.22, 0.26)  # of .02
-    assert participant_sees(0)[1:4] == (0.2, 0.16, 0.2)
-    assert participant_sees(65_535)[1:4] == (0.28, 0.24, 0.28)
-    assert participant_sees(middle, digits=2)[1:4] == (0.23, 0.21, 0.26)
-    assert participant_sees(0, digits=-1)[1:4] == (0.2349, pytest.approx(0.2111), pytest.approx(0.2551))
+    assert ends(participant_sees(middle)) == (0.24, 0.2, 0.24)  # steps of .04: 200 images, 200 submissions
+    assert ends(participant_sees(middle, total_limit=2)) == (0.24, 0.22, 0.26)  # of .02
+    assert ends(participant_sees(0)) == (0.2, 0.16, 0.2)
+    assert ends(participant_sees(65_535)) == (0.28, 0.24, 0.28)
+    assert ends(participant_sees(middle, digits=2)) == (0.23, 0.21, 0.26)
+    assert ends(participant_sees(0, digits=-1)) == (0.2349, pytest.approx(0.2111), pytest.approx(0.2551))
 
 
 @given(st.floats(0, 1), st.integers(1, 100_000))
@@ -319,7 +329,7 @@ def test_shown_scores_are_right_on_average_wherever_a_score_lies(value: float, i
     """Noise before rounding leaves no value at which a small change shows as a whole step."""
     steps, digits = last_place(images, decimal_places(images), 200)
     draws = range(0, 65_536, 256)
-    mean = sum((participant_sees(draw, 1 + value, images).value or 0) for draw in draws) / len(draws)
+    mean = sum(participant_sees(draw, 1 + value, images).value for draw in draws) / len(draws)
     assert abs(mean - (1 + value)) < 0.02 * steps / 10**digits
 
 

@@ -27,7 +27,7 @@ from spicegraph_challenge.model.schema import Challenge, JobKind, Role, State, S
 from spicegraph_challenge.model.settings import changed
 from spicegraph_challenge.queue import runner as challenge_runner
 from spicegraph_challenge.queue import submissions
-from spicegraph_challenge.queue.runner import Runner, _HeldJob
+from spicegraph_challenge.queue.runner import Runner
 from spicegraph_challenge.queue.submissions import accept, cancel, used_files
 from spicegraph_challenge.registration import ChallengeOptions
 from spicegraph_challenge.sandbox.files import FileStore
@@ -92,11 +92,11 @@ def test_all_users_together_have_a_limit(database: Database) -> None:
         submit(database, "c")
 
 
-def take(database: Database) -> _HeldJob:
+def take(database: Database) -> submissions.Lease:
     with database.writing() as session:
         lease = submissions.claim(session, [JobKind.VALIDATE], OWNER, database.now(session), 30)
         assert lease is not None
-        return _HeldJob(lease)
+        return lease
 
 
 class SlowTransactions(Transactions):
@@ -129,18 +129,18 @@ def test_a_job_s_end_is_told_though_its_lease_is_seen_to_be_gone(
 ) -> None:
     """The beat finds the job gone because it has just been ended: that is no loss, and the end is logged."""
     submission = submit(database, "c")
-    held = take(database)
+    lease = take(database)
 
     async def run() -> None:
         transactions = SlowTransactions(database)
         transactions.slow = True
         made = runner(transactions, tmp_path)
 
-        async def work(held: _HeldJob) -> None:
-            await made._end(held, lambda s, _now: submissions.end_validated(s, held.lease, OWNER, {}), "is sound")
+        async def work(lease: submissions.Lease) -> None:
+            await made._end(lease, lambda s, _now: submissions.end_validated(s, lease, {}), "is sound")
 
         made._work = {JobKind.VALIDATE: work}
-        await made._do(held)
+        await made._do(lease)
 
     with caplog.at_level(logging.INFO, "spicegraph_challenge.queue.runner"):
         asyncio.run(run())
@@ -153,13 +153,13 @@ def test_a_job_that_was_cancelled_is_dropped(
     database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     submission = submit(database, "c")
-    held = take(database)
+    lease = take(database)
 
     async def run() -> bool:
         made = runner(Transactions(database), tmp_path)
         stopped = False
 
-        async def work(_held: _HeldJob) -> None:
+        async def work(_lease: submissions.Lease) -> None:
             nonlocal stopped
             with database.writing() as session:
                 cancel(session, Account(2, "ann", Role.PARTICIPANT), submission, database.now(session))
@@ -169,12 +169,12 @@ def test_a_job_that_was_cancelled_is_dropped(
                 stopped = True
 
         made._work = {JobKind.VALIDATE: work}
-        await made._do(held)
+        await made._do(lease)
         return stopped
 
     with caplog.at_level(logging.INFO, "spicegraph_challenge.queue.runner"):
         assert asyncio.run(run())
-    assert caplog.messages == [f"job {held.lease.job_id} is held by another server or cancelled"]
+    assert caplog.messages == [f"job {lease.job_id} is held by another server or cancelled"]
 
 
 def test_a_fault_in_a_lane_does_not_end_it(
@@ -195,7 +195,7 @@ def test_a_fault_in_a_lane_does_not_end_it(
     async def run() -> None:
         made = runner(Faulty(database), tmp_path)
 
-        async def work(_held: _HeldJob) -> None:
+        async def work(_lease: submissions.Lease) -> None:
             done.set()
             await asyncio.sleep(60)
 
@@ -250,25 +250,25 @@ def test_a_job_waits_for_room_on_the_disk_of_files_however_long_it_takes(
     submission = submit(database, "c")
     tries = 0
 
-    held = take(database)
+    lease = take(database)
 
     async def run() -> None:
         made = runner(Transactions(database), tmp_path)
 
-        async def work(held: _HeldJob) -> None:
+        async def work(lease: submissions.Lease) -> None:
             nonlocal tries
             tries += 1
             if tries <= 60:
                 raise StoreFullError(f"incoming/{tries}: no room left on the disk")
-            await made._end(held, lambda s, _now: submissions.end_validated(s, held.lease, OWNER, {}), "is sound")
+            await made._end(lease, lambda s, _now: submissions.end_validated(s, lease, {}), "is sound")
 
         made._work = {JobKind.VALIDATE: work}
-        await made._do(held)
+        await made._do(lease)
 
     with caplog.at_level(logging.INFO, "spicegraph_challenge.queue.runner"):
         asyncio.run(run())
     assert caplog.messages == [
-        f"job {held.lease.job_id} must wait: incoming/1: no room left on the disk",
+        f"job {lease.job_id} must wait: incoming/1: no room left on the disk",
         f"submission {submission} is sound",
     ]
     with database.reading() as session:
@@ -302,7 +302,7 @@ def test_a_job_that_ends_servers_does_not_hold_up_the_others(database: Database)
             assert lease is not None
             taken.append(lease.submission_id)
             if lease.submission_id != poison:
-                submissions.end_validated(session, lease, OWNER, {})
+                submissions.end_validated(session, lease, {})
     assert taken == [poison] * 3 + others + [poison] * 4
 
 
@@ -314,13 +314,13 @@ def test_trouble_of_the_server_s_own_is_given_a_second_chance(
     submission = submit(database, "c")
     states = []
 
-    async def work(_held: _HeldJob) -> None:
+    async def work(_lease: submissions.Lease) -> None:
         raise OverAllowanceError("killed") if len(states) == 3 else SandboxError("gone")
 
-    async def run(held: _HeldJob) -> None:
+    async def run(lease: submissions.Lease) -> None:
         made = runner(Transactions(database), tmp_path)
         made._work = {JobKind.VALIDATE: work}
-        await made._do(held)
+        await made._do(lease)
 
     for _ in range(3):
         asyncio.run(run(take(database)))

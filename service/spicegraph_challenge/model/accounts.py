@@ -1,8 +1,4 @@
-"""Users and their tokens.
-
-They have tables of their own beside the tokens of ``spicegraph token``: a user's row is locked while a submission is
-accepted, so it must be in the same database, and the other store may be Redis or memory.
-"""
+"""Users and their tokens, in the challenges' own database: a transaction sees them as it sees submissions."""
 
 from __future__ import annotations
 
@@ -70,11 +66,6 @@ class Account:
         """Whether they see and manage everything on the server."""
         return self.role is Role.ORGANISER
 
-    @property
-    def creates(self) -> bool:
-        """Whether they may create challenges."""
-        return self.role in {Role.ORGANISER, Role.HOST}
-
     def role_in(self, challenge: Challenge) -> MemberRole | None:
         """Return their role in a challenge, if they have one."""
         return MemberRole.OWNER if self.organises else self.members.get(challenge.id)
@@ -94,10 +85,17 @@ class Account:
         if not self.organises:
             raise denied("only organisers may call this")
 
+    # What the server asks of a caller: users are bound by the number of their submissions, and own nothing else.
+
     @property
     def share(self) -> str:
-        """See :class:`~spicegraph_service.rpc.service.Caller`."""
+        """Who they are among those that the workers serve in turn."""
         return f"user {self.user_id}"
+
+    @property
+    def tenant(self) -> str:
+        """Whose reference sets they see."""
+        return DEFAULT_TENANT
 
     def begin(self) -> None:
         """Count nothing."""
@@ -105,13 +103,8 @@ class Account:
     def end(self) -> None:
         """Count nothing."""
 
-    @property
-    def tenant(self) -> str:
-        """See :class:`~spicegraph_service.rpc.service.Caller`: users own nothing but their submissions."""
-        return DEFAULT_TENANT
-
     def charge(self, captions: int) -> None:
-        """Count nothing: users are bound by the number of their submissions."""
+        """Count nothing."""
 
 
 NOBODY = Account(0, "", Role.PARTICIPANT)

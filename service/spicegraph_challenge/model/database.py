@@ -1,8 +1,7 @@
 """The database: opened, brought to this version's schema, and asked in transactions.
 
-SQLite takes its write lock when a transaction begins, so that what a transaction has read still holds when it writes;
-PostgreSQL locks the rows that a transaction asks for. The functions that need one of the two ask for rows ``FOR
-UPDATE``, which SQLite does not know and does not need.
+SQLite takes its write lock when a transaction begins; PostgreSQL locks the rows that are asked for ``FOR UPDATE``,
+which SQLite does not know and does not need.
 """
 
 from __future__ import annotations
@@ -47,17 +46,7 @@ T = TypeVar("T")
 
 
 class Database:
-    """A database of the evaluation server, with this version's schema.
-
-    Args:
-        place: an SQLite file's path, or ``postgresql://USER@HOST/NAME``.
-        migrate: bring the schema up to date; several servers may do that at the same time.
-
-    Raises:
-        InputError: the place is neither.
-        DataError: the database's driver is not installed, or its schema is a newer version's.
-        StoreError: it cannot be opened.
-    """
+    """A database at an SQLite file's path, or ``postgresql://USER@HOST/NAME``, with this version's schema."""
 
     def __init__(self, place: str, *, migrate: bool = True) -> None:
         self._engine = _engine(place)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 from sqlalchemy.orm import selectinload
@@ -51,10 +51,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class ScorerVersion:
-    """What scores now: the package's version, the metrics' signatures, and the names of each metric's scores.
-
-    ``workers`` says which metrics need parses, of which texts, and which pipelines give them.
-    """
+    """What scores now: the package's version, the metrics' signatures and scores' names, and what the workers do."""
 
     version: str
     signatures: Mapping[str, Mapping[str, str]]
@@ -81,23 +78,12 @@ class ScorerVersion:
         return run.version == self.version and run.signatures == wanted
 
 
-class ShownScore(NamedTuple):
-    """A corpus score with its interval, as a caller may see it, and the decimal places to write it with."""
-
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
-    digits: int
-
-
 @dataclass(frozen=True, slots=True)
 class BoardRow:
     """A submission on the leaderboard; ``rank`` is ``None`` where its score is undefined."""
 
     rank: int | None
     submission: Submission
-    run: ScoringRun
     scores: tuple[RunScore, ...]
 
 
@@ -123,13 +109,11 @@ def visible(when: pb.Visibility.ValueType, split: Split, account: Account, now: 
     return when != pb.VISIBILITY_ORGANISERS
 
 
-def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> tuple[ShownScore, ...]:
-    """Return scores as a caller may see them: participants see rounded ones, and no category of few images.
-
-    A score and its interval are moved by up to one step, then rounded to whole ones: always so for a file. Noise before
-    rounding leaves no value at which a small change shows. All three move by the same: ends with draws of their own
-    would tell three times as much.
-    """
+def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> list[pb.CorpusScore]:
+    """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
+    # A score and its interval are moved by up to one step, then rounded to whole ones: always so for a file. Noise
+    # before rounding leaves no value at which a small change shows. All three move by the same: ends with draws of
+    # their own would tell three times as much.
     member = account.may(MemberRole.VIEWER, challenge)
     shown = []
     for row in rows:
@@ -137,7 +121,7 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
             continue
         ends, digits = (row.value, row.low, row.high), challenge.settings.digits
         if member or digits == ALL_DIGITS:
-            shown.append(ShownScore(row.name, *ends, _DIGITS))
+            shown.append(pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high, digits=_DIGITS))
             continue
         steps = 1
         if not digits:
@@ -148,8 +132,8 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
         value, low, high = (
             None if end is None else max(round(end * unit / steps + moved) * steps, 0) / unit for end in ends
         )
-        shown.append(ShownScore(row.name, value, low, high, digits))
-    return tuple(shown)
+        shown.append(pb.CorpusScore(name=row.name, value=value, low=low, high=high, digits=digits))
+    return shown
 
 
 def enough_images(images: int, challenge: Challenge) -> bool:
@@ -164,18 +148,10 @@ def shown_domains(reference_set: SplitReferences, challenge: Challenge, account:
 
 
 def last_place(images: int, places: int, submissions: int) -> tuple[int, int]:
-    """Return the steps that scores are shown in: so many units of the last decimal place, and the number of places.
-
-    A step hides one image's score (``places``), and in the sum over all submissions what a word adds to an image: that
-    sum grows with their number, noise with the root of it. The constant is the smallest with which group testing
-    reaches an area of .60 at most (``bench/group_testing.py``).
-
-    Example:
-        >>> [last_place(200, 2, 200), last_place(200, 2, 20), last_place(4_500, 3, 200), last_place(40_504, 4, 1_000)]
-        [(4, 2), (2, 2), (2, 3), (5, 4)]
-        >>> last_place(50, 1, 200), last_place(1_000_000, 4, 200)
-        ((1, 1), (1, 4))
-    """
+    """Return the steps that scores are shown in: units of the last decimal place, and the number of places."""
+    # A step hides one image's score (``places``), and in the sum over all submissions what a word adds to an image:
+    # that sum grows with their number, noise with the root of it. The constant is the smallest with which group
+    # testing reaches an area of .60 at most (``bench/group_testing.py``).
     least = max(10.0**-places, min(_WORD * math.sqrt(submissions) / max(images, 1), _LARGEST_STEP))
     digits = min(math.ceil(-math.log10(least) - _ROUNDING), _DIGITS)
     return math.ceil(least * 10**digits - _ROUNDING), digits
@@ -192,25 +168,19 @@ def check_visible(split: Split, account: Account, now: datetime) -> None:
 def standing(
     session: Session, reference_set: SplitReferences, request: pb.GetLeaderboardRequest, account: Account, now: datetime
 ) -> Standing:
-    """Return the leaderboard of a split: one row per user or team, the best first, equal ones by the second score.
-
-    Members see it by exact scores, and so does everybody once the challenge has closed. Until then participants see it
-    by the scores that they see: among submissions of several accounts, an exact order would show what noise hides.
-    """
+    """Return the leaderboard of a split: one row per user or team, the best first, equal ones by the second score."""
     split, domain, score = reference_set.split, request.domain, request.score
     challenge = split.challenge
     domains = shown_domains(reference_set, challenge, account)
     if domain and domain not in domains:
         raise wrong("domain", f"there is no domain {domain!a}; there are {', '.join(domains) or 'none'}")
-    rows = []
-    submissions = _submissions(session, split)
-    chosen = _choices(session, split)
-    for submission in _entries(submissions, chosen):
-        run = submission.runs[-1]
-        scores = scores_of(run, reference_set.id, domain)
-        if scores:
-            rows.append((submission, run, scores))
-    seen = (row.name for _, _, scores in rows for row in shown_scores(scores, challenge, account))
+    submissions, chosen = _submissions(session, split), _choices(session, split)
+    rows = [
+        (submission, scores)
+        for submission in _entries(submissions, chosen)
+        if (scores := scores_of(submission.runs[-1], reference_set.id, domain))
+    ]
+    seen = (row.name for _, scores in rows for row in shown_scores(scores, challenge, account))
     names = list(dict.fromkeys(seen))
     by = score or challenge.settings.primary_score or (names[0] if names else "")
     if by and names and by not in names:
@@ -220,14 +190,15 @@ def standing(
 
     def shown_value(submission: Submission, name: str = by) -> float | None:
         scores = shown_scores(scores_of(submission.runs[-1], reference_set.id, domain), challenge, account)
-        return next((shown.value for shown in scores if shown.name == name), None)
+        return next((shown.value for shown in scores if shown.name == name and shown.HasField("value")), None)
 
-    # Not as soon as the split has closed: until the challenge has, users choose what stands.
+    # Until the close participants see the order of what they see: an exact one would show what noise hides. Not as
+    # soon as the split has closed: until the challenge has, users choose what stands.
     exact = account.may(MemberRole.VIEWER, challenge) or (challenge.closes is not None and now >= challenge.closes)
     lowest = lower_is_better(challenge.settings.metrics)
 
-    def order(row: tuple[Submission, ScoringRun, tuple[RunScore, ...]]) -> tuple[tuple[bool, float], ...]:
-        submission, _, scores = row
+    def order(row: tuple[Submission, tuple[RunScore, ...]]) -> tuple[tuple[bool, float], ...]:
+        submission, scores = row
         values = []
         for name in filter(None, (by, challenge.settings.secondary_score)):
             known = (score.value for score in scores if score.name == name)

@@ -1,8 +1,4 @@
-"""The tables of the evaluation server.
-
-Moments are integers: microseconds since 1970, UTC. Both databases compare them exactly, and neither has an opinion
-about time zones.
-"""
+"""The tables of the evaluation server."""
 
 from __future__ import annotations
 
@@ -53,8 +49,7 @@ class MemberRole(StrEnum):
 
     def includes(self, other: MemberRole) -> bool:
         """Whether the role has the rights of another."""
-        ranks = list(MemberRole)
-        return ranks.index(self) >= ranks.index(other)
+        return list(MemberRole).index(self) >= list(MemberRole).index(other)
 
 
 class State(StrEnum):
@@ -89,7 +84,7 @@ class JobKind(StrEnum):
 
 
 class Moment(TypeDecorator[datetime]):
-    """A moment, exact to the microsecond."""
+    """A moment, stored as microseconds since 1970, UTC: both databases compare those exactly."""
 
     impl = BigInteger
     cache_ok = True
@@ -106,10 +101,7 @@ class Moment(TypeDecorator[datetime]):
 
 
 class SettingsColumn(TypeDecorator[pb.ChallengeSettings]):
-    """A challenge's settings: the message's bytes, which keep what a newer version has added; defaults are filled in.
-
-    A message that was read is not changed in its place: another one is stored instead.
-    """
+    """A challenge's settings: the message's bytes, which keep what a newer version added; defaults are filled in."""
 
     impl = LargeBinary
     cache_ok = True
@@ -127,11 +119,7 @@ class SettingsColumn(TypeDecorator[pb.ChallengeSettings]):
 
 def _words(kind: type[StrEnum]) -> Enum:
     """Return a column of an enum's values as text: neither database then needs a type of its own."""
-
-    def values(members: type[StrEnum]) -> list[str]:
-        return [member.value for member in members]
-
-    return Enum(kind, native_enum=False, length=20, values_callable=values, create_constraint=False)
+    return Enum(kind, native_enum=False, length=20, values_callable=lambda _: [member.value for member in kind])
 
 
 _BIG = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER key counts up by itself in SQLite
@@ -180,10 +168,7 @@ class User(Base):
 
 
 class UserToken(Base):
-    """A bearer token: the SHA-256 of it, never the token.
-
-    A browser's session is one, too: it ends with the token ``session_of`` by which its user signed in.
-    """
+    """The SHA-256 of a bearer token, or of a browser's session, which ends with the token it was begun with."""
 
     __tablename__ = "user_tokens"
 
@@ -283,10 +268,7 @@ class Split(Base):
 
 
 class SplitReferences(Base):
-    """References of a split: ``file`` is the key of the normalised file, ``source`` that of what was uploaded.
-
-    ``domains`` holds the number of images of each domain.
-    """
+    """References of a split: keys of the normalised file and of what was uploaded, and images by domain."""
 
     __tablename__ = "challenge_reference_sets"
     __table_args__ = (UniqueConstraint("split_id", "name"),)
@@ -363,10 +345,7 @@ class SubmissionFile(Base):
 
 
 class ScoringRun(Base):
-    """One scoring of a submission. The newest counts; older ones stay. A job leaves one run at most.
-
-    ``errors`` holds, by the id of a reference set, what may be shown of errors.
-    """
+    """One scoring of a submission, by one job; the newest counts. ``errors`` are by the id of the reference set."""
 
     __tablename__ = "runs"
 
@@ -382,12 +361,7 @@ class ScoringRun(Base):
 
 
 class RunScore(Base):
-    """A score of a run against one reference set.
-
-    ``places`` are the decimal places that leave the score of a single image unseen; ``draw``, 0 to 65,535, draws the
-    noise that participants see; ``images``, of the score of a category, how many images have it in their references,
-    or of a ``domain``, which is empty for all images, how many images are in it.
-    """
+    """A score of a run against one reference set: of all its images, or of those of a domain."""
 
     __tablename__ = "run_scores"
 
@@ -398,9 +372,9 @@ class RunScore(Base):
     value: Mapped[float | None]
     low: Mapped[float | None]
     high: Mapped[float | None]
-    images: Mapped[int | None]
-    places: Mapped[int]
-    draw: Mapped[int]
+    images: Mapped[int | None]  # of a domain, or that have a category in their references
+    places: Mapped[int]  # decimal places that leave the score of a single image unseen
+    draw: Mapped[int]  # 0 to 65,535: draws the noise that participants see
     domain: Mapped[str] = mapped_column(String(40), default="")
     reference_set: Mapped[SplitReferences] = relationship()
 
@@ -416,10 +390,7 @@ class Choice(Base):
 
 
 class Job(Base):
-    """Work to do. A server that holds it has its name in ``owner`` until ``lease_end``, and extends that.
-
-    ``fence`` counts who took it: what a server does with a job it no longer holds has an older fence, and is refused.
-    """
+    """Work to do, held by the server ``owner`` until ``lease_end``; ``fence`` counts how often it was taken."""
 
     __tablename__ = "jobs"
     __table_args__ = (

@@ -1,8 +1,7 @@
 """The settings of a challenge: defaults, bounds and words. Everything else of a setting the contract says.
 
-A challenge is stored as its :class:`ChallengeSettings` message. The command line's options, the form in a browser, the
-rules on a challenge's page and the checks of a request are all made from the message's descriptor, its comments, and
-the tables here: a new setting is a field of the contract, a line in ``SETTINGS``, and the place where it acts.
+The command line's options, the form in a browser, the rules on a challenge's page and the checks of a request are all
+made from the descriptor of :class:`ChallengeSettings`, its comments, and the tables here.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -37,27 +36,16 @@ _ABOUT, _SCORED, _WHEN, _SEEN = "What it is about", "How it is scored", "When, a
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the contract does not say of a setting.
-
-    Attributes:
-        label: its name on pages.
-        part: the part of the form that it stands in.
-        flag: its option on the command line; empty: its name with hyphens.
-        default: the value where a challenge does not say; of a text or a choice, what pages and help show as that.
-        least: the smallest number.
-        most: the largest number, or the characters of the longest text.
-        words: words that stand for numbers, which may lie outside of the bounds.
-        fixed: it never changes, since submissions are scored by it.
-    """
+    """What the contract does not say of a setting."""
 
     label: str
-    part: str
-    flag: str = ""
-    default: int | str | bool = ""
+    part: str  # of the form
+    flag: str = ""  # on the command line; empty: the name with hyphens
+    default: int | str | bool = ""  # of a text or a choice: what pages and help show as that
     least: int = 0
-    most: int = _MOST
-    words: Mapping[str, int] = field(default_factory=dict)
-    fixed: bool = False
+    most: int = _MOST  # or the characters of the longest text
+    words: Mapping[str, int] = field(default_factory=dict)  # for numbers, which may lie outside of the bounds
+    fixed: bool = False  # since submissions are scored by it
 
 
 SETTINGS: Mapping[str, Setting] = {
@@ -98,17 +86,10 @@ ALL_DIGITS = SETTINGS["digits"].words["all"]
 NO_ERRORS = SETTINGS["error_images"].words[_NEVER]
 
 
-class SettingFault(NamedTuple):
-    """What is wrong with a setting: its field and the reason."""
-
-    field: str
-    reason: str
-
-
 class SettingsError(Exception):
-    """Texts that are no settings: ``violations`` names each field with the reason."""
+    """Texts that are not settings: ``violations`` are pairs of a field and the reason."""
 
-    def __init__(self, violations: list[SettingFault]) -> None:
+    def __init__(self, violations: list[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{field}: {reason}" for field, reason in violations))
         self.violations = violations
 
@@ -167,21 +148,13 @@ def _setting(name: str) -> Setting:
 
 
 def _word(kind: EnumDescriptor, name: str) -> str:
-    """Return the word for an enum's value.
-
-    Example:
-        >>> _word(pb.Visibility.DESCRIPTOR, "VISIBILITY_AFTER_CLOSE")
-        'after-close'
-    """
+    """Return the word for an enum's value: ``after-close`` for ``VISIBILITY_AFTER_CLOSE``."""
     prefix = kind.values_by_number[0].name.removesuffix(_UNSPECIFIED)
     return name.removeprefix(prefix).lower().replace("_", "-")
 
 
 def read_settings(message: Message, texts: Mapping[str, str]) -> None:
-    """Set fields of a message from texts, as a form or the command line has them.
-
-    A number or a choice without a text stays absent; a moment without one, or ``never``, is 1970, which means none.
-    """
+    """Set fields of a message from texts, as a form or the command line has them; without one, most stay absent."""
     violations = []
     for name, text in texts.items():
         kind = descriptor(name)
@@ -193,7 +166,7 @@ def read_settings(message: Message, texts: Mapping[str, str]) -> None:
             elif text.strip() or choices(name) == _SWITCH or is_moment(name):
                 _put(message, name, _read(name, text.strip()))
         except ValueError as error:
-            violations.append(SettingFault(name, str(error)))
+            violations.append((name, str(error)))
     if violations:
         raise SettingsError(violations)
 
@@ -202,7 +175,7 @@ def _read(name: str, text: str) -> Timestamp | int:
     """Return the value that a text of a moment, a choice or a number stands for."""
     kind, words = descriptor(name).enum_type, _setting(name).words
     if is_moment(name):
-        moment = Timestamp()
+        moment = Timestamp()  # 1970 means none
         try:
             if text not in {"", _NEVER}:
                 read = datetime.fromisoformat(text)
@@ -237,12 +210,10 @@ def setting_text(message: Message, name: str) -> str:
         return value.ToDatetime().strftime("%Y-%m-%dT%H:%M") if value.seconds else ""
     if kind.enum_type is not None:
         known = kind.enum_type.values_by_number.get(value)
-        return _word(kind.enum_type, known.name) if value and known is not None else str(_setting(name).default)
-    if kind.type == FieldDescriptor.TYPE_BOOL:
-        return _number_text(setting, value if message.HasField(name) else bool(setting.default))
+        return _word(kind.enum_type, known.name) if value and known is not None else str(setting.default)
     if kind.type == FieldDescriptor.TYPE_STRING:
         return str(value)
-    return _number_text(_setting(name), value if message.HasField(name) else _setting(name).default)
+    return _number_text(setting, value if message.HasField(name) else setting.default)
 
 
 def _number_text(setting: Setting, value: Any) -> str:
@@ -273,20 +244,14 @@ _MOST_SUBMISSIONS = 1_000
 
 
 def submissions_of_ten(settings: pb.ChallengeSettings) -> int:
-    """Return how many submissions ten accounts may make together: against so many, scores are shown with noise.
-
-    Beyond 1,000, noise grows no more.
-    """
+    """Return how many submissions, 1,000 at most, ten accounts may make together: scores have noise against so many."""
     limits = [ACCOUNTS * settings.total_limit, settings.challenge_limit, _MOST_SUBMISSIONS]
     return min(limit for limit in limits if limit)
 
 
 _SUBMISSIONS = (20, 50, 100, 200, 400)
 _BITS = {"exact": (8, 30, 59, 91, 121), "rounded": (3, 19, 42, 69, 99), "places": (0, 3, 11, 21, 45)}
-"""Of 156 bits of one word in the references of 200 images, by submissions; measured by ``bench/group_testing.py``.
-
-Rounded scores have two places here, as have those of chosen places, which have noise.
-"""
+"""Of 156 bits of one word in 200 images, by submissions (``bench/group_testing.py``, with two places where rounded)."""
 
 
 def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
@@ -337,20 +302,20 @@ def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:
 def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.ChallengeSettings:
     """Return settings with the fields that a change has; a moment of 1970 is taken away."""
     result = pb.ChallengeSettings()
-    violations: list[SettingFault] = []
+    violations: list[tuple[str, str]] = []
     result.CopyFrom(stored)
     for kind, value in change.ListFields():
         if kind.name == "splits":
             splits = {split.name: split for split in result.splits}
             for position, split in enumerate(change.splits):
                 if split.name not in splits:
-                    violations.append(SettingFault(f"splits[{position}].name", f"there is no split {split.name!a}"))
+                    violations.append((f"splits[{position}].name", f"there is no split {split.name!a}"))
                     continue
                 for field_of_split, wanted in split.ListFields():
                     if field_of_split.name in SPLIT_SETTINGS:
                         _put(splits[split.name], field_of_split.name, wanted)
         elif SETTINGS[kind.name].fixed and value != getattr(stored, kind.name):
-            violations.append(SettingFault(kind.name, "never changes, so that all submissions are scored alike"))
+            violations.append((kind.name, "never changes, so that all submissions are scored alike"))
         elif not kind.is_repeated:
             _put(result, kind.name, value)
     if violations:
@@ -365,7 +330,7 @@ def _put(message: Message, name: str, value: Any) -> None:
         setattr(message, name, value)
 
 
-def violations_of(settings: pb.ChallengeSettings) -> Iterator[SettingFault]:
+def violations_of(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str]]:
     """Yield what is out of bounds, and dates that do not follow each other."""
     yield from _faults(settings, SETTINGS, "", "open_time", "close_time")
     for position, split in enumerate(settings.splits):
@@ -374,28 +339,26 @@ def violations_of(settings: pb.ChallengeSettings) -> Iterator[SettingFault]:
 
 def _faults(
     message: Message, table: Mapping[str, Setting], path: str, opening: str, closing: str
-) -> Iterator[SettingFault]:
+) -> Iterator[tuple[str, str]]:
     for name, setting in table.items():
         value, kind = getattr(message, name), descriptor(name)
         if kind.is_repeated or kind.type == FieldDescriptor.TYPE_BOOL:
             continue
         if isinstance(value, Timestamp):
             if moment(value) is None and (value.seconds or value.nanos):
-                yield SettingFault(path + name, "is before 1970 or after 9999")
+                yield path + name, "is before 1970 or after 9999"
         elif isinstance(value, str):
             if len(value) > setting.most or "\0" in value:
-                yield SettingFault(path + name, f"at most {setting.most:,} characters, and no NUL")
+                yield path + name, f"at most {setting.most:,} characters, and no NUL"
         elif kind.enum_type is not None:
             if value not in kind.enum_type.values_by_number:
-                yield SettingFault(path + name, f"{value} is not one of its values")
+                yield path + name, f"{value} is not one of its values"
         elif not setting.least <= value <= setting.most and value not in setting.words.values():
             words = [f"{word} ({number})" for word, number in setting.words.items()]
-            yield SettingFault(
-                path + name, f"expected {_listed([f'{setting.least} to {setting.most:,}', *words])}, got {value}"
-            )
+            yield path + name, f"expected {_listed([f'{setting.least} to {setting.most:,}', *words])}, got {value}"
     opens, closes = moment(getattr(message, opening)), moment(getattr(message, closing))
     if opens is not None and closes is not None and opens >= closes:
-        yield SettingFault(path + closing, "is not after the opening")
+        yield path + closing, "is not after the opening"
 
 
 def moment(value: Timestamp) -> datetime | None:

@@ -7,14 +7,13 @@ import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_challenge.model.database import Database, Transactions
 from spicegraph_challenge.model.schema import JobKind, SplitReferences, Submission
 from spicegraph_challenge.queue import submissions
-from spicegraph_challenge.queue.scoring import Part, Plan, Progress
+from spicegraph_challenge.queue.scoring import Part, Plan
 from spicegraph_challenge.queue.submissions import Failure, Lease, LeaseLostError
 from spicegraph_challenge.sandbox.files import FileStore
 from spicegraph_challenge.sandbox.processes import Allowance, OverAllowanceError, Sandbox
@@ -37,16 +36,7 @@ _REPORTS_AT_ONCE = 1
 
 
 class ChallengeState:
-    """What the calls and the runner share. Servers that share a database share the work, and the folder of files.
-
-    Attributes:
-        data: the server's own for the metrics, for totals and error reports; workers have it, too.
-        pipeline: that of error reports.
-        caption_characters: the longest caption of a submission.
-        scorer: what computes the scores; ``None`` until the workers are ready.
-        leaving: the server is about to stop.
-        moved: is set for a moment whenever a submission may have got on.
-    """
+    """What the calls and the runner share. Servers that share a database share the work, and the folder of files."""
 
     def __init__(self, options: ChallengeOptions, host: Host) -> None:
         database = options.challenges or ""
@@ -61,10 +51,10 @@ class ChallengeState:
         self.transactions = Transactions(Database(database))
         self.sandbox = Sandbox(_TASKS_AT_ONCE)
         self.reports = Sandbox(_REPORTS_AT_ONCE)
-        self.scorer: ScorerVersion | None = None
+        self.scorer: ScorerVersion | None = None  # until the workers are ready
         self.runner: Runner | None = None
-        self.leaving = False
-        self.moved = asyncio.Event()
+        self.leaving = False  # the server is about to stop
+        self.moved = asyncio.Event()  # set for a moment whenever a submission may have got on
 
     def nudge(self) -> None:
         """Say that there is work, or that some is done."""
@@ -75,7 +65,6 @@ class ChallengeState:
 
 
 VALIDATION = Allowance(memory_bytes=1 << 30, seconds=60)
-"""What checking a submitted file may take."""
 
 _LOOK_EVERY_S = 1.0  # for jobs that other servers have left
 _PAUSE_S = 1.0
@@ -85,16 +74,7 @@ _LANES = ((JobKind.VALIDATE,), (JobKind.SCORE, JobKind.RESCORE), (JobKind.PARSE,
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _HeldJob:
-    """A job that is being done; ``ended`` says that the database has its end."""
-
-    lease: Lease
-    progress: Progress = field(default_factory=Progress)
-    ended: bool = False
-
-
-Work: TypeAlias = Callable[[_HeldJob], Coroutine[Any, Any, None]]
+Work: TypeAlias = Callable[[Lease], Coroutine[Any, Any, None]]
 
 
 class Runner:
@@ -141,7 +121,7 @@ class Runner:
                     _log.info("jobs are taken again")
                     told = ""
                 if lease is not None:
-                    await self._do(_HeldJob(lease))
+                    await self._do(lease)
                     continue
             except StoreError as error:
                 if told != str(error):  # not every second for as long as a disk is full
@@ -153,10 +133,10 @@ class Runner:
                 async with asyncio.timeout(_LOOK_EVERY_S):
                     await nudged.wait()
 
-    async def _do(self, held: _HeldJob) -> None:
+    async def _do(self, lease: Lease) -> None:
         """Do a job while its lease is extended; when that is lost, or the job is cancelled, stop."""
-        work = asyncio.create_task(self._guarded(held))
-        beat = asyncio.create_task(self._beat(held))
+        work = asyncio.create_task(self._guarded(lease))
+        beat = asyncio.create_task(self._beat(lease))
         try:
             await asyncio.wait((work, beat), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -164,16 +144,14 @@ class Runner:
                 task.cancel()
             for result in await asyncio.gather(work, beat, return_exceptions=True):
                 if isinstance(result, LeaseLostError):
-                    if not held.ended:  # otherwise the beat has only seen that the work is done
+                    if not lease.ended:  # otherwise the beat has only seen that the work is done
                         _log.info("%s is held by another server or cancelled", result)
                 elif isinstance(result, Exception):
                     _log.error("a job ended unexpectedly", exc_info=result)
 
-    async def _beat(self, held: _HeldJob) -> None:
-        lease, progress = held.lease, held.progress
-
+    async def _beat(self, lease: Lease) -> None:
         def extend(session: Session, now: datetime) -> None:
-            submissions.extend(session, lease, self._owner, now, lease_s=self._lease_s, progress=progress.share)
+            submissions.extend(session, lease, now, self._lease_s)
 
         pause, failed = min(_PAUSE_S, self._lease_s / _BEATS), False
         while True:
@@ -186,13 +164,13 @@ class Runner:
                     _log.warning("a lease could not be extended: %s", error)
                 failed = True
 
-    async def _guarded(self, held: _HeldJob) -> None:
+    async def _guarded(self, lease: Lease) -> None:
         """Do a job; whatever goes wrong is recorded in it, and ends it."""
-        lease, waits = held.lease, False
+        waits = False
         try:
             while True:
                 try:
-                    return await self._work[lease.kind](held)
+                    return await self._work[lease.kind](lease)
                 except StoreError as error:
                     # Not the job's fault, however often: it stays with this server, whose beat holds the lease.
                     if not waits:
@@ -205,28 +183,26 @@ class Runner:
             if isinstance(error, OverAllowanceError) and lease.kind is JobKind.VALIDATE:
                 _log.warning("submission %s: %s", lease.submission_id, error)
                 message = "the file needs more memory or time to read than results for this challenge do"
-                return await self._fail(held, Failure("VALIDATION_LIMIT", message))
+                return await self._fail(lease, Failure("VALIDATION_LIMIT", message))
             # No fault of the file: the job is done again, and given up at the third time.
             incident = secrets.token_hex(6)
             _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
             if lease.fence < _TRIES:
                 await asyncio.sleep(_PAUSE_S)
                 return await self._end(
-                    held, lambda session, _now: submissions.give_up(session, lease, self._owner), "is tried again"
+                    lease, lambda session, _now: submissions.give_up(session, lease), "is tried again"
                 )
-            return await self._fail(held, Failure("INTERNAL", f"internal error; the server's log has it as {incident}"))
+            return await self._fail(
+                lease, Failure("INTERNAL", f"internal error; the server's log has it as {incident}")
+            )
 
-    async def _end(self, held: _HeldJob, end: Callable[[Session, datetime], None], outcome: str) -> None:
-        """End a job and log its outcome.
+    async def _end(self, lease: Lease, end: Callable[[Session, datetime], None], outcome: str) -> None:
+        """End a job and log its outcome."""
 
-        That is finished even when this server stops at the same moment, or the beat sees that the job is gone.
-        """
-
-        async def finish() -> None:
+        async def finish() -> None:  # even when this server stops meanwhile, or the beat sees that the job is gone
             await self._transactions.write(end)
-            held.ended = True
+            lease.ended = True
             self._told()
-            lease = held.lease
             subject = f"submission {lease.submission_id}" if lease.submission_id else f"job {lease.job_id}"
             _log.info("%s %s", subject, outcome)
 
@@ -237,16 +213,14 @@ class Runner:
             await finishing
             raise
 
-    async def _fail(self, held: _HeldJob, failure: Failure) -> None:
+    async def _fail(self, lease: Lease, failure: Failure) -> None:
         await self._end(
-            held,
-            lambda session, now: submissions.end_failed(session, held.lease, self._owner, now, failure),
+            lease,
+            lambda session, now: submissions.end_failed(session, lease, now, failure),
             f"failed: {failure.reason}",
         )
 
-    async def _validate(self, held: _HeldJob) -> None:
-        lease = held.lease
-
+    async def _validate(self, lease: Lease) -> None:
         def find(session: Session, _now: datetime) -> tuple[Submission, bytes, dict[str, tuple[int, tuple[str, ...]]]]:
             submission = session.get_one(Submission, lease.submission_id)
             splits = {
@@ -270,22 +244,18 @@ class Runner:
             if validated.faults:
                 key = await self._adopt(validated.faults)
                 message = f"the file has {counted(validated.fault_count, 'fault')}"
-                await self._fail(held, Failure("INVALID_FILE", message, key, validated.fault_count))
+                await self._fail(lease, Failure("INVALID_FILE", message, key, validated.fault_count))
                 return
             files = {
                 splits[name][0]: (await self._adopt(path), validated.empty[name])
                 for name, path in validated.results.items()
             }
-        await self._end(
-            held, lambda session, _now: submissions.end_validated(session, lease, self._owner, files), "is sound"
-        )
+        await self._end(lease, lambda session, _now: submissions.end_validated(session, lease, files), "is sound")
 
     async def _adopt(self, path: str) -> str:
         return await self._transactions.thread(lambda: self._files.adopt(Path(path)))
 
-    async def _score(self, held: _HeldJob) -> None:
-        lease = held.lease
-
+    async def _score(self, lease: Lease) -> None:
         def find(session: Session, _now: datetime) -> Plan:
             submission = session.get_one(Submission, lease.submission_id)
             parts = tuple(
@@ -297,19 +267,17 @@ class Runner:
             return Plan(tuple(challenge.settings.metrics), parts, challenge.asked, challenge.given)
 
         plan = await self._transactions.read(find)
-        scores = await self._scoring.score(plan, held.progress)
+        scores = await self._scoring.score(plan, lease)
         signatures = self._scorer.signatures_of(plan.metrics, plan.given)
 
         def end(session: Session, now: datetime) -> None:
             submissions.end_scored(
-                session, lease, self._owner, now, version=self._scorer.version, signatures=signatures, scores=scores
+                session, lease, now, version=self._scorer.version, signatures=signatures, scores=scores
             )
 
-        await self._end(held, end, "is scored")
+        await self._end(lease, end, "is scored")
 
-    async def _parse(self, held: _HeldJob) -> None:
-        lease = held.lease
-
+    async def _parse(self, lease: Lease) -> None:
         def find(session: Session, _now: datetime) -> tuple[Path, int, list[str], RequestData]:
             reference_set = session.get_one(SplitReferences, lease.reference_set_id)
             challenge = reference_set.split.challenge
@@ -321,9 +289,5 @@ class Runner:
             )
 
         path, captions, metrics, given = await self._transactions.read(find)
-        await self._scoring.parse(path, captions, metrics, given, held.progress)
-        await self._end(
-            held,
-            lambda session, _now: submissions.end_parsed(session, lease, self._owner),
-            "of parsing references is done",
-        )
+        await self._scoring.parse(path, captions, metrics, given, lease)
+        await self._end(lease, lambda session, _now: submissions.end_parsed(session, lease), "of parsing is done")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from spicegraph_challenge.queue.submissions import Lease
     from spicegraph_challenge.sandbox.files import FileStore
     from spicegraph_challenge.sandbox.processes import Sandbox
     from spicegraph_service.kit import Scheduler
 
 _FINISHING = Allowance(memory_bytes=0, seconds=3600)
 _FINISHING_SHARE = 0.1  # of the work, roughly: what remains when all items are done
-_CHUNK_S = 0.05
-_MOST_ITEMS = 64
+_CHUNK_S = 0.05  # of a worker's time go to the items of a chunk, so long may a call wait behind them
+_FIRST_ITEMS, _MOST_ITEMS = 8, 64  # of a chunk
 _MOST_CAPTIONS = 512
 _PARSED_AT_ONCE = 32
 
@@ -50,35 +51,8 @@ class Plan:
     given: RequestData = NOTHING_GIVEN
 
 
-@dataclass(slots=True)
-class Progress:
-    """How much of a job is done, in [0, 1]."""
-
-    share: float = 0.0
-
-
-@dataclass(slots=True)
-class _Pace:
-    """How many items go to a worker together: as many as take about a twentieth of a second.
-
-    That bounds how long a call may wait behind them.
-    """
-
-    items: int = 8
-    _rate: float = field(default=0.0)
-
-    def observe(self, items: int, seconds: float) -> None:
-        """Record how long some items took, waiting included."""
-        rate = items / max(seconds, 1e-4)
-        self._rate = rate if not self._rate else 0.7 * self._rate + 0.3 * rate
-        self.items = min(_MOST_ITEMS, max(1, round(self._rate * _CHUNK_S)))
-
-
 class Scoring:
-    """Scores plans and parses reference sets, so many chunks at the same time.
-
-    ``parsing`` names the metrics that need parses; true are those that parse the text that a challenge chooses.
-    """
+    """Scores plans and parses reference sets, so many chunks at the same time; ``parsing`` is what metrics parse."""
 
     def __init__(
         self,
@@ -96,9 +70,10 @@ class Scoring:
         self._parsing = parsing
         self._data = data
         self._at_once = at_once
-        self._pace = _Pace()
+        self._items = _FIRST_ITEMS
+        self._rate = 0.0  # items a second, waiting included
 
-    async def score(self, plan: Plan, progress: Progress) -> dict[int, Finished]:
+    async def score(self, plan: Plan, lease: Lease) -> dict[int, Finished]:
         """Return the scores and errors by reference set."""
         total = sum(part.image_count for part in plan.parts) or 1
         done = 0
@@ -110,12 +85,12 @@ class Scoring:
                     async for count, data in self._chunks(plan, part):
                         stream.write(frame(data))
                         done += count
-                        progress.share = (1 - _FINISHING_SHARE) * done / total
+                        lease.progress = (1 - _FINISHING_SHARE) * done / total
                 secret = f"{part.references} {part.results}"
                 references = str(self._files.path(part.references))
                 task = Finish(plan.metrics, str(statistics), self._data, secret, plan.submissions, references)
                 scores[part.reference_set_id] = await self._sandbox.run(task, Finished, _FINISHING)
-        progress.share = 1.0
+        lease.progress = 1.0
         return scores
 
     async def _chunks(self, plan: Plan, part: Part) -> AsyncIterator[tuple[int, bytes]]:
@@ -129,10 +104,9 @@ class Scoring:
         try:
             while True:
                 while len(under_way) < self._at_once:
-                    # Not more than the pace allows, nor many more captions than usual.
                     chunk: list[ItemWork] = []
                     while (
-                        len(chunk) < self._pace.items
+                        len(chunk) < self._items
                         and sum(1 + len(item.references) for item in chunk) < _MOST_CAPTIONS
                         and (item := next(items, None))
                     ):
@@ -151,12 +125,12 @@ class Scoring:
     async def _chunk(self, plan: Plan, items: Sequence[ItemWork]) -> tuple[int, bytes]:
         started = time.monotonic()
         reply = await self._scheduler.chunk(items, plan.metrics, scores_pb2.DETAIL_SCORES, plan.given, errors=True)
-        self._pace.observe(len(items), time.monotonic() - started)
+        rate = len(items) / max(time.monotonic() - started, 1e-4)
+        self._rate = rate if not self._rate else 0.7 * self._rate + 0.3 * rate
+        self._items = min(_MOST_ITEMS, max(1, round(self._rate * _CHUNK_S)))
         return len(items), reply.statistics
 
-    async def parse(
-        self, path: Path, captions: int, metrics: Iterable[str], given: RequestData, progress: Progress
-    ) -> None:
+    async def parse(self, path: Path, captions: int, metrics: Iterable[str], given: RequestData, lease: Lease) -> None:
         """Parse all references of a set, so that no submission waits for that."""
         wanted = parsed_texts(metrics, self._parsing, given.spice_text)
         if not wanted:
@@ -167,4 +141,4 @@ class Scoring:
             parsed = (make(text) for text in batch for make in wanted)
             await self._scheduler.store_parses(list(dict.fromkeys(parsed)), given.graph_style)
             done += len(batch)
-            progress.share = done / captions
+            lease.progress = done / captions

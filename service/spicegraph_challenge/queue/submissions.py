@@ -1,8 +1,7 @@
 """Submissions from their arrival to their end: accepted, listed, queued, done as jobs, cancelled and chosen.
 
-A job is taken by one server at a time, under a lease that the server extends while it works. When a server dies, its
-lease runs out and another server takes the job. Whatever the first server still writes, should it only have been slow,
-carries an older fence and is refused: each job ends once.
+A job is held by one server at a time, under a lease that it extends while it works. When the lease has run out another
+server takes the job, and whatever the first still writes carries an older fence and is refused: each job ends once.
 """
 
 from __future__ import annotations
@@ -117,10 +116,8 @@ def _check_takes(session: Session, part: Challenge | Split, account: Account, no
 def accept(
     session: Session, account: Account, new: pb.SubmissionSettings, file: tuple[str, int], now: datetime
 ) -> tuple[Submission, bool]:
-    """Store a submission, whose file has a key and a size, and its job; return it, and whether it was there before.
-
-    The challenge is locked: no two submissions, of one account or of several, take the last place of a limit.
-    """
+    """Store a submission, whose file has a key and a size, and its job; return it, and whether it was there before."""
+    # The challenge is locked: no two submissions, of one account or of several, take the last place of a limit.
     challenge = find_challenge(session, new.challenge, lock=True)
     key, size = file
     alike = select(Submission).where(Submission.challenge_id == challenge.id, Submission.user_id == account.user_id)
@@ -229,11 +226,9 @@ def cancel(session: Session, account: Account, submission_id: str, now: datetime
 
 
 def choose(session: Session, account: Account, challenge_name: str, submission_id: str | None, now: datetime) -> None:
-    """Choose the submission of the caller, or of their team, that stands on the leaderboard, or none.
-
-    After the close only organisers choose: the order is by exact scores then, of which each choice would show another.
-    """
+    """Choose the submission of the caller, or of their team, that stands on the leaderboard, or none."""
     challenge = find_challenge(session, challenge_name, lock=True)
+    # After the close the order is by exact scores, of which each choice would show another.
     if not account.may(MemberRole.ORGANISER, challenge):
         _check_not_closed(challenge, now)
     if submission_id is not None:
@@ -269,23 +264,25 @@ def _shown(moment: datetime) -> str:
 
 _TAKEN_IN_A_ROW = 3
 _LONGEST_LEASES = 10  # of this server's: others may have longer ones
-_MOST_TAKEN = 50
-"""How often a job is taken before it counts as one that ends servers."""
+_MOST_TAKEN = 50  # times, before a job counts as one that ends servers
 
 
 class LeaseLostError(Exception):
     """This server holds the job no longer: it was cancelled, or the lease ran out and another server has it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lease:
-    """A job that this server holds."""
+    """A job that a server holds, how much of it is done, and whether the database has its end."""
 
+    owner: str
     job_id: int
     kind: JobKind
     fence: int
     submission_id: str | None
     reference_set_id: int | None
+    progress: float = 0.0
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,10 +296,8 @@ class Failure:
 
 
 def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime, lease_s: float) -> Lease | None:
-    """Take the next free job of these kinds: the first kind first, then the oldest job.
-
-    One that was taken several times, and may be what ends servers, goes behind those that were taken less often.
-    """
+    """Take the next free job of these kinds: the first kind first, then the oldest job."""
+    # One that was taken several times, and may be what ends servers, goes behind those that were taken less often.
     # A lease that ends later than any that is given out is from before the clock was set back.
     latest = now + timedelta(seconds=_LONGEST_LEASES * lease_s)
     free = or_(Job.lease_end.is_(None), Job.lease_end < now, Job.lease_end > latest)
@@ -314,7 +309,7 @@ def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime,
         job.owner, job.lease_end = owner, now + timedelta(seconds=lease_s)
         job.fence += 1
         job.progress = 0.0
-        lease = Lease(job.id, job.kind, job.fence, job.submission_id, job.reference_set_id)
+        lease = Lease(owner, job.id, job.kind, job.fence, job.submission_id, job.reference_set_id)
         if job.fence > _MOST_TAKEN:
             _fail(session, job, Failure("INTERNAL", "the server failed on it again and again"), now)
             return None
@@ -326,23 +321,20 @@ def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime,
     return None
 
 
-def extend(session: Session, lease: Lease, owner: str, now: datetime, *, lease_s: float, progress: float) -> None:
+def extend(session: Session, lease: Lease, now: datetime, lease_s: float) -> None:
     """Hold a job for longer, and tell how much of it is done."""
-    job = _held(session, lease, owner)
+    job = _held(session, lease)
     job.lease_end = now + timedelta(seconds=lease_s)
-    job.progress = progress
+    job.progress = lease.progress
 
 
-def end_validated(session: Session, lease: Lease, owner: str, files: Mapping[int, tuple[str, int]]) -> None:
-    """Keep the sound results of a submission, by split with the number of empty captions, and put it into the queue.
-
-    It fails where one of its splits takes none of them: of a zip it is known only now which splits it holds.
-    """
-    job = _held(session, lease, owner)
+def end_validated(session: Session, lease: Lease, files: Mapping[int, tuple[str, int]]) -> None:
+    """Keep the sound results of a submission, by split with the number of empty captions, and put it into the queue."""
+    job = _held(session, lease)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
     session.refresh(submission.challenge, with_for_update=True)  # no two submissions take a phase's last place
     account = Account.of(submission.user)
-    try:
+    try:  # of a zip it is known only now which splits it holds
         for split in submission.challenge.splits:
             if split.id in files:
                 _check_takes(session, split, account, submission.created)
@@ -358,7 +350,6 @@ def end_validated(session: Session, lease: Lease, owner: str, files: Mapping[int
 def end_scored(
     session: Session,
     lease: Lease,
-    owner: str,
     now: datetime,
     *,
     version: str,
@@ -366,7 +357,7 @@ def end_scored(
     scores: Mapping[int, Finished],
 ) -> None:
     """Keep the scores and errors of a submission by reference set; the job is done."""
-    job = _held(session, lease, owner)
+    job = _held(session, lease)
     submission = session.get_one(Submission, job.submission_id, with_for_update=True)
     run = ScoringRun(
         submission_id=submission.id,
@@ -386,19 +377,19 @@ def end_scored(
     session.delete(job)
 
 
-def end_parsed(session: Session, lease: Lease, owner: str) -> None:
+def end_parsed(session: Session, lease: Lease) -> None:
     """Record that the references of a set are parsed."""
-    session.delete(_held(session, lease, owner))
+    session.delete(_held(session, lease))
 
 
-def end_failed(session: Session, lease: Lease, owner: str, now: datetime, failure: Failure) -> None:
+def end_failed(session: Session, lease: Lease, now: datetime, failure: Failure) -> None:
     """End a job without a result. A submission that is only scored again keeps its old scores."""
-    _fail(session, _held(session, lease, owner), failure, now)
+    _fail(session, _held(session, lease), failure, now)
 
 
-def give_up(session: Session, lease: Lease, owner: str) -> None:
+def give_up(session: Session, lease: Lease) -> None:
     """Let another server take a job that this one cannot finish now."""
-    _free(session, _held(session, lease, owner))
+    _free(session, _held(session, lease))
 
 
 def release_all(session: Session, owner: str) -> None:
@@ -422,9 +413,9 @@ def _fail(session: Session, job: Job, failure: Failure, now: datetime) -> None:
     session.delete(job)
 
 
-def _held(session: Session, lease: Lease, owner: str) -> Job:
+def _held(session: Session, lease: Lease) -> Job:
     """Return a job that this server still holds, locked."""
-    query = select(Job).where(Job.id == lease.job_id, Job.owner == owner, Job.fence == lease.fence)
+    query = select(Job).where(Job.id == lease.job_id, Job.owner == lease.owner, Job.fence == lease.fence)
     job = session.scalars(query.with_for_update()).one_or_none()
     if job is None:
         raise LeaseLostError(f"job {lease.job_id}")

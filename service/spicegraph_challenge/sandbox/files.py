@@ -1,8 +1,7 @@
 """The files of the evaluation server: where they are kept, and the ones it makes from what was sent.
 
-Files are stored by their content: written once, durable before their keys are known, never changed. Those that the
-server makes are MessagePack values, each behind its length; references stand in pieces, so that scoring never holds
-more than one of them.
+Files are stored by their content, durable before their keys are known, never changed. Those that the server makes are
+MessagePack values, each behind its length; references stand in pieces, of which scoring holds one.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import msgspec
 from spicegraph_service.kit import StoreError, StoreFullError, frame, read_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 
 NO_ROOM = {28, 122}  # ENOSPC, EDQUOT
@@ -55,10 +54,7 @@ class Incoming:
 
 
 class FileStore:
-    """A folder of files that are called by the SHA-256 of their content.
-
-    Several servers may share it, as they share the database.
-    """
+    """A folder of files that are called by the SHA-256 of their content; several servers may share it."""
 
     def __init__(self, folder: Path) -> None:
         self._objects = folder / "objects"
@@ -147,13 +143,6 @@ class Image(NamedTuple):
     domain: str = ""
 
 
-class CandidateRow(NamedTuple):
-    """A submitted caption."""
-
-    id: int | str
-    caption: str
-
-
 class FaultRow(NamedTuple):
     """A fault of a submitted file; the contract's ``SubmissionFault`` says what each field means."""
 
@@ -163,15 +152,10 @@ class FaultRow(NamedTuple):
     reason: str
 
 
-class _ImageReferences(NamedTuple):
-    id: int | str
-    references: tuple[str, ...]
-
-
 _encoder = msgspec.msgpack.Encoder()
 _images = msgspec.msgpack.Decoder(list[Image])
-_image_references = msgspec.msgpack.Decoder(list[_ImageReferences])
-_results = msgspec.msgpack.Decoder(list[CandidateRow])
+_image_references = msgspec.msgpack.Decoder(list[tuple[int | str, tuple[str, ...]]])
+_results = msgspec.msgpack.Decoder(dict[int | str, str])
 _faults = msgspec.msgpack.Decoder(list[FaultRow])
 
 
@@ -183,7 +167,7 @@ def reference_frames(
     """Yield the file of a reference set: all its images, then those with references, some at a time."""
     images = [Image(key, file_names.get(key, ""), len(texts), domains.get(key, "")) for key, texts in captions.items()]
     yield frame(_encoder.encode(images))
-    rows = [_ImageReferences(key, texts) for key, texts in captions.items() if texts]
+    rows = [(key, texts) for key, texts in captions.items() if texts]
     for start in range(0, len(rows), _IMAGES_PER_FRAME):
         yield frame(_encoder.encode(rows[start : start + _IMAGES_PER_FRAME]))
 
@@ -216,20 +200,15 @@ def read_references(path: Path) -> Iterator[tuple[int | str, tuple[str, ...]]]:
             yield from _image_references.decode(data)
 
 
-def result_frames(results: Sequence[CandidateRow]) -> bytes:
-    """Return the file of a submission's results for one split."""
-    return frame(_encoder.encode(results))
+def packed(value: object) -> bytes:
+    """Return a file of a submission's faults, or of its captions for one split, by image."""
+    return frame(_encoder.encode(value))
 
 
 def read_results(path: Path) -> dict[int | str, str]:
     """Return the captions of a submission for one split, by image."""
     with path.open("rb") as stream:
-        return dict(_results.decode(_next(stream)))
-
-
-def fault_frames(faults: Iterable[FaultRow]) -> bytes:
-    """Return the file of a submission's faults."""
-    return frame(_encoder.encode(list(faults)))
+        return _results.decode(_next(stream))
 
 
 def read_faults(path: Path) -> list[FaultRow]:

@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from spicegraph_challenge.sandbox.files import (
-    fault_frames,
-    read_images,
-    read_references,
-    read_results,
-    reference_frames,
-    result_frames,
-)
+from spicegraph_challenge.sandbox.files import packed, read_images, read_references, read_results, reference_frames
 from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (msgspec reads the annotation)
 from spicegraph_service.kit import read_frame
@@ -40,17 +33,13 @@ _ERROR_WORDS = (8, 4)  # errors of certain words: in what captions say, and in w
 
 
 class Validate(msgspec.Struct, frozen=True, tag="validate"):
-    """Check a submitted file.
-
-    ``splits`` holds, for every split of the challenge, the paths of its reference sets; ``output`` is a folder that
-    takes the results, ``settings`` are the challenge's.
-    """
+    """Check a submitted file against the challenge's settings."""
 
     path: str
     file_name: str
     split: str
-    splits: dict[str, tuple[str, ...]]
-    output: str
+    splits: dict[str, tuple[str, ...]]  # paths of the reference sets of each
+    output: str  # a folder
     caption_characters: int
     settings: bytes = b""
 
@@ -81,24 +70,18 @@ class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
 
 
 class Finish(msgspec.Struct, frozen=True, tag="finish"):
-    """Make scores and intervals of the statistics of all items; ``statistics`` is a file with a frame per chunk.
-
-    ``data`` is the server's own for the metrics: that with which the statistics were collected. ``secret``, which no
-    participant knows, draws what is hidden of the numbers of errors and the noise of scores; ``submissions``, of which
-    the sum must not show an image, say how much of those numbers is hidden. ``references`` is the file of the reference
-    set, which says the domain of each item; empty: there are none.
-    """
+    """Make scores and intervals of the statistics of all items."""
 
     metrics: tuple[str, ...]
-    statistics: str
-    data: bytes = b""
-    secret: str = ""
-    submissions: int = 0
-    references: str = ""
+    statistics: str  # a file with a frame per chunk
+    data: bytes = b""  # the server's own for the metrics, with which the statistics were collected
+    secret: str = ""  # draws the noise of scores, and what is hidden of the numbers of errors
+    submissions: int = 0  # of which the sum must not show an image
+    references: str = ""  # the file of the reference set, which says the domain of each item
 
 
 class TaskScore(NamedTuple):
-    """A corpus score with its interval; the table of scores says what the other fields are."""
+    """A corpus score with its interval; :class:`RunScore` says what the other fields are."""
 
     name: str
     value: float | None
@@ -128,10 +111,7 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
 
 
 class ReportTask(msgspec.Struct, frozen=True, tag="report"):
-    """Make an error report of the results at ``results`` against the references at ``references``.
-
-    ``data`` is the server's own for the metrics, if it has any, ``spice_text`` the text that SPICE parses.
-    """
+    """Make an error report of the results at a path against the references at another."""
 
     results: str
     references: str
@@ -145,22 +125,15 @@ class ReportTask(msgspec.Struct, frozen=True, tag="report"):
     spice_text: SpiceText = "written"
 
 
-class Reported(msgspec.Struct, frozen=True, tag="reported"):
-    """The report is written."""
-
-
 class TaskFailed(msgspec.Struct, frozen=True, tag="error"):
-    """The task failed: for want of memory, which the file needs too much of, or of room on the server's disk.
-
-    ``kind`` is the error's name.
-    """
+    """The task failed with an error of a kind, perhaps for want of memory or of room on the server's disk."""
 
     lacks: Literal["", "memory", "disk"]
     kind: str
 
 
 SandboxTask: TypeAlias = Validate | Prepare | Finish | ReportTask
-SandboxReply: TypeAlias = Validated | Prepared | Finished | Reported | TaskFailed
+SandboxReply: TypeAlias = Validated | Prepared | Finished | TaskFailed | None
 
 
 def _validate(task: Validate) -> Validated:
@@ -180,14 +153,14 @@ def _validate(task: Validate) -> Validated:
     folder = Path(task.output)
     if submitted.faults:
         path = folder / "faults"
-        path.write_bytes(fault_frames(submitted.faults))
+        path.write_bytes(packed(submitted.faults))
         return Validated(faults=str(path), fault_count=len(submitted.faults))
     results, empty = {}, {}
-    for number, (split, rows) in enumerate(submitted.results.items()):
+    for number, (split, captions) in enumerate(submitted.results.items()):
         path = folder / f"results-{number}"
-        path.write_bytes(result_frames(rows))
+        path.write_bytes(packed(captions))
         results[split] = str(path)
-        empty[split] = sum(not row.caption.strip() for row in rows)
+        empty[split] = sum(not caption.strip() for caption in captions.values())
     return Validated(results, empty)
 
 
@@ -214,24 +187,18 @@ def _prepare(task: Prepare) -> Prepared:
     return Prepared(sum(map(bool, counts)), sum(counts), domains=dict(sorted(described.items())))
 
 
-class _TaggedImage(msgspec.Struct):
-    id: int | str
-    domain: str = ""
-
-
-class _TaggedImages(msgspec.Struct):
-    images: list[_TaggedImage] = []
-
-
 def _domains(content: bytes, captions: Mapping[int | str, Sequence[str]]) -> dict[int | str, str]:
     """Return the domain of each image of COCO annotations: of all that have captions, or of none."""
     if b'"domain"' not in content:
         return {}
+    decode = msgspec.json.decode
     try:
-        tagged = msgspec.json.decode(content, type=_TaggedImages)
+        images = decode(content, type=dict[str, msgspec.Raw]).get("images", b"[]")
+        tagged = [image for image in decode(images, type=list[dict[str, msgspec.Raw]]) if "domain" in image]
+        named = {decode(image["id"], type=int | str): decode(image["domain"], type=str) for image in tagged}
     except msgspec.DecodeError as error:
         raise InputError(f"annotations: the domains of images cannot be read ({error})") from error
-    domains = {image.id: image.domain for image in tagged.images if image.domain}
+    domains = {key: name for key, name in named.items() if name}
     lacking = [key for key, texts in captions.items() if texts and key not in domains]
     if domains and lacking:
         raise InputError(
@@ -291,26 +258,13 @@ def finish(task: Finish) -> Finished:
 
 
 def decimal_places(images: int, *, highest: float = 1.0) -> int:
-    """Return in how many decimal places a mean over images can be shown without showing any one image's score.
-
-    The last place is at least as large as the most that an image can add to the mean; one to four places.
-
-    Example:
-        >>> [decimal_places(images) for images in (5, 200, 5_000, 40_504, 1_000_000)]
-        [1, 2, 3, 4, 4]
-        >>> decimal_places(5_000, highest=10)
-        2
-    """
+    """Return in how many decimal places, 1 to 4, a mean over images can be shown without showing one image's score."""
+    # The last place is at least as large as the most that an image can add to the mean.
     return min(max(int(math.log10(max(images / highest, 1)) + _ROUNDING), _FEWEST_PLACES), _MOST_PLACES)
 
 
 def noise_of(secret: str, name: str) -> int:
-    """Return what draws the noise of a score, 0 to 65,535; the secret is of the file of results and the references.
-
-    Example:
-        >>> noise_of("a", "SPICE") == noise_of("a", "SPICE"), noise_of("a", "SPICE") == noise_of("b", "CIDEr")
-        (True, False)
-    """
+    """Return what draws the noise of a score, 0 to 65,535; the secret is of the file of results and the references."""
     digest = hashlib.sha256(msgspec.json.encode([secret, name])).digest()
     # Half of the scores share a draw: their mean tells no more than one, and their differences no more than before.
     shared = hashlib.sha256(msgspec.json.encode([secret, ""])).digest()
@@ -320,10 +274,7 @@ def noise_of(secret: str, name: str) -> int:
 def error_rows(
     items: Sequence[Iterable[tuple[str, tuple[str, ...]]]], secret: str, submissions: int = 0
 ) -> tuple[ErrorRow, ...]:
-    """Return the kinds of errors, and words, of each item's that enough images have, and of words the most frequent.
-
-    The secret draws how much less than the true number is shown; so many files the numbers must hold against.
-    """
+    """Return the kinds of each item's errors that enough images have, and the most frequent words of them."""
     from spicegraph_scorer.errors import KINDS, ErrorSide  # noqa: PLC0415
 
     step = max(_ROUNDED, math.ceil(_ROUNDED_FOR * math.sqrt(submissions) / _ROUNDED) * _ROUNDED)
@@ -348,21 +299,15 @@ def error_rows(
 
 
 def least_images(places: Sequence[int], secret: str, *what: str, step: int = _ROUNDED) -> int:
-    """Return a number of images of which there are at least so many: a whole number of steps, less than two steps less.
-
-    How much less depends on the secret, which every file of results has anew, and on every one of the images: that two
-    files give different numbers says nothing.
-
-    Example:
-        >>> {least_images(range(start, start + 35), "secret") for start in range(50)}
-        {20, 30}
-    """
+    """Return a number of images of which there are at least so many: whole steps, less than two steps below."""
+    # How much less depends on the secret, which every file of results has anew, and on every one of the images: that
+    # two files give different numbers says nothing.
     told = msgspec.json.encode([secret, what, list(places)])
     drawn = int.from_bytes(hashlib.sha256(told).digest()) % step
     return max(len(places) - drawn, 0) // step * step
 
 
-def _report(task: ReportTask) -> Reported:
+def _report(task: ReportTask) -> None:
     """Write the error report of a submission, which shows references: for organisers."""
     from spicegraph_scorer.core.items import Item  # noqa: PLC0415
     from spicegraph_scorer.readers.checks import check_items  # noqa: PLC0415
@@ -380,7 +325,6 @@ def _report(task: ReportTask) -> Reported:
     system = System(task.name, shown)
     report = build_report([system], options, pipeline=task.pipeline)
     Path(task.output).write_text(REPORT_FORMATS[ReportFormat.HTML](report), encoding="utf-8")
-    return Reported()
 
 
 WORK: Mapping[type[SandboxTask], Callable[[Any], SandboxReply]] = {

@@ -1,7 +1,7 @@
 """A submitted file, untrusted: sound results by split, or every fault of the file.
 
-Runs in a process of its own (see ``child``), whose memory and time are bounded. Even so nothing is decoded before
-its size and its number of values are known to be those of results for the challenge's images.
+It is read in a process of its own, whose memory and time are bounded; even so nothing is decoded before its size and
+its number of values are known to be those of results for the challenge's images.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import stat
 import zipfile
 import zlib
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_challenge.sandbox.files import CandidateRow, FaultRow, Image
+from spicegraph_challenge.sandbox.files import FaultRow, Image
 from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_scorer.readers.checks import Empty
@@ -42,47 +41,34 @@ _FEW_IMAGES = 10  # of which most may well have the same caption
 _NO_LETTERS = re.compile(r"[\W\d_]+")
 _IGNORED_ROOTS = frozenset({"__MACOSX"})
 
-Id = int | str
+Id: TypeAlias = int | str
+Images: TypeAlias = "Mapping[Id, Image]"
 
 
 class _RefusedError(Exception):
     """A file, or a file in a zip, is refused whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class SplitImages:
-    """The images of a split: what they are called, and which of them need a result."""
-
-    names: Mapping[Id, tuple[str, ...]]
-    needed: Mapping[Id, None]
-
-
 class SubmittedResults(NamedTuple):
-    """What came out: results by split, and faults. With a fault, no result counts."""
+    """What came out: captions by split and image, and faults. With a fault, no caption counts."""
 
-    results: dict[str, list[CandidateRow]]
+    results: dict[str, dict[Id, str]]
     faults: list[FaultRow]
 
 
-def split_images(reference_sets: Iterable[Iterable[Image]]) -> SplitImages:
-    """Put the images of all reference sets of a split together."""
-    names: dict[Id, tuple[str, ...]] = {}
-    needed: dict[Id, None] = {}
+def split_images(reference_sets: Iterable[Iterable[Image]]) -> dict[Id, Image]:
+    """Put the images of all reference sets of a split together; those with references need a result."""
+    together: dict[Id, Image] = {}
     for images in reference_sets:
         for image in images:
-            names.setdefault(image.id, (str(image.id), image.file_name) if image.file_name else (str(image.id),))
-            if image.references:
-                needed[image.id] = None
-    return SplitImages(names, needed)
+            known = together.get(image.id, image)
+            references = image.references if known is image else known.references + image.references
+            together[image.id] = known._replace(references=references)
+    return together
 
 
 def method_of(file_name: str, splits: Iterable[str]) -> tuple[str, str] | None:
-    """Return split and method of a name in COCO's form, ``None`` for other names.
-
-    Example:
-        >>> method_of("captions_val2014_my_model_results.json", ["val2014"])
-        ('val2014', 'my_model')
-    """
+    """Return split and method of a name in COCO's form, ``captions_SPLIT_METHOD_results.json``; else ``None``."""
     base = PurePosixPath(file_name.replace("\\", "/")).name
     for split in sorted(splits, key=len, reverse=True):
         start, end = f"captions_{split}_", "_results.json"
@@ -95,30 +81,29 @@ def read_submission(
     path: str,
     file_name: str,
     split: str,
-    splits: Mapping[str, SplitImages],
+    splits: Mapping[str, Images],
     settings: pb.ChallengeSettings,
     *,
     caption_characters: int = 2_000,
 ) -> SubmittedResults:
     """Read a submitted file, which its sender gave a name and, perhaps, a split; ``splits`` are the challenge's."""
     empty: Empty = "zero" if settings.empty == scores_pb2.EMPTY_CANDIDATES_ZERO else "refuse"
-    results: dict[str, list[CandidateRow]] = {}
+    results: dict[str, dict[Id, str]] = {}
     faults: list[FaultRow] = []
     try:
-        images = max((len(each.names) for each in splits.values()), default=0)
+        images = max(map(len, splits.values()), default=0)
         contents = _contents(path, file_name, _SMALL + _BYTES_PER_IMAGE * images)
         for file, data in contents:
             name = _split_of(file, split, splits, results)
-            rows: list[CandidateRow] = []
-            results[name] = rows
-            of_file = list(_read(file, data, splits[name], rows, longest=caption_characters, empty=empty))
-            faults += of_file or _equal_faults(file, rows, settings)
+            captions = results[name] = {}
+            of_file = list(_read(file, data, splits[name], captions, longest=caption_characters, empty=empty))
+            faults += of_file or _equal_faults(file, captions, settings)
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
     return SubmittedResults(results, faults[:_MOST_FAULTS])
 
 
-def _split_of(name: str, given: str, splits: Mapping[str, SplitImages], taken: Container[str]) -> str:
+def _split_of(name: str, given: str, splits: Mapping[str, Images], taken: Container[str]) -> str:
     """Return the split of a file: the given one, or by its name, or the only one that the challenge has."""
     named = method_of(name, splits)
     if given:
@@ -224,9 +209,9 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number of JSON")
 
 
-def _decoded(data: bytes, images: SplitImages) -> list[object]:
+def _decoded(data: bytes, images: Images) -> list[object]:
     """Return the list that a results file is, if it has no more values than results may have."""
-    most = _SPARE_VALUES + _VALUES_PER_IMAGE * len(images.names)
+    most = _SPARE_VALUES + _VALUES_PER_IMAGE * len(images)
     # Every value of JSON follows one of these; in captions they only make the count larger.
     values = sum(map(data.count, (b",", b":", b"[", b"{")))
     if values > most:
@@ -248,9 +233,9 @@ def _decoded(data: bytes, images: SplitImages) -> list[object]:
 
 
 def _read(
-    file: str, data: bytes, images: SplitImages, results: list[CandidateRow], *, longest: int, empty: Empty
+    file: str, data: bytes, images: Images, captions: dict[Id, str], *, longest: int, empty: Empty
 ) -> Iterator[FaultRow]:
-    """Append the sound results of a file to ``results``, and yield every fault."""
+    """Put the sound captions of a file among ``captions``, and yield every fault."""
     try:
         records = _decoded(data, images)
     except _RefusedError as refused:
@@ -258,18 +243,18 @@ def _read(
         return
     first: dict[Id, int] = {}
     for index, record in enumerate(records, start=1):
-        for item, field, reason in _record_faults(index, record, images, first, results, longest=longest, empty=empty):
+        for item, field, reason in _record_faults(index, record, images, first, captions, longest=longest, empty=empty):
             yield FaultRow(file, item, field, reason)
-    for image_id in images.needed:
-        if image_id not in first:
+    for image_id, image in images.items():
+        if image.references and image_id not in first:
             yield FaultRow(file, f"image_id {shown(image_id)}", "", "has no result")
 
 
-def _equal_faults(name: str, results: Sequence[CandidateRow], settings: pb.ChallengeSettings) -> Iterator[FaultRow]:
+def _equal_faults(name: str, results: Mapping[Id, str], settings: pb.ChallengeSettings) -> Iterator[FaultRow]:
     """Yield faults where captions are too much alike: scores of such files are sums over chosen images."""
     if len(results) <= _FEW_IMAGES:
         return
-    letters = Counter(_NO_LETTERS.sub(" ", result.caption).strip().casefold() for result in results)
+    letters = Counter(_NO_LETTERS.sub(" ", caption).strip().casefold() for caption in results.values())
     ((caption, count),) = letters.most_common(1)
     if 100 * len(letters) < settings.different_percent * len(results):
         reason = f"{len(letters):,} captions for {len(results):,} images are different; at least "
@@ -285,14 +270,14 @@ def _equal_faults(name: str, results: Sequence[CandidateRow], settings: pb.Chall
 def _record_faults(
     index: int,
     record: object,
-    images: SplitImages,
+    images: Images,
     first: dict[Id, int],
-    results: list[CandidateRow],
+    captions: dict[Id, str],
     *,
     longest: int,
     empty: Empty,
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the faults of a record as (item, field, reason); append it to ``results`` if it has none."""
+    """Yield the faults of a record as (item, field, reason); keep its caption if it has none."""
     item = f"item {index}"
     if not isinstance(record, dict):
         yield item, "", f"is {shown(record)}, expected an object"
@@ -304,27 +289,28 @@ def _record_faults(
     problems = list(id_faults(image_id)) if "image_id" in record else ["is missing"]
     if problems or not isinstance(image_id, int | str):
         yield from ((item, "image_id", reason) for reason in problems)
-        names: Sequence[str] = ()
+        image = None
     else:
         item = label(item, image_id)
-        names = images.names.get(image_id, ())
+        image = images.get(image_id)
         problems = list(_known_faults(image_id, index, images, first))
         yield from ((item, "image_id", reason) for reason in problems)
     caption = record.get("caption")
-    wrong = list(caption_faults(caption, tuple(names), empty=empty)) if "caption" in record else ["is missing"]
+    names = () if image is None else (str(image.id), *([image.file_name] if image.file_name else []))
+    wrong = list(caption_faults(caption, names, empty=empty)) if "caption" in record else ["is missing"]
     if not wrong and isinstance(caption, str) and len(caption) > longest:
         wrong = [f"has {len(caption):,} characters, the limit is {longest:,}"]
     yield from ((item, "caption", reason) for reason in wrong)
     if not problems and not wrong and isinstance(image_id, int | str) and isinstance(caption, str):
-        results.append(CandidateRow(image_id, caption))
+        captions[image_id] = caption
 
 
-def _known_faults(image_id: Id, index: int, images: SplitImages, first: dict[Id, int]) -> Iterator[str]:
-    if image_id not in images.names:
+def _known_faults(image_id: Id, index: int, images: Images, first: dict[Id, int]) -> Iterator[str]:
+    if image_id not in images:
         other: Id | None = str(image_id)
         if isinstance(image_id, str):
             other = int(image_id) if image_id.isascii() and image_id.isdigit() and len(image_id) < 19 else None
-        hint = f"; it has {shown(other)}" if other in images.names else ""
+        hint = f"; it has {shown(other)}" if other in images else ""
         yield f"is not an image of this split{hint}"
     earlier = first.setdefault(image_id, index)
     if earlier != index:
