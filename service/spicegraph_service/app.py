@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
@@ -20,7 +20,7 @@ from grpc_health.v1 import health, health_pb2_grpc
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.config import default_store, host_and_port
 from spicegraph_service.pool.batching import Dispatcher
-from spicegraph_service.pool.cache import ParseCache, StoreThread
+from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.tasks import Setup, pack_data
 from spicegraph_service.pool.workers import WorkerPool
 from spicegraph_service.registry import services
@@ -137,6 +137,7 @@ class Server:
         # Ways to the workers, each a queue with a bound and the suffix of the signature that its parses have; they are
         # open, with a dispatcher and a cache, when the workers are ready.
         self._ways: list[tuple[Scheduler, str, WorkerPool | None]] = []
+        self._memory: Lru[Any] = Lru(config.memory << 20)  # of all caches together
         self._open_ways: list[tuple[Dispatcher, ParseCache]] = []
         self.services = tuple(self._build_services(data, workers=count))
         self._health = HealthMonitor(self.services, observe=self.telemetry.service)
@@ -175,7 +176,7 @@ class Server:
                 rate=config.rate,
                 max_calls=config.token_calls,
             ),
-            references=References(store, max_bytes=config.memory << 20),
+            references=References(store, self._memory),
             store=store,
             probes=self._probes,
             telemetry=self.telemetry,
@@ -241,7 +242,7 @@ class Server:
                 self._writes if lasting else None,
                 parse_signature(info.pipeline) + suffix,
                 scenes=parse_signature(info.scene_pipeline) + suffix,
-                max_bytes=self.config.memory << 20,
+                memory=self._memory,
                 observe=self.telemetry.lookup,
             )
             dispatcher = Dispatcher(

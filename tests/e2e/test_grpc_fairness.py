@@ -18,7 +18,7 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_service.client import item
 from spicegraph_service.pool.batching import Dispatcher
-from spicegraph_service.pool.cache import ParseCache, StoreThread
+from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, ItemWork, StyledText, Work, WorkReply
 from spicegraph_service.rpc.limits import Budget, FullError
 from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, item_chunks
@@ -128,7 +128,7 @@ def batches_of(submissions: list[tuple[str, str, int]]) -> list[list[str]]:
 
     async def play() -> list[list[str]]:
         pool, thread = Pool(), StoreThread(open_store("memory"))
-        parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
+        parses = ParseCache(thread, thread, "signature", memory=Lru(1 << 20))
         dispatcher = Dispatcher(pool, parses, parsing=frozenset(), batch_captions=256, window_s=0)  # type: ignore[arg-type]
         tasks = [
             asyncio.create_task(
@@ -375,7 +375,7 @@ def test_cached_light_groups_have_a_worker_in_reserve(reserve_is_alive: bool) ->
         pool, reserve, thread = Pool(), Pool(), StoreThread(open_store("memory"))
         reserve.alive = int(reserve_is_alive)
         reserve.free.release()
-        parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
+        parses = ParseCache(thread, thread, "signature", memory=Lru(1 << 20))
         parses.put({StyledText("known"): b"parse", StyledText("long " * 2_000): b"parse"})
         dispatcher = Dispatcher(
             pool,  # type: ignore[arg-type]
@@ -404,7 +404,7 @@ def test_cached_light_groups_have_a_worker_in_reserve(reserve_is_alive: bool) ->
 def test_light_groups_go_to_any_worker_when_the_one_in_reserve_is_busy() -> None:
     async def play() -> None:
         pool, reserve, thread = Pool(), Pool(), StoreThread(open_store("memory"))
-        parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
+        parses = ParseCache(thread, thread, "signature", memory=Lru(1 << 20))
         parses.put({StyledText("known"): b"parse"})
         dispatcher = Dispatcher(
             pool,  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_service.client import Client, item
 from spicegraph_service.pool.batching import Dispatcher
-from spicegraph_service.pool.cache import ParseCache, StoreThread
+from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError
 from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, WorkReply
 from spicegraph_service.pool.workers import WorkerDiedError
@@ -239,7 +239,7 @@ def test_a_worker_is_not_held_by_a_call_whose_caller_has_gone(others: int, monke
 
     async def play() -> None:
         pool, thread = Pool(), StoreThread(open_store("memory"))
-        parses = ParseCache(thread, thread, "signature", max_bytes=1 << 20)
+        parses = ParseCache(thread, thread, "signature", memory=Lru(1 << 20))
         dispatcher = Dispatcher(pool, parses, parsing=frozenset(), batch_captions=10, window_s=0.02)  # type: ignore[arg-type]
         bomb = asyncio.create_task(dispatcher.submit(CaptionsWork(("bomb",), graphs=False)))
         sound = [asyncio.create_task(dispatcher.submit(CaptionsWork(("a dog",), graphs=False))) for _ in range(others)]

@@ -176,6 +176,8 @@ def test_the_memory_keeps_what_was_used_last() -> None:
     assert [name for name in "abcd" if name in memory] == ["a", "c", "d"]
     memory.put("a", b"y" * 10_000)
     assert len(memory) == 0  # nothing larger than all of it stays
+    memory.put("b" * 800, b"")
+    assert len(memory) == 0  # keys are counted, too
 
 
 @pytest.mark.parametrize(

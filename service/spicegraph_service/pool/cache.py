@@ -21,12 +21,12 @@ Key = TypeVar("Key", bound=Hashable)
 T = TypeVar("T")
 _PAUSE_S = 1.0
 _MOST_WAITING_WRITES = 64
-_OVERHEAD = 200  # bytes of a key, a value and their place in the table, roughly
+_OVERHEAD = 180  # bytes of an entry beside its texts: objects, their places in the table, what allocation wastes
 _log = logging.getLogger(__name__)
 
 
 class Lru(Generic[Key]):
-    """Byte strings by key; the least recently used ones go when all are larger than ``max_bytes``."""
+    """Byte strings by key; the least recently used ones go when all take more than ``max_bytes`` with their keys."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -50,12 +50,15 @@ class Lru(Generic[Key]):
         """Keep a value."""
         old = self._values.pop(key, None)
         if old is not None:
-            self._bytes -= len(old) + _OVERHEAD
+            self._bytes -= _size(key, old)
         self._values[key] = value
-        self._bytes += len(value) + _OVERHEAD
+        self._bytes += _size(key, value)
         while self._bytes > self._max_bytes and self._values:
-            _, gone = self._values.popitem(last=False)
-            self._bytes -= len(gone) + _OVERHEAD
+            self._bytes -= _size(*self._values.popitem(last=False))
+
+
+def _size(key: Hashable, value: bytes) -> int:
+    return len(repr(key).encode()) + len(value) + _OVERHEAD
 
 
 class StoreThread:
@@ -85,7 +88,7 @@ class ParseCache:
         writes: where new ones are kept; best another thread, since no call waits for that.
         signature: what the parses depend on beside the text.
         scenes: the same for texts that get scene graphs.
-        max_bytes: of parses in memory, about.
+        memory: holds parses, beside those of other caches and what else a server remembers.
         observe: is called with where parses were found, and how many.
     """
 
@@ -95,21 +98,22 @@ class ParseCache:
         writes: StoreThread | None,
         signature: str,
         *,
-        max_bytes: int,
+        memory: Lru[Any],
         scenes: str = "",
         observe: Callable[[str, int], None] | None = None,
     ) -> None:
         self._reads = reads
         self._writer = writes
         self._signatures: Mapping[GraphStyle, str] = {"spice": signature, "scene": scenes}
-        self._memory: Lru[tuple[str, StyledText]] = Lru(max_bytes)
+        self._memory = memory
+        self._signature = signature
         self._observe = observe
         self._paused_until = 0.0
         self._writes: set[asyncio.Task[None]] = set()
 
     def missing(self, texts: Iterable[StyledText], *, tenant: str = "") -> int:
         """Return how many of a tenant's texts are not in memory."""
-        return sum((tenant, text) not in self._memory for text in texts)
+        return sum((self._signature, tenant, text) not in self._memory for text in texts)
 
     async def get(
         self, texts: Iterable[StyledText], *, tenant: str = "", lasting: Collection[StyledText] | None = None
@@ -118,7 +122,7 @@ class ParseCache:
         known: dict[StyledText, bytes] = {}
         unknown = []
         for text in texts:
-            value = self._memory.get((tenant, text))
+            value = self._memory.get((self._signature, tenant, text))
             if value is None:
                 unknown.append(text)
             else:
@@ -126,7 +130,7 @@ class ParseCache:
         asked = unknown if lasting is None else [text for text in unknown if text in lasting]
         stored = await self._stored(self._reads, asked, tenant) if asked and self._reads is not None else {}
         for text, value in stored.items():
-            self._memory.put((tenant, text), value)
+            self._memory.put((self._signature, tenant, text), value)
         misses = len(unknown) - len(stored)
         for result, number in (("memory", len(known)), ("store", len(stored)), ("miss", misses)):
             if number and self._observe is not None:
@@ -138,7 +142,7 @@ class ParseCache:
     ) -> None:
         """Keep new parses of a tenant: in memory now, those of ``lasting`` (``None``: all) in the store soon."""
         for text, value in parses.items():
-            self._memory.put((tenant, text), value)
+            self._memory.put((self._signature, tenant, text), value)
         kept = {text: value for text, value in parses.items() if lasting is None or text in lasting}
         if kept and self._writer is not None and self._open() and len(self._writes) < _MOST_WAITING_WRITES:
             task = asyncio.create_task(self._write(self._writer, kept, tenant))
