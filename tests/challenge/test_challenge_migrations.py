@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from sqlalchemy import select, text
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.accounts import add_user, find_account
 from spicegraph_challenge.model.database import Database
-from spicegraph_challenge.model.schema import Challenge, Role
+from spicegraph_challenge.model.schema import Base, Challenge, Role
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +41,19 @@ def test_the_schema_is_tried_out_and_made(empty: Database) -> None:
         with database.reading() as session:
             account, _ = find_account(session, f"Bearer {secret}", database.now(session))
         assert (account.name, account.team) == ("ann", "us")
+
+
+def test_the_first_schema_stays_as_it_is() -> None:
+    """A database that exists is not changed by another table here: that needs a migration, and 0001 written out."""
+    columns = [
+        f"{column} {column.type} {column.nullable} {column.primary_key} {column.unique} {column.index}"
+        + "".join(f" {key.target_fullname} {key.ondelete}" for key in column.foreign_keys)
+        for table in Base.metadata.sorted_tables
+        for column in table.columns
+    ]
+    indexes = [f"{index.name} {index.unique}" for table in Base.metadata.sorted_tables for index in table.indexes]
+    told = "\n".join(sorted([*columns, *indexes]))
+    assert hashlib.sha256(told.encode()).hexdigest()[:16] == "7a130b1cf9a116d0"
 
 
 @pytest.mark.slow

@@ -96,10 +96,10 @@ BOARD = pb.GetLeaderboardResponse(
     lower_is_better=["CHAIRs"],
 )
 CHALLENGE_TABLES: dict[str, Callable[[], Iterable[RenderableType]]] = {
-    "list": lambda: [challenge.challenge_table([CHALLENGE])],
+    "list": lambda: challenge.challenge_table([CHALLENGE]),
     "show": lambda: challenge.challenge_view(pb.GetChallengeResponse(challenge=CHALLENGE, quota=pb.Quota(left=2))),
-    "user list": lambda: [challenge.user_table([USER])],
-    "submissions": lambda: [challenge.submission_table(SUBMISSIONS)],
+    "user list": lambda: challenge.user_table([USER]),
+    "submissions": lambda: challenge.submission_table(SUBMISSIONS),
     "status": lambda: challenge.submission_view(SUBMISSIONS[2]),
     "status of a faulty file": lambda: challenge.submission_view(SUBMISSIONS[3]),
     "leaderboard": lambda: challenge.board_tables([BOARD]),

@@ -98,6 +98,8 @@ def connected(context: typer.Context, *, file: str | None = None) -> Iterator[Ch
     except grpc.RpcError as error:
         raise ServerError(_told(chosen.server, error, file)) from error
     except OSError as error:
+        if error.filename is None:  # not of a file that is sent, but of what is written
+            raise
         raise InputError(f"{error.filename}: can't be read ({error.strerror})") from error
 
 

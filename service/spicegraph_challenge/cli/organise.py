@@ -307,7 +307,7 @@ def list_users(context: typer.Context) -> None:
     from spicegraph_service.kit import rendered  # noqa: PLC0415
 
     with connected(context) as client:
-        write_stdout(rendered([user_table(client.list_users())]))
+        write_stdout(rendered(user_table(client.list_users())))
 
 
 @user.command("remove")

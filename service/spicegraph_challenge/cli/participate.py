@@ -59,17 +59,11 @@ def show(
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """Show the challenges, or one with what you may still submit."""
-    from spicegraph_challenge.pages.tables import challenge_table, challenge_view  # noqa: PLC0415
-    from spicegraph_service.kit import rendered  # noqa: PLC0415
-
     with connected(context) as client:
         if name is None:
-            challenges = list(client.list_challenges())
-            text = _json(challenges) if form is ShownAs.JSON else rendered([challenge_table(challenges)])
+            _write(list(client.list_challenges()), form, "challenge_table")
         else:
-            challenge = client.get_challenge(name)
-            text = _json(challenge) if form is ShownAs.JSON else rendered(challenge_view(challenge))
-    write_stdout(text)
+            _write(client.get_challenge(name), form, "challenge_view")
 
 
 def submit(
@@ -130,18 +124,14 @@ def submissions(
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """List your submissions, the newest first; organisers see all."""
-    from spicegraph_challenge.pages.tables import submission_table  # noqa: PLC0415
-    from spicegraph_service.kit import rendered  # noqa: PLC0415
-
     with connected(context) as client:
-        listed = list(client.list_submissions(challenge, user=of))
-    write_stdout(_json(listed) if form is ShownAs.JSON else rendered([submission_table(listed)]))
+        _write(list(client.list_submissions(challenge, user=of)), form, "submission_table")
 
 
 def faults(context: typer.Context, submission: SubmissionArgument) -> None:
     """List all faults of a refused file, as JSON."""
     with connected(context) as client:
-        write_stdout(_json(list(client.faults(submission))))
+        _write(list(client.faults(submission)), ShownAs.JSON)
 
 
 def images(
@@ -239,23 +229,28 @@ def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
 
 def _show(submission: pb.Submission, form: ShownAs, *, wait: bool) -> None:
     """Write a submission; leave with an error where it was waited for and has no scores."""
-    from spicegraph_challenge.pages.tables import state_name, submission_view  # noqa: PLC0415
-    from spicegraph_service.kit import rendered  # noqa: PLC0415
+    from spicegraph_challenge.pages.tables import state_name  # noqa: PLC0415
 
-    write_stdout(_json(submission) if form is ShownAs.JSON else rendered(submission_view(submission)))
+    _write(submission, form, "submission_view")
     if wait and state_name(submission) != "SUCCEEDED":
         raise typer.Exit(FAILED)
 
 
-def _json(messages: Message | Sequence[Message]) -> str:
-    """Return messages as JSON with the contract's field names."""
+def _write(messages: Message | Sequence[Message], form: ShownAs, view: str = "") -> None:
+    """Write messages as JSON with the contract's field names, or as a view of ``pages.tables`` shows them."""
     import msgspec  # noqa: PLC0415
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
     from google.protobuf.message import Message  # noqa: PLC0415
 
+    from spicegraph_challenge.pages import tables  # noqa: PLC0415
+    from spicegraph_service.kit import rendered  # noqa: PLC0415
+
+    if form is ShownAs.TABLE:
+        write_stdout(rendered(getattr(tables, view)(messages)))
+        return
     plain = partial(MessageToDict, preserving_proto_field_name=True)
     value = plain(messages) if isinstance(messages, Message) else [plain(message) for message in messages]
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    write_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 PARTICIPANTS_COMMANDS: tuple[Callable[..., None], ...] = (

@@ -35,8 +35,8 @@ def minute(moment: Timestamp) -> str:
     return moment.ToDatetime().strftime("%Y-%m-%d %H:%M UTC") if moment.seconds else ""
 
 
-def challenge_table(challenges: Iterable[pb.Challenge]) -> Grid:
-    """Return the challenges, one per row."""
+def challenge_table(challenges: Iterable[pb.Challenge]) -> Iterator[Grid]:
+    """Yield the challenges, one per row."""
     columns = ("Name|text", "Title|text", "Splits|text", "Opens|code", "Closes|code", "A day|count", "In all|count")
     rows = [
         (
@@ -51,13 +51,13 @@ def challenge_table(challenges: Iterable[pb.Challenge]) -> Grid:
         )
         for challenge in challenges
     ]
-    return Grid("", headings(*columns, "Ready|text"), rows)
+    yield Grid("", headings(*columns, "Ready|text"), rows)
 
 
 def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
     """Yield what is known of a challenge."""
     settings, quota = answer.challenge.settings, answer.quota
-    yield challenge_table([answer.challenge])
+    yield from challenge_table([answer.challenge])
     if settings.description:
         yield Text(printable(settings.description))
     labels = [f"{setting.label}|text" for setting in SPLIT_SETTINGS.values()]
@@ -83,8 +83,8 @@ def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
         )
 
 
-def user_table(users: Iterable[pb.User]) -> Grid:
-    """Return the users with their tokens, one row per token."""
+def user_table(users: Iterable[pb.User]) -> Iterator[Grid]:
+    """Yield the users with their tokens, one row per token."""
     rows: list[tuple[str | None, ...]] = []
     for user in users:
         role = pb.UserRole.Name(user.role).removeprefix("USER_ROLE_").lower()
@@ -98,7 +98,7 @@ def user_table(users: Iterable[pb.User]) -> Grid:
         if not user.tokens:
             rows.append((user.name, role, None, None, when(user.create_time), None, None, user.team or None))
     columns = ("User|text", "Role|text", "Token id|code", "Token|text", "Since|code", "Ends|text", "Last use|text")
-    return Grid("", headings(*columns, "Team|text"), rows)
+    yield Grid("", headings(*columns, "Team|text"), rows)
 
 
 def state_name(submission: pb.Submission) -> str:
@@ -118,15 +118,15 @@ def state_line(submission: pb.Submission) -> str:
     return name
 
 
-def submission_table(submissions: Iterable[pb.Submission]) -> Grid:
-    """Return submissions, one a row."""
+def submission_table(submissions: Iterable[pb.Submission]) -> Iterator[Grid]:
+    """Yield submissions, one a row."""
     columns = headings("Id|code", "User|text", "Method|text", "Submitted|code", "State|text")
-    return Grid("", columns, [(s.id, s.user, s.method, when(s.create_time), state_line(s)) for s in submissions])
+    yield Grid("", columns, [(s.id, s.user, s.method, when(s.create_time), state_line(s)) for s in submissions])
 
 
 def submission_view(submission: pb.Submission) -> Iterator[Grid | Text]:
     """Yield what is known of a submission: its state, its faults or its scores."""
-    yield submission_table([submission])
+    yield from submission_table([submission])
     failure = submission.failure
     if failure.faults:
         faults = [(fault.file, fault.item, fault.field, fault.reason) for fault in failure.faults]
