@@ -42,24 +42,12 @@ def score_submission(
     pipeline: str = DEFAULT_PIPELINE,
     data: MetricData | None = None,
 ) -> dict[str, float]:
-    """Score a submission and write Codabench's two files.
+    """Score a submission (``ref`` and ``res``, a file in each); write ``scores.json`` and ``detailed_results.html``.
 
-    Args:
-        input_folder: holds ``ref`` and ``res``, each with one file in any format of ``spicegraph score``.
-        output_folder: gets ``scores.json`` and ``detailed_results.html``.
-        metrics: names from ``METRICS``.
-        show_references: make the page a whole error report, with captions and references of every image;
-            otherwise it shows scores alone, because the references of a challenge are private.
-        empty: ``refuse`` an empty candidate, or score it as ``zero``.
-        pipeline: the spaCy pipeline that parses captions.
-        data: as for :func:`spicegraph_scorer.score`.
+    The page shows scores alone, because the references of a challenge are private; with ``show_references`` it is a
+    whole error report. Returned is what ``scores.json`` holds: the scores that are defined. Where something is wrong
+    (:class:`InputError`), nothing is written.
 
-    Returns:
-        What ``scores.json`` holds: the scores that are defined.
-
-    Raises:
-        InputError: a folder does not contain exactly one file, a file is faulty, or the output folder can't be made;
-            nothing is written then.
     """
     references = _only_file(Path(input_folder) / "ref")
     submission = _only_file(Path(input_folder) / "res")
@@ -105,18 +93,11 @@ def plugin_output(
     pipeline: str = DEFAULT_PIPELINE,
     data: MetricData | None = None,
 ) -> dict[str, Json]:
-    """Return a plug-in's output: corpus scores by name, and ``per_item`` scores by id.
+    """Return a plug-in's output: corpus scores by name, and ``per_item`` scores by id; ``None`` is undefined.
 
-    An undefined score is ``None``. SPICE's categories stand in each item under ``SPICE_categories``.
+    Predictions are JSON Lines of ``{"id", "caption"}`` and references of ``{"id", "references"}``, or any format of
+    ``score``; images without a prediction are left out, and a warning says how many.
 
-    Args:
-        predictions: JSON Lines of ``{"id", "caption"}``, or any format of ``spicegraph score``.
-        references: JSON Lines of ``{"id", "references"}``, or any format of ``--references``; images without
-            a prediction are left out, and a warning says how many.
-        metrics: names from ``METRICS``.
-        empty: ``refuse`` an empty candidate, or score it as ``zero``.
-        pipeline: the spaCy pipeline that parses captions.
-        data: as for :func:`spicegraph_scorer.score`.
     """
     result = score_files(
         str(predictions), str(references), metrics=metrics, partial=True, empty=empty, pipeline=pipeline, data=data

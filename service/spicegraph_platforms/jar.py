@@ -71,12 +71,7 @@ def _at_least_one(text: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line of the SPICE program; return 0, or 2 where the input or the command is wrong.
-
-    Example:
-        >>> main(["in.json", "-out", "out.json", "-subset", "-silent"])  # doctest: +SKIP
-        0
-    """
+    """Run a command line of the SPICE program; return 0, or 2 where the input or the command is wrong."""
     use_utf8()
     start = time.perf_counter()
     try:

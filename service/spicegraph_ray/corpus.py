@@ -101,20 +101,15 @@ class RowReader:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the first pass says of some rows.
+    """What the first pass says of some rows."""
 
-    ``fingerprint`` is ``None`` without items, ``integers`` counts the ids that are numbers, ``hashes`` are those of all
-    ids, ``faults`` the first ones of ``faulty``, ``weights`` what each function that was asked for counts, ``items``
-    the items themselves, if asked for.
-    """
-
-    fingerprint: Fingerprint | None
-    integers: int
-    hashes: Hashes
-    faults: list[Fault]
+    fingerprint: Fingerprint | None  # ``None`` without items
+    integers: int  # how many ids are numbers
+    hashes: Hashes  # of all ids
+    faults: list[Fault]  # the first ones of ``faulty``
     faulty: int
-    weights: tuple[Any, ...]
-    items: tuple[Item, ...]
+    weights: tuple[Any, ...]  # what each function that was asked for counts
+    items: tuple[Item, ...]  # if asked for
 
 
 def check_rows(rows: pa.Table, *, reader: RowReader, release: str, weigh: Sequence[Weigh], keep: bool) -> Checked:
@@ -160,39 +155,30 @@ class Keep(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CorpusJob:
-    """What every actor must know; ``cache`` is a store of parses that all machines reach.
-
-    ``signatures`` are the metrics' where the command runs, ``weights`` what the first pass counted for some of them,
-    ``folder`` is where actors write rows of scores themselves,
-    and ``text_ids`` says that these have ids as strings.
-    """
+    """What every actor must know."""
 
     reader: RowReader
     pipeline: str
     metrics: tuple[str, ...]
-    cache: str | None
+    cache: str | None  # a store of parses that all machines reach
     data: MetricData
-    signatures: Mapping[str, Mapping[str, str]]
-    weights: Mapping[str, Any] = field(default_factory=dict)
+    signatures: Mapping[str, Mapping[str, str]]  # the metrics' where the command runs
+    weights: Mapping[str, Any] = field(default_factory=dict)  # what the first pass counted for some metrics
     keep: Keep = Keep.SUMS
-    folder: Folder | None = None
-    text_ids: bool = False
+    folder: Folder | None = None  # where actors write rows of scores themselves
+    text_ids: bool = False  # these have ids as strings
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredBlock:
-    """What an actor makes of some items, and what the metrics warned of.
-
-    ``totals`` are the sums by metric, ``statistics`` and ``rows`` come where the job keeps them, and ``part`` is the
-    name of the file that the actor wrote.
-    """
+    """What an actor makes of some items, and what the metrics warned of."""
 
     items: int
     warnings: tuple[tuple[type[Warning], str], ...]
-    totals: Mapping[str, RunTotals] = field(default_factory=dict)
-    statistics: Mapping[str, list[object]] = field(default_factory=dict)
-    rows: pa.Table | None = None
-    part: str | None = None
+    totals: Mapping[str, RunTotals] = field(default_factory=dict)  # the sums by metric
+    statistics: Mapping[str, list[object]] = field(default_factory=dict)  # where the job keeps them
+    rows: pa.Table | None = None  # where the job keeps them
+    part: str | None = None  # the file that the actor wrote
 
 
 class BlockScorer:
@@ -264,20 +250,16 @@ class Mapped(Protocol):
 
     def __call__(self, function: Callable[[pa.Table], Value], /) -> Iterator[Value]:
         """Yield what the function makes of each block, in order."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedCorpus:
-    """A corpus without faults: what its references are, whether ids are strings, and the weights counted.
-
-    ``items`` are there if they were to be kept.
-    """
+    """A corpus without faults: what its references are, whether ids are strings, and the weights counted."""
 
     fingerprint: Fingerprint
     text_ids: bool
     weights: tuple[Any, ...]
-    items: tuple[Item, ...]
+    items: tuple[Item, ...]  # if they were to be kept
 
 
 def checked_corpus(
@@ -352,10 +334,7 @@ class _Weights:
 
 
 def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fault], int]:
-    """Return the first items whose ids other items have too, as faults, and the number of all.
-
-    Ids whose hashes are the same are looked for in a pass of its own, which hardly ever is needed.
-    """
+    """Return the first items whose ids others have too, as faults, and the number of all."""
     wanted, count = seen.repeated(_LOOKED_AT)
     if not count:
         return [], 0

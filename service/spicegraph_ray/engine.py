@@ -90,24 +90,13 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def score_on_ray(task: Task) -> Result:
-    """Score the items of JSON Lines or Parquet files; the result is that of :func:`spicegraph_scorer.score`.
-
-    The source is a file, a folder of files, or the URL of one (``s3://bucket/folder``); workers are the actors that
-    parse, one core each; the cache is ``redis://HOST``. All items are held in memory; their statistics come without the
-    matches that they were counted from. The cluster is the one that this program is connected to, else the one that the
-    environment names (``RAY_ADDRESS``), else one that is started on this machine and ended again.
-    """
+    """Score JSON Lines or Parquet (a file, a folder, a URL); all items are held in memory, without matches."""
     with _started(task, keep=Keep.STATISTICS) as (parts, corpus, metrics):
         return result_of(corpus.items, metrics, joined_statistics(parts), confidence=task.confidence)
 
 
 def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
-    """Score a corpus of any size; return its own scores, and write those of the items to a Parquet file or object.
-
-    Where the place ends in ``/``, it is a new folder of parts that the actors write, and :data:`ABOUT`. The memory that
-    this program needs does not depend on the number of items, but for CIDEr's document frequencies where they are not
-    given. A table of the ids' hashes, eight bytes per item, lies on this machine's disk.
-    """
+    """Score a corpus of any size; items' scores go to a Parquet file or object, or in parts to a folder (``/``)."""
     if scores is None:
         with _started(task) as started:
             return summarized(*started)
@@ -213,10 +202,7 @@ class _Actor:
 
 
 def packed(function: Callable[[pa.Table], object], rows: pa.Table) -> pa.Table:
-    """Return what a function makes of rows in a table, which :func:`unpacked_rows` reads.
-
-    An error of ours is a value too: of one that is raised, Ray Data sends neither the type nor the message.
-    """
+    """Return what a function makes of rows, or its error of ours, in a table for :func:`unpacked_rows`."""
     import pyarrow as pa  # noqa: PLC0415 (an extra)
 
     try:

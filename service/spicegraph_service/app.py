@@ -84,15 +84,7 @@ def _certificates(config: ServerConfig) -> Certificates | None:
 
 
 class Server:
-    """A server. It listens from :meth:`start` on, and serves when its workers are ready.
-
-    ``options`` are those of services, by the names of their entry points; others have their defaults.
-
-    Raises:
-        InputError: an option is wrong.
-        DataError: the vectors cannot be read.
-        StoreError: the store or the evaluation server's database cannot be opened.
-    """
+    """A server: it listens from :meth:`start` on, and serves when its workers are ready (:meth:`load`)."""
 
     def __init__(self, config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> None:
         config.check()

@@ -48,26 +48,15 @@ PARTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which items are shown, and in which order.
+    """Which items are shown, and in which order."""
 
-    Attributes:
-        text: part of an id or of a caption, in any case.
-        score: a column's name.
-        system: the system whose score counts.
-        low: the lowest value shown.
-        high: the highest.
-        order: a key of :data:`ORDERS`.
-        start: how many items come before the first that is shown.
-        count: how many items are shown.
-    """
-
-    text: str = ""
-    score: str = ""
-    system: int = 0
-    low: float | None = None
-    high: float | None = None
-    order: str = "file"
-    start: int = 0
+    text: str = ""  # part of an id or of a caption, in any case
+    score: str = ""  # a column's name
+    system: int = 0  # whose score counts
+    low: float | None = None  # the lowest value shown
+    high: float | None = None  # the highest
+    order: str = "file"  # a key of :data:`ORDERS`
+    start: int = 0  # the first item shown
     count: int = 50
 
 
@@ -125,13 +114,7 @@ class _System:
 
 
 class ResultTable:
-    """The rows of results files.
-
-    Args:
-        files: names of systems with their files.
-        captions: files with captions by the systems' names, and of references by the empty name.
-        folder: for the database.
-    """
+    """The rows of results files by the systems' names, and captions by the same names, references by the empty one."""
 
     def __init__(self, files: Sequence[tuple[str, str]], captions: Mapping[str, str], folder: Path) -> None:
         self.systems = tuple(_System(name, path) for name, path in files)
@@ -349,12 +332,7 @@ def by_category(names: Iterable[str]) -> tuple[list[str], dict[str, dict[str, di
 
 
 def _rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a results file: what ``score`` writes, or the SPICE program.
-
-    Args:
-        path: of the file.
-        corpus: is given the corpus scores that the file holds: JSON and Parquet do.
-    """
+    """Yield the rows of a results file of ``score`` or the SPICE program; fills in the corpus scores."""
     if path.endswith(".parquet"):
         yield from _parquet_rows(path, corpus)
         return

@@ -53,26 +53,19 @@ _EQUAL: Final = 5e-4
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the first screen shows of all items.
-
-    ``rows`` hold a mark per system for each score without categories: the mean of the items with its 95 % interval.
-    ``corpus`` has the corpus scores that the files hold, by score and system.
-    """
+    """What the first screen shows of all items."""
 
     count: int
     verdict: Verdict
-    rows: Mapping[str, Sequence[Mark]]
-    corpus: Mapping[str, Sequence[float | None]]
+    rows: Mapping[str, Sequence[Mark]]  # a mark per system for each score without categories: mean and 95 % interval
+    corpus: Mapping[str, Sequence[float | None]]  # corpus scores of the files, by score and system
     pair: tuple[int, int | None]
     score: str
     charts: Mapping[str, Markup]
 
 
 def overview_of(table: ResultTable) -> Overview:
-    """Return who is better by the items that have been read.
-
-    Intervals are those of a mean: 1.96 standard errors of the items' values or, for two systems, of their differences.
-    """
+    """Return who is better by the items read so far; intervals are 1.96 standard errors."""
     names = [system.name for system in table.systems]
     columns = table.scores  # more may come while this is made
     plain, metrics = by_category(columns)
@@ -250,10 +243,7 @@ class Viewer:
         return {str(name): source for name, source in sources.items()}
 
     def _report(self, items: Sequence[ItemValues], names: Mapping[int, str]) -> Report:
-        """Return the report of items whose captions and references are known, for the systems of these numbers.
-
-        The scores of other metrics are those of the files.
-        """
+        """Return the report of items whose captions and references are known, for the systems of these numbers."""
         systems = [
             System(name, tuple(Item(item.id, item.captions[number], item.references) for item in items))
             for number, name in names.items()

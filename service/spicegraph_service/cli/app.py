@@ -83,10 +83,7 @@ def from_environment(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose groups of options are parameters of their own, which Typer understands, with ``--quiet``.
-
-    A group is a parameter whose type is a dataclass; its fields are the options.
-    """
+    """Return a command for Typer: each group (a parameter that is a dataclass) becomes options, with ``--quiet``."""
     if _QUIET in inspect.signature(command).parameters:  # a command of a group that was loaded before
         return command
     hints = get_type_hints(command, include_extras=True)
@@ -186,12 +183,7 @@ def command_line(*wanted: str) -> TyperGroup:
 
 
 def guard(command: object) -> None:
-    """Let a command, or every command of a group, refuse to overwrite a file that it reads.
-
-    Inputs and outputs are known by their declaration: the parameters ``output`` and ``cache`` are written; all other
-    arguments, except names of challenges and the like, and the options whose metavar contains ``FILE`` or ``PATH`` are
-    read. Errors of options are worded as our own.
-    """
+    """Let a command, or each of a group, refuse to overwrite what it reads, and word its errors as ours."""
     if isinstance(command, TyperGroup):
         for each in command.commands.values():
             guard(each)
@@ -233,11 +225,7 @@ def _worded(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
 
 
 def alike(name: str, parameters: Iterable[object]) -> list[str]:
-    """Return the options that somebody who typed an unknown one may have meant, the likeliest two at most.
-
-    An option is like a name by all its letters, by one of its words, or by one of its value's: ``--port`` is
-    ``--address HOST:PORT``.
-    """
+    """Return the options (at most two) like an unknown one, by all letters, a word, or a word of the value."""
     from difflib import SequenceMatcher  # noqa: PLC0415 (only who misspells an option needs it)
 
     likeness: dict[str, float] = {}
@@ -276,12 +264,7 @@ def _places(given: object) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; return 0, 2 where the input or the command is wrong, or 130 where Ctrl-C ended it.
-
-    Example:
-        >>> main(["--version"])  # doctest: +SKIP
-        0
-    """
+    """Run a command line; return 0, 2 where the input or the command is wrong, or 130 where Ctrl-C ended it."""
     use_utf8()
     atexit.register(gc.freeze)  # else Python looks for cycles among all modules when it ends
     try:

@@ -178,11 +178,7 @@ class MetricOptions:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The metrics, groups spelled out.
-
-        Raises:
-            InputError: a name is unknown, or there is none.
-        """
+        """The metrics, groups spelled out; an :class:`InputError` where a name is unknown, or there is none."""
         return metric_names(self.asked)
 
     @property
@@ -196,15 +192,7 @@ class MetricOptions:
         return tuple(name.strip() for name in self.metrics.split(",") if name.strip())
 
     def data(self, *more: str) -> MetricData:
-        """Read what the metrics take.
-
-        Args:
-            more: metrics that the command computes beside those asked for.
-
-        Raises:
-            InputError: an option is given that none of the metrics uses, or its file can't be read, or is faulty.
-            DataError: the frequencies or the vectors can't be read.
-        """
+        """Read what the metrics take, and those of ``more``, which the command computes beside those asked for."""
         computed = {*self.names, *more}
         given = {name: value for name in METRIC_DATA if (value := getattr(self, name)) is not None}
         for name, value in given.items():
@@ -310,11 +298,7 @@ class ParsingOptions:
 
     @property
     def cache_place(self) -> str | None:
-        """Where parses are kept; ``None``: nowhere.
-
-        Raises:
-            InputError: its folder is missing.
-        """
+        """Where parses are kept, in a folder that exists; ``None``: nowhere."""
         if self.cache == "none":
             return None
         if "://" not in self.cache and not (folder := Path(self.cache).absolute().parent).is_dir():
@@ -329,9 +313,8 @@ class ParsingOptions:
 def system_names(sources: Sequence[str]) -> tuple[str, ...]:
     """Return what systems are called, all differently: by the file's name, else by the argument, else with a number.
 
-    Example:
-        >>> system_names(["a.json", "runs/b.json", "b.json"]), system_names(["a.json", "a.json"])
-        (('a', 'runs/b.json', 'b.json'), ('a.json', 'a.json (2)'))
+    >>> system_names(["a.json", "runs/b.json", "b.json"]), system_names(["a.json", "a.json"])
+    (('a', 'runs/b.json', 'b.json'), ('a.json', 'a.json (2)'))
     """
     short = [system_name(source)[0] for source in sources]
     names: list[str] = []
@@ -346,9 +329,8 @@ def system_names(sources: Sequence[str]) -> tuple[str, ...]:
 def system_name(source: str) -> tuple[str, str]:
     """Return the name and the file that an argument such as ``mine=results.json`` holds.
 
-    Example:
-        >>> system_name("runs/first.json"), system_name("mine=runs/first.json")
-        (('first', 'runs/first.json'), ('mine', 'runs/first.json'))
+    >>> system_name("runs/first.json"), system_name("mine=runs/first.json")
+    (('first', 'runs/first.json'), ('mine', 'runs/first.json'))
     """
     name, equals, path = source.partition("=")
     return (name, path) if equals and name and "/" not in name else (PurePath(source).stem, source)

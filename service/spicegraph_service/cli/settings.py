@@ -35,9 +35,8 @@ _WORDS: Final = {
 def own_words(message: str) -> str:
     """Return what is wrong with an option's value as this command line says it.
 
-    Example:
-        >>> own_words("Input should be greater than or equal to 1")
-        'must be at least 1'
+    >>> own_words("Input should be greater than or equal to 1")
+    'must be at least 1'
     """
     for beginning, ours in _WORDS.items():
         if message.startswith(beginning):
@@ -84,11 +83,7 @@ def _read(path: Path) -> dict[str, Any]:
 def defaults_of(
     settings: Settings, load: Callable[[str], TyperGroup], names: Collection[str], wanted: Collection[str]
 ) -> dict[str, Any]:
-    """Return the values that the options of commands take from the settings, by command and parameter.
-
-    The wanted commands and those with a table of their own are loaded (``load`` returns all commands, among which it
-    has loaded one), and others until each key is an option of one: to load all of them takes a second.
-    """
+    """Return the settings of commands by parameter; loads the wanted ones, and others until each key is known."""
     tables = {key: value for key, value in settings.table.items() if isinstance(value, dict)}
     common = {key: value for key, value in settings.table.items() if key not in tables}
     _check_names(settings.path, tables, names)

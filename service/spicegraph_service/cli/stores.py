@@ -198,11 +198,7 @@ def revoke(
 
 
 def token_end(text: str | None) -> datetime | None:
-    """Return when a token ends, of the value of ``--expires``; ``None``: never.
-
-    Raises:
-        InputError: it is neither days nor a time, or over.
-    """
+    """Return when a token ends (seconds since 1970), of the value of ``--expires``; ``None``: never."""
     if text is None:
         return None
     try:

@@ -43,53 +43,29 @@ class System(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is scored, and how.
+    """What is scored, and how."""
 
-    Args:
-        source: a file, or what else the engine reads.
-        metrics: names of metrics and groups.
-        pipeline: name of the pipeline; it is installed on every machine of the engine, as this package is.
-        workers: how many processes or actors parse.
-        cache: a store of parses that every machine of the engine reaches; ``None``: nowhere.
-        columns: the columns of tables; ``None``: found by their usual names.
-        references: files of references; ``None``: the source holds them.
-        partial: score only the images that have a candidate.
-        ids: how ids are compared with those of the references.
-        empty: what is done with an empty candidate.
-        candidates: which of several candidates of an image are scored.
-        parses: a CoNLL-U file with the parses of all captions.
-        graphs: captions are scene graphs such as ``( man , ride , horse )``.
-        explain: keep what explains each score.
-        more: what makes further metrics, by their names.
-        credit: divide each score among the words of its caption.
-        evidence: keep the tuples that each score was counted from.
-        confidence: how to draw intervals of the corpus scores; ``None``: without.
-        data: see :func:`spicegraph_scorer.score`.
-        progress: is called with what is done, how much of it, and of how much.
-        say: is called with a line that describes the input.
-    """
-
-    source: str
-    metrics: tuple[str, ...]
-    pipeline: str = DEFAULT_PIPELINE
-    workers: int = 1
-    cache: str | None = None
-    columns: Columns | None = None
-    references: Sequence[str] | None = None
-    partial: bool = False
+    source: str  # a file, or what else the engine reads
+    metrics: tuple[str, ...]  # names of metrics and groups
+    pipeline: str = DEFAULT_PIPELINE  # installed on every machine of the engine
+    workers: int = 1  # processes or actors that parse
+    cache: str | None = None  # a store of parses that every machine reaches; ``None``: nowhere
+    columns: Columns | None = None  # of tables; ``None``: found by their usual names
+    references: Sequence[str] | None = None  # files; ``None``: the source holds them
+    partial: bool = False  # score only the images that have a candidate
     ids: IdRule = IdRule.GIVEN
     empty: Empty = "refuse"
     candidates: CandidateRule = CandidateRule.ONE
-    parses: str | None = None
-    graphs: bool = False
-    explain: bool = False
-    more: Mapping[str, Factory] = field(default_factory=dict)
-    credit: bool = False
-    evidence: bool = False
-    confidence: Resampling | None = None
+    parses: str | None = None  # a CoNLL-U file with the parses of all captions
+    graphs: bool = False  # captions are scene graphs such as ``( man , ride , horse )``
+    explain: bool = False  # keep what explains each score
+    more: Mapping[str, Factory] = field(default_factory=dict)  # further metrics
+    credit: bool = False  # divide each score among the words of its caption
+    evidence: bool = False  # keep the tuples that each score was counted from
+    confidence: Resampling | None = None  # how intervals of the corpus scores are drawn; ``None``: without
     data: MetricData = field(default_factory=MetricData)
-    progress: Progress | None = field(default=None, compare=False)
-    say: Callable[[str], None] | None = field(default=None, compare=False)
+    progress: Progress | None = field(default=None, compare=False)  # what, done, of how much
+    say: Callable[[str], None] | None = field(default=None, compare=False)  # a line on the input
 
 
 @dataclass(frozen=True, slots=True)

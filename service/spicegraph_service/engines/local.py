@@ -56,7 +56,6 @@ class Spread(Protocol):
 
     def __call__(self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /) -> Iterator[Result]:
         """Return the results in the order of the arguments."""
-        ...
 
 
 class Encode(Protocol):
@@ -64,7 +63,6 @@ class Encode(Protocol):
 
     def __call__(self, pipeline: CaptionPipeline, texts: Iterable[str], /) -> Iterator[bytes]:
         """Return the byte strings in the order of the captions."""
-        ...
 
 
 _fact_lists = msgspec.msgpack.Decoder(list[tuple[Fact, ...]])
@@ -91,18 +89,9 @@ def local_facts(
 ) -> Iterator[ParseSource]:
     """Give a source of facts and parses.
 
-    Args:
-        pipeline: name of the spaCy pipeline.
-        workers: processes that parse; 1 is this one.
-        cache: where parses are kept from run to run: an SQLite file, or ``redis://HOST``; ``None``: nowhere.
-            The server's store is such a place too.
-        loose: facts come with those of loose words, which SPICE-G needs; without, they may lack.
+    With a ``cache`` (an SQLite file, or ``redis://HOST``; a server's store too) parses are kept from run to run.
+    ``loose``: facts come with those of loose words, which SPICE-G needs. Nothing is loaded before the first caption.
 
-    The pipeline is loaded, and processes are started, when the first caption is to be parsed.
-
-    Raises:
-        DataError: the pipeline is not installed.
-        StoreError: the cache cannot be opened.
     """
     with ExitStack() as stack:
         store = None
@@ -117,14 +106,7 @@ def local_facts(
 
 
 class ParseSource:
-    """Turns captions into facts, parses or what else a pipeline reads in them; no caption that a store has is parsed.
-
-    Args:
-        pipeline: name of the pipeline, which is loaded when something is asked for.
-        loose: facts come with those of loose words; a store's always do.
-        start: starts the processes that parse; ``None``: this process does.
-        store: is asked before captions are parsed, and keeps what is new.
-    """
+    """Turns captions into facts, parses or what else a pipeline reads in them; none that a store has is parsed."""
 
     def __init__(self, pipeline: str, *, loose: bool, start: Callable[[], Pool] | None, store: Store | None) -> None:
         self._name = pipeline
@@ -157,11 +139,7 @@ class ParseSource:
         return _in_pool(self.pool, texts, partial(_facts, loose=self._loose), _fact_lists.decode)
 
     def parses(self, texts: Iterable[str]) -> Iterator[StoredParse]:
-        """Yield the parse of each caption, in order.
-
-        Raises:
-            StoreError: the store holds something else.
-        """
+        """Yield the parse of each caption, in order."""
         for data in self.encoded(texts, encoded_parses, self.signature):
             try:
                 yield unpack_parse(data)
@@ -171,13 +149,7 @@ class ParseSource:
                 ) from error
 
     def encoded(self, texts: Iterable[str], encode: Encode, signature: str) -> Iterator[bytes]:
-        """Return what a function, which other processes can import, makes of each caption, in order.
-
-        Args:
-            texts: the captions.
-            encode: the function.
-            signature: what the result depends on beside the text; the store keeps it under that.
-        """
+        """Return what an importable function makes of each caption; ``signature``: what that depends on."""
         if self._store is None:
             return self._made(texts, encode)
         return self._kept(texts, encode, parse_signature(signature), self._store)
@@ -267,13 +239,7 @@ def _pool(workers: int, ended: str, start: Callable[[], None] | None = None) -> 
 
 @contextmanager
 def spread_over(workers: int) -> Iterator[Spread]:
-    """Give what applies a function to many arguments in ``workers`` processes; 1 is this process.
-
-    Processes are started when the first argument comes.
-
-    Raises:
-        DataError: a process ended unexpectedly.
-    """
+    """Give what applies a function to many arguments in ``workers`` processes, started with the first; 1: this one."""
     if workers == 1:
         yield map
         return
@@ -284,9 +250,8 @@ def spread_over(workers: int) -> Iterator[Spread]:
 def in_tasks(texts: Iterable[str], *, characters: int, processes: int = 1) -> Iterator[list[str]]:
     """Yield captions in lists of up to so many characters (or one caption), in order.
 
-    Where the number of captions is known, the last lists get shorter and shorter, so that all processes end at about
-    one time: a list has at most half of each one's share of what is left (as in guided self-scheduling,
-    Polychronopoulos and Kuck 1987).
+    The last lists get shorter, so that all processes end at about one time: a list has at most half of each one's share
+    of what is left (as in guided self-scheduling, Polychronopoulos and Kuck 1987).
 
     >>> list(in_tasks(iter(["a dog runs", "a cat", "a bus"]), characters=12))
     [['a dog runs'], ['a cat', 'a bus']]

@@ -103,9 +103,8 @@ def parquet_extra() -> Iterator[None]:
 def flat_scores(values: Mapping[str, Json], before: str = "") -> Iterator[tuple[str, Json]]:
     """Yield an item's scores by column; categories are ``SPICE_categories_Color_f``.
 
-    Example:
-        >>> dict(flat_scores({"SPICE": 0.5, "SPICE_categories": {"All": {"f": 0.5}}}))
-        {'SPICE': 0.5, 'SPICE_categories_All_f': 0.5}
+    >>> dict(flat_scores({"SPICE": 0.5, "SPICE_categories": {"All": {"f": 0.5}}}))
+    {'SPICE': 0.5, 'SPICE_categories_All_f': 0.5}
     """
     for key, value in values.items():
         if isinstance(value, Mapping):

@@ -41,10 +41,7 @@ def score_here(task: Task) -> Result:
 
 
 def score_systems_here(tasks: Sequence[Task]) -> Iterator[Result]:
-    """Score systems, of which only the source differs, one after another.
-
-    No caption is parsed twice, so the references are parsed with the first.
-    """
+    """Score systems, of which only the source differs, one after another; no caption is parsed twice."""
     first, *others = datasets = [_read(task) for task in tasks]
     expected = _references(first)
     for other, references in zip(others, map(_references, others), strict=True):

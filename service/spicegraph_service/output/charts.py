@@ -44,9 +44,8 @@ _GLYPHS = (
 def ink(number: int) -> str:
     """Return the class that has the colour of the system of a number; they repeat after seven.
 
-    Example:
-        >>> ink(1), ink(8)
-        ('s1', 's1')
+    >>> ink(1), ink(8)
+    ('s1', 's1')
     """
     return f"s{number % _SERIES}"
 
@@ -54,25 +53,21 @@ def ink(number: int) -> str:
 def writable(text: str) -> str:
     r"""Return text with those characters replaced that SVG can't hold.
 
-    Example:
-        >>> writable("a\x1b")
-        'a\ufffd'
+    >>> writable("a\x1b")
+    'a\ufffd'
     """
     return _NOT_XML.sub("\ufffd", text)
 
 
 class Mark(NamedTuple):
-    """A value with its interval; ``None`` is undefined, and a value without interval has two ``None``.
-
-    ``ink`` is the class of its colour (:func:`ink`), ``note`` what its tip adds to name, label and value.
-    """
+    """A value with its interval; ``None`` is undefined, and a value without interval has two ``None``."""
 
     name: str
     value: float | None
     low: float | None = None
     high: float | None = None
-    ink: str = "s0"
-    note: str = ""
+    ink: str = "s0"  # the class of its colour
+    note: str = ""  # what its tip adds to name, label and value
 
 
 class Row(NamedTuple):
@@ -84,16 +79,13 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A system's values over the labels of a chart; ``None`` leaves a gap.
-
-    ``notes`` are what the tips of its points add, and ``ends`` the intervals of its values; or nothing.
-    """
+    """A system's values over the labels of a chart; ``None`` leaves a gap."""
 
     name: str
     values: Sequence[float | None]
     ink: str = "s0"
-    notes: Sequence[str] = ()
-    ends: Sequence[tuple[float | None, float | None]] = ()
+    notes: Sequence[str] = ()  # of the tips of its points
+    ends: Sequence[tuple[float | None, float | None]] = ()  # the intervals of its values
 
 
 class Box(NamedTuple):
@@ -107,9 +99,8 @@ class Box(NamedTuple):
 def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
     """Return round numbers from ``low`` to ``high``: steps of 1, 2 or 5 times a power of ten.
 
-    Example:
-        >>> ticks(0, 0.47)
-        [0.0, 0.1, 0.2, 0.3, 0.4]
+    >>> ticks(0, 0.47)
+    [0.0, 0.1, 0.2, 0.3, 0.4]
     """
     span = high - low or 1.0
     power = 10.0 ** math.floor(math.log10(span / most))
@@ -251,16 +242,7 @@ def interval_chart(
     form: str = ".3f",
     signed: bool = False,
 ) -> Markup:
-    """Return one group of points with their intervals for each row, the first at the top; 0 is on the axis.
-
-    Args:
-        title: what the figure is.
-        rows: labels and marks; an undefined mark is a dash.
-        axis: what the numbers are.
-        description: what it shows, or where the numbers stand.
-        form: how numbers are written, as for :func:`format`.
-        signed: values are differences, whose sign is always written.
-    """
+    """Return a group of points with intervals for each row, from the top; ``signed``: values are differences."""
     head = _HEAD if any(len(row.label) > _BESIDE for row in rows) else 0.0
     heights = [_MARK * len(row.marks) + _GROUP + head for row in rows]
     ends = (end for row in rows for mark in row.marks for end in (mark.value, mark.low, mark.high))
@@ -329,10 +311,7 @@ def line_chart(
     zero: bool = True,
     stepped: bool = False,
 ) -> Markup:
-    """Return lines over equally spaced labels.
-
-    With ``zero`` the axis of values begins at 0; with ``stepped`` a value holds until the next one.
-    """
+    """Return lines over equally spaced labels; ``zero``: values begin at 0, ``stepped``: one holds until the next."""
     rows = [*(line.values for line in lines), *(ends for line in lines for ends in line.ends)]
     known = [value for values in rows for value in values if value is not None]
     span = (0.0, (max(known, default=1.0) or 1.0) * 1.06) if zero else _span(known, zero=False, room=0.15)

@@ -69,18 +69,14 @@ def headings(*written: str) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table with a title, and notes for those who read it.
-
-    ``is_grouped``: rows that follow each other with the same first cell belong together; people see it once.
-    ``styles`` has, for each row, the styles of its cells on a terminal by their column's number; or it is empty.
-    """
+    """A table with a title, and notes for those who read it."""
 
     title: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[str] = ()
-    is_grouped: bool = False
-    styles: Sequence[Mapping[int, str]] = ()
+    is_grouped: bool = False  # rows that follow each other with one first cell belong together; people see it once
+    styles: Sequence[Mapping[int, str]] = ()  # for each row, styles of cells by column
 
     def groups(self) -> Iterator[list[Sequence[Cell]]]:
         """Yield the rows that belong together."""
@@ -163,11 +159,6 @@ def ranked(
 ) -> dict[str, str]:
     """Return the styles of the best and the worst value by what is printed; none if all that are defined print alike.
 
-    Args:
-        values: those of a row or a column; undefined ones are left out.
-        lower: whether the lowest is best.
-        write: how a value is printed; four decimal places by default.
-
     >>> ranked([0.1, None, 0.25], lower=False), ranked([0.1, 0.1], lower=False)
     ({'0.1000': 'red', '0.2500': 'bold green'}, {})
     """
@@ -177,12 +168,7 @@ def ranked(
 
 
 def to_rich(grid: Grid, *, titled: bool = True) -> Table:
-    """Return a table for a terminal; texts of files are made harmless.
-
-    Args:
-        grid: the table.
-        titled: write the title above it; without it, columns stand closer.
-    """
+    """Return a table for a terminal; texts of files are made harmless. Without its title, columns stand closer."""
     table = Table(title=(grid.title or None) if titled else None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     if not titled:
         table.padding = (0, 1, 0, 0)

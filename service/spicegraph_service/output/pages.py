@@ -50,20 +50,10 @@ def render_page(
 ) -> str:
     """Return one self-contained page: no network, no font, and no script but its own, which its policy names.
 
-    The template begins with ``{% extends "base.html.j2" %}`` and fills the blocks ``title``, ``header``,
-    ``sections`` (a list of links), ``main`` and ``footer``. Everything in ``values`` is escaped unless it is
-    ``Markup``, such as a figure of :mod:`spicegraph_service.output.charts`. The filters ``number``, ``signed``,
-    ``percent`` and ``p`` write numbers, ``None`` as a dash, and ``counted`` a number with its noun.
-
-    Args:
-        template: its name in the folder ``templates``.
-        values: what the template shows.
-        script: the text of the page's script.
-        style: rules of the page's own, after ``style.css``, which all pages share and which documents its tokens.
-        images: let the page show pictures from elsewhere.
-        parts: let the page's script load others, from files beside the page.
-        served: let the page send its forms to the server that it is from, and its script ask there.
-        package: whose folder ``templates`` has the template; it may use ours as well.
+    The template (in ``templates`` of the package, which may use ours) extends ``base.html.j2`` and fills the blocks
+    ``title``, ``header``, ``sections`` (a list of links), ``main`` and ``footer``. All ``values`` are escaped but
+    ``Markup``. The filters ``number``, ``signed``, ``percent`` and ``p`` write numbers, ``counted`` one with its noun.
+    ``images``: pictures from elsewhere; ``parts``: scripts from beside the page; ``served``: forms for the server.
     """
     style = static("style.css") + style
     policy = [
@@ -116,9 +106,8 @@ def digest(text: str) -> str:
 def permalink(image_id: ItemId) -> str:
     """Return what stands for an image in an address: its id, in quotes where a string looks like a number.
 
-    Example:
-        >>> permalink(1), permalink("1"), permalink("cat")
-        ('1', '"1"', 'cat')
+    >>> permalink(1), permalink("1"), permalink("cat")
+    ('1', '"1"', 'cat')
     """
     text = str(image_id)
     quoted = isinstance(image_id, str) and (_NUMBER.fullmatch(text) or text.startswith('"'))
@@ -138,9 +127,8 @@ def signed(value: float | None) -> str:
 def percent(value: float | None) -> str:
     """Return a share in per cent; 0 % and 100 % are never rounded to.
 
-    Example:
-        >>> percent(0.9999), percent(1.0)
-        ('99.9 %', '100 %')
+    >>> percent(0.9999), percent(1.0)
+    ('99.9 %', '100 %')
     """
     if value is None:
         return UNDEFINED

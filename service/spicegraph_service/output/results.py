@@ -235,10 +235,7 @@ class ResultOutput:
             self._write_table(rendered(systems_tables(systems)))
 
     def write(self, result: Result | Summary) -> None:
-        """Write to the place, and the table for the person who looks on if nothing else was asked for.
-
-        Of a corpus without its items, only the table is written: Parquet was written with the work.
-        """
+        """Write to the place, and print the table where nothing else was asked for."""
         if isinstance(result, Summary):
             self._write_table(rendered(result_tables(result)))
             return

@@ -66,12 +66,7 @@ def rendered(contents: Iterable[Content]) -> str:
 
 
 def fitted(table: Table, console: Console) -> Iterator[Table]:
-    """Yield a table in as many parts as it takes for no number to be cut or broken, one below another.
-
-    Whole are the cells of columns that are aligned to the right, and of those that may not wrap. Each part has the
-    columns before the first such one (the table's first column in any case), which may wrap between words, and as many
-    of the others as fit.
-    """
+    """Yield a table in as many parts, each with its first columns, as it takes for no number to be cut or broken."""
     whole = [number for number, column in enumerate(table.columns) if column.justify == "right" or column.no_wrap]
     if not whole or _measured(table, console).maximum <= console.width:
         yield table
@@ -141,11 +136,7 @@ def result_tables(result: Result | Summary) -> Iterator[Content]:
 
 
 def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Content]:
-    """Yield the tables of several systems by name, a column each: all metrics, F by category, and the signatures.
-
-    All were scored with the same metrics. Where a name is too long for the head of a column, all are numbered and
-    listed first. On a terminal with colour the best value of a row is bold and green, the worst red.
-    """
+    """Yield the tables of several systems by name, a column each: all metrics, F by category, and the signatures."""
     summaries = [each if isinstance(each, Summary) else each.summary for each in systems.values()]
     heads = [printable(name) for name in systems]
     if max(map(len, heads)) > _LONGEST_HEAD:
@@ -213,10 +204,7 @@ def plain_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
 
 
 def comparison_tables(comparison: SystemComparison, names: tuple[str, str]) -> Iterator[Content]:
-    """Yield the table of all differences between two systems, what its marks mean, and the signature.
-
-    On a terminal with colour the better system of a significant difference is green, the other red.
-    """
+    """Yield the table of all differences between two systems, what its marks mean, and the signature."""
     first, second = map(printable, names)
     yield Text(f"A: {first}\nB: {second}\n")
     lower = lower_is_better(comparison.metrics)

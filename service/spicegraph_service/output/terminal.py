@@ -37,9 +37,8 @@ def use_utf8() -> None:
 def printable(text: str) -> str:
     r"""Return text that can't steer a terminal: control characters other than line ends become escapes.
 
-    Example:
-        >>> printable("a\x1b[2J")
-        'a\\x1b[2J'
+    >>> printable("a\x1b[2J")
+    'a\\x1b[2J'
     """
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
@@ -96,11 +95,7 @@ def warned_progress() -> Iterator[Callable[[str, int, int], None] | None]:
 
 
 def write_stdout(text: str | Iterable[str]) -> None:
-    """Write text, or its pieces as they are made, to standard output; where its reader has gone, leave quietly.
-
-    Raises:
-        InputError: it can't be written: the disk is full, say.
-    """
+    """Write text, or its pieces as they are made, to standard output; where its reader has gone, leave quietly."""
     try:
         sys.stdout.writelines((text,) if isinstance(text, str) else text)
         sys.stdout.flush()
@@ -145,11 +140,7 @@ _PACKED: Final = (".gz", ".zst")
 
 
 def format_by_ending(path: str | None, endings: Mapping[str, Chosen], default: Chosen) -> Chosen:
-    """Return the format of a file's ending, before ``.gz`` or ``.zst``; the default without one.
-
-    Raises:
-        InputError: the command writes no format with that ending.
-    """
+    """Return the format of a file's ending, before ``.gz`` or ``.zst``; the default without one."""
     if path is None:
         return default
     name = PurePath(path.lower())
@@ -168,12 +159,7 @@ def is_packed(path: str) -> bool:
 
 
 def check_output(path: str) -> None:
-    """Say now, before the work, that an output file can't be written.
-
-    Raises:
-        InputError: its folder is missing or not writable, or the path is a folder.
-        DataError: its ending is ``.zst``, and the extra for that is not installed.
-    """
+    """Say now, before the work, that an output file can't be written, or that its packing needs an extra."""
     if path.lower().endswith(".zst"):
         _zstandard()
     folder = Path(path).absolute().parent
@@ -186,10 +172,7 @@ def check_output(path: str) -> None:
 
 
 def refuse_overwriting(outputs: Iterable[str], inputs: Iterable[str]) -> None:
-    """Refuse outputs that are inputs of the same command, whatever path, link or URL names them.
-
-    ``-`` is standard input; a folder of inputs stands for every file in it.
-    """
+    """Refuse outputs that are inputs (a folder: every file in it), whatever path, link or URL names them."""
     sources = tuple(inputs)
     for output in outputs:
         for source in sources:
@@ -232,11 +215,7 @@ def made_folder(path: str | Path) -> Path:
 
 
 def write_text(text: str | Iterable[str], path: str | None) -> None:
-    """Write text, or its pieces as they are made, to a file, which is there whole or not at all, or standard output.
-
-    Raises:
-        InputError: it can't be written.
-    """
+    """Write text, or its pieces as they are made, to a file, which is there whole or not at all, or standard output."""
     if path is None:
         write_stdout(text)
         return
@@ -286,11 +265,7 @@ def _zstandard() -> ModuleType:
 
 @contextmanager
 def whole_path(path: str) -> Iterator[Path]:
-    """Give a path to write to; what stands there at the end takes the place of ``path``.
-
-    Raises:
-        InputError: it can't be written.
-    """
+    """Give a path to write to; what stands there at the end takes the place of ``path``."""
     target = Path(path).absolute()
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

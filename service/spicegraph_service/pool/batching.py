@@ -112,13 +112,11 @@ class _Entry:
 
 
 class _FairQueue:
-    """Entries that wait, in turn: callers get equal shares of the work while they have any.
-
-    A caller who is away for less than a second keeps what it is behind, up to :data:`_CREDIT`, and goes first until it
-    has caught up.
+    """Entries that wait, in turn: callers get equal shares of the work, and may be behind by :data:`_CREDIT` at most.
 
     Sources: Goyal, Vin and Cheng 1996, "Start-time Fair Queuing"; Duda and Cheriton 1999, "Borrowed-Virtual-Time (BVT)
     scheduling", for the bounded lag.
+
     """
 
     def __init__(self) -> None:
@@ -172,12 +170,7 @@ class _FairQueue:
 
 
 class Dispatcher:
-    """Gathers groups and hands them to the workers; those in ``reserve`` do light groups alone.
-
-    ``parsing`` says which metrics need parses, and whether each parses the text that a request names. A batch has about
-    ``batch_captions`` captions, and waits up to ``window_s`` for company where captions must be parsed. ``observe`` is
-    called with the captions and the seconds of every batch.
-    """
+    """Gathers groups into batches for the workers; those in ``reserve`` do light groups alone."""
 
     def __init__(
         self,
@@ -325,10 +318,9 @@ class Dispatcher:
     async def _wait_for_callers_behind(self) -> None:
         """Let the only free worker wait a little for a caller who has had less, and is expected at once.
 
-        A caller with one call at a time who is back a moment after another's chunk was begun would have every third
-        turn instead of every second.
-
+        Else a caller with one call at a time would have every third turn instead of every second.
         Source: Iyer and Druschel 2001, "Anticipatory scheduling".
+
         """
         await asyncio.sleep(0)  # the callers of the batch that has just ended count as away from here on
         until = _time() + min(_WAIT_SHARE * self._batch_s, _LONGEST_WAIT_S)
@@ -376,10 +368,7 @@ class Dispatcher:
         return batch
 
     async def _run(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
-        """Have a batch done; if the worker dies, once more, each group alone: one may be what killed it.
-
-        A group gets a third worker: the second may have been killed together with the first.
-        """
+        """Have a batch done; where the worker dies, each group alone, with three workers at most."""
         try:
             await self._do(pool, worker, batch)
         except WorkerDiedError as error:
@@ -448,11 +437,7 @@ class Dispatcher:
                 entry.reply.set_result(done)
 
     async def _while_wanted(self, call: asyncio.Task[Reply], worker: Worker, batch: Sequence[_Entry]) -> Reply:
-        """Return a worker's reply; end the worker when its callers have gone, so that none holds it past a deadline.
-
-        Where only some have gone after a long time, one of theirs may be what takes so long: it is ended too, and the
-        others' groups are done again.
-        """
+        """Return a worker's reply; end the worker when its callers, or after a long time some of them, have gone."""
         started = _time()
         await asyncio.wait([call], timeout=_PATIENCE_S)
         waiting: set[asyncio.Future[GroupReply]] = {entry.reply for entry in batch}

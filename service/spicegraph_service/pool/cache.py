@@ -79,18 +79,7 @@ class StoreThread:
 
 
 class ParseCache:
-    """Parses by tenant and text: how long a call takes says nothing of what other tenants have parsed.
-
-    The store is optional: where it fails, captions are parsed again.
-
-    Args:
-        reads: where parses are looked for; ``None``: in memory alone. Workers wait for that.
-        writes: where new ones are kept; best another thread, since no call waits for that.
-        signature: what the parses depend on beside the text.
-        scenes: the same for texts that get scene graphs.
-        memory: holds parses, beside those of other caches and what else a server remembers.
-        observe: is called with where parses were found, and how many.
-    """
+    """Parses by tenant and text, in ``memory`` (shared by caches) and a store; ``observe`` is told where they were."""
 
     def __init__(
         self,
@@ -196,14 +185,7 @@ class ParseCache:
 
 
 class RefreshAheadCache(Generic[Key, T]):
-    """Keeps what ``find`` returned for ``seconds``; in the second half of that time it is renewed beside the calls.
-
-    Args:
-        find: asks the store; ``None`` (nothing found) is not kept.
-        seconds: the greatest age of an answer.
-        most: how many keys are kept; the least recently renewed go.
-        clock: the time in seconds.
-    """
+    """Keeps ``find``'s answers (not ``None``) for ``seconds``; in the second half they are renewed beside the calls."""
 
     def __init__(
         self,

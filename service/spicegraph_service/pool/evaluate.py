@@ -65,11 +65,9 @@ class CaptionSource(Protocol):
     @property
     def signature(self) -> str:
         """Name and version."""
-        ...
 
     def captions(self, texts: Iterable[str]) -> Iterator[ParsedCaption]:
         """Parse captions, in order."""
-        ...
 
 
 class Evaluator:
@@ -277,10 +275,7 @@ def _filled(
     corpus: Corpus,
     detail: int,
 ) -> tuple[bytes, ...]:
-    """Give each item's message its scores and the evidence that the request wants, and return the messages' bytes.
-
-    Evidence are categories, tuples and credits, where the metric has them.
-    """
+    """Give each item's message its scores and the evidence that the request wants, and return the messages' bytes."""
     changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
     for run in runs:
         for score in run.scores:

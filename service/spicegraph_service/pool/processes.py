@@ -45,11 +45,7 @@ class ChildProcess:
 
     @classmethod
     async def start(cls, module: str, *arguments: str) -> Self:
-        """Run ``python -m module arguments...`` with pipes for frames.
-
-        Raises:
-            OSError: no process can be started.
-        """
+        """Run ``python -m module arguments...`` with pipes for frames."""
         return cls(
             await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -77,11 +73,7 @@ class ChildProcess:
         return time.monotonic() - self._heard
 
     def hangs(self, silence_s: float) -> bool:
-        """Say whether the process sends no heartbeats although it could; to be asked a few times a second.
-
-        It is suspected once before: when this process itself was stopped, what the other has sent is still to be read.
-        One that waits for a processor or a disk does not hang, unless it has computed for ``silence_s`` meanwhile.
-        """
+        """Say whether the process sends no heartbeats although it could; to be asked a few times a second."""
         heard, computed = self._looked_at
         if heard != self._heard:
             heard, computed = self._looked_at = self._heard, usage(self.pid)[1]
@@ -95,13 +87,7 @@ class ChildProcess:
         return silent_s > _LONGEST_WAIT_S or not _waits(self.pid) or usage(self.pid)[1] - computed > silence_s
 
     async def ask(self, data: bytes) -> bytes:
-        """Send a frame and return the frame that the process replies with.
-
-        After a cancelled or failed call, do not ask again: the late reply would be taken for the next one's.
-
-        Raises:
-            ProcessEndedError: the process ended, or its pipe broke.
-        """
+        """Send a frame and return the reply. After a failed call, its late reply would be taken for the next."""
         stdin = self._process.stdin
         if stdin is None or self._reader.done():
             raise ProcessEndedError("the process has ended")

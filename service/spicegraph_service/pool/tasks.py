@@ -58,11 +58,7 @@ class MadeMetric(NamedTuple):
 
 
 class RequestData(msgspec.Struct, frozen=True):
-    """What a request gives its metrics: categories of its own, the text that SPICE parses, and the style of graphs.
-
-    With ``made``, that is what is computed; the metrics of the work are those that it needs parses for, and parses of
-    candidates and drafts stay out of the store, since training makes millions.
-    """
+    """What a request gives its metrics: categories of its own, the text that SPICE parses, and the style of graphs."""
 
     categories: tuple[CategoryDefinition, ...] = ()
     spice_text: SpiceText = "written"
@@ -76,31 +72,20 @@ NOTHING_GIVEN: Final = RequestData()
 def parsed_texts(
     metrics: Iterable[str], parsing: Mapping[str, bool], spice_text: SpiceText
 ) -> tuple[Callable[[str], str], ...]:
-    """Return what makes, of a caption, each text that is parsed for it; nothing where no metric needs parses.
-
-    Args:
-        metrics: the metrics that are computed.
-        parsing: the metrics that need parses; true for those that parse the text that is chosen.
-        spice_text: the chosen text.
-    """
+    """Return what makes, of a caption, each text to parse; ``parsing`` is true of metrics that parse the chosen one."""
     toolkit = {spice_text == "coco" and parsing[name] for name in metrics if name in parsing}
     return tuple(make for kind, make in ((False, str), (True, toolkit_text)) if kind in toolkit)
 
 
 class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
-    """Items of one request that are scored together.
-
-    With ``finish`` they are all of the request, and the reply is final. Without it the reply lacks the
-    scores that depend on the whole request, and holds the statistics, for :class:`Totals` to finish;
-    with ``errors`` also the kinds and words of each item's errors, where a metric matches tuples.
-    """
+    """Items of one request that are scored together."""
 
     metrics: tuple[str, ...]
     detail: int
     items: tuple[ItemWork, ...]
-    finish: bool
+    finish: bool  # they are all of it; else the reply holds statistics for :class:`Totals`
     given: RequestData = NOTHING_GIVEN
-    errors: bool = False
+    errors: bool = False  # statistics tell the kinds and words of each item's errors
 
     def texts(self, parsing: Mapping[str, bool]) -> Iterator[StyledText]:
         """Yield the texts that are parsed for the items; ``parsing`` as for :func:`parsed_texts`."""
@@ -143,14 +128,11 @@ class Work(msgspec.Struct, frozen=True, tag="work"):
 
 
 class ChunkStatistics(NamedTuple):
-    """What the items of a chunk leave for the end of their request: each metric's statistics, by its name.
-
-    ``items`` are themselves kept where credits need them at the end; ``errors`` are the kinds and words of each item's.
-    """
+    """What the items of a chunk leave for the end of their request: each metric's statistics, by its name."""
 
     metrics: Mapping[str, Sequence[Any]]
-    items: Sequence[Item] = ()
-    errors: Sequence[frozenset[tuple[str, tuple[str, ...]]]] = ()
+    items: Sequence[Item] = ()  # where credits need them at the end
+    errors: Sequence[frozenset[tuple[str, tuple[str, ...]]]] = ()  # kinds and words of each item's
 
     def pack(self) -> bytes:
         """Return the bytes that :meth:`unpack` reads."""
@@ -173,16 +155,13 @@ class Totals(msgspec.Struct, frozen=True, tag="totals"):
 
 
 class GroupReply(msgspec.Struct, frozen=True):
-    """What came out for a group: serialized messages, in the group's order; or ``error``, what went wrong.
-
-    ``refused`` says that the error is for the sender to know: a ``limit`` that an item goes beyond, or wrong ``input``.
-    """
+    """What came out for a group: serialized messages, in the group's order; or ``error``, what went wrong."""
 
     results: tuple[bytes, ...] = ()
     corpus: bytes = b""
     statistics: bytes = b""
     error: str = ""
-    refused: Literal["", "limit", "input"] = ""
+    refused: Literal["", "limit", "input"] = ""  # the error is for the sender to know
 
 
 class WorkReply(msgspec.Struct, frozen=True, tag="work"):
@@ -193,10 +172,7 @@ class WorkReply(msgspec.Struct, frozen=True, tag="work"):
 
 
 class TotalsReply(msgspec.Struct, frozen=True, tag="totals"):
-    """The serialized corpus result, and for each item its scores that depend on the corpus, serialized.
-
-    ``each`` is empty if there are no such scores.
-    """
+    """The serialized corpus result, and for each item its scores that depend on the corpus, serialized."""
 
     corpus: bytes = b""
     each: tuple[bytes, ...] = ()
@@ -204,29 +180,23 @@ class TotalsReply(msgspec.Struct, frozen=True, tag="totals"):
 
 
 class ServedMetric(msgspec.Struct, frozen=True):
-    """A metric that the worker computes, with the names of its scores; ``parses``: it needs captions parsed.
-
-    ``chosen_text``: it parses the text that a request names.
-    """
+    """A metric that the worker computes, with the names of its scores."""
 
     name: str
     signature: dict[str, str]
     corpus_dependent: bool
-    parses: bool
-    chosen_text: bool = False
+    parses: bool  # it needs captions parsed
+    chosen_text: bool = False  # it parses the text that a request names
     scores: tuple[str, ...] = ()
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, tag="info"):
-    """A worker's first frame: it is ready, or ``error`` says why it never will be.
-
-    ``missing`` says why some metrics are not available.
-    """
+    """A worker's first frame: it is ready, or ``error`` says why it never will be."""
 
     version: str = ""
     pipeline: str = ""
     metrics: tuple[ServedMetric, ...] = ()
-    missing: dict[str, str] = {}
+    missing: dict[str, str] = {}  # why some metrics are not available
     scene_pipeline: str = ""
     error: str = ""
 

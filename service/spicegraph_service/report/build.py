@@ -56,25 +56,15 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ReportOptions:
-    """How a report is made.
+    """How a report is made."""
 
-    Attributes:
-        metrics: names from ``METRICS``; ``spice`` always belongs to them.
-        title: the report's heading; systems' names by default.
-        data: document frequencies, categories and vectors that metrics use instead of their own.
-        images: where images are and how they are shown; ``None``: they are not.
-        resampling: draws and seed of intervals and tests.
-        human: score each image's first reference against the others, where all images have several.
-        provenance: when it was made, and from what; ``None``: it is not said.
-    """
-
-    metrics: tuple[str, ...] = (_SPICE,)
-    title: str | None = None
+    metrics: tuple[str, ...] = (_SPICE,)  # names from ``METRICS``; ``spice`` always belongs to them
+    title: str | None = None  # the systems' names by default
     data: MetricData = field(default_factory=MetricData)
-    images: Pictures | None = None
-    resampling: Resampling = field(default_factory=Resampling)
-    human: bool = True
-    provenance: Provenance | None = None
+    images: Pictures | None = None  # ``None``: they are not shown
+    resampling: Resampling = field(default_factory=Resampling)  # of intervals and tests
+    human: bool = True  # score each image's first reference against the others
+    provenance: Provenance | None = None  # when, and from what
 
 
 def build_report(
@@ -84,18 +74,10 @@ def build_report(
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     progress: Progress | None = None,
 ) -> Report:
-    """Score the systems and explain every tuple without a partner.
+    """Score the systems (different names, the same ids and references) and explain every tuple without a partner.
 
-    Args:
-        systems: at least one, with different names, for the same ids and references.
-        options: what goes into the report.
-        pipeline: what parses captions, by name or as a value; a ``CaptionPipeline`` and what ``local_facts`` gives
-            know where words stand.
-        progress: is called during what takes long.
+    What parses is a name or a value; ``CaptionPipeline`` and what ``local_facts`` gives know where words stand.
 
-    Raises:
-        InputError: an item is faulty, names are equal, ids or references differ, or a metric is unknown.
-        DataError: a pipeline or the data of a metric is not installed.
     """
     options = options or ReportOptions()
     corpora = _corpora(systems)

@@ -105,27 +105,16 @@ class SynsetView:
 
 @dataclass(frozen=True, slots=True)
 class TupleView:
-    """A tuple, its mentions, and its partners on the other side.
+    """A tuple, its mentions, and its partners on the other side, all by their positions among its side's tuples."""
 
-    Attributes:
-        strings: object; object and attribute; or subject, relation, object.
-        partners: positions of the partners among the other side's tuples.
-        how: for a candidate tuple with partners and each slot: ``0`` where the first partner has the same
-            string, else the number of the WordNet synset that connects them.
-        kind: the kind of error, if it has no partner.
-        counterpart: the position of what the other side has instead, if anything.
-        near: why it almost matches, if it does.
-        merged: of an object with several names, the numbers of the synsets for which they were merged.
-    """
-
-    strings: tuple[str, ...]
+    strings: tuple[str, ...]  # object; object and attribute; or subject, relation, object
     mentions: tuple[Mention, ...]
     partners: tuple[int, ...]
-    how: tuple[int, ...] = ()
-    kind: str | None = None
-    counterpart: int | None = None
-    near: str | None = None
-    merged: tuple[int, ...] = ()
+    how: tuple[int, ...] = ()  # by slot 0 for the same string, else the WordNet synset that connects them
+    kind: str | None = None  # of error
+    counterpart: int | None = None  # what the other side has instead
+    near: str | None = None  # why it almost matches
+    merged: tuple[int, ...] = ()  # synsets for which an object's names were merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +136,7 @@ class TupleState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CardPicture:
-    """An object's card: name, state, corner and size in pixels, attributes with their states and tuples.
-
-    ``tuple`` is the position of its tuple among the references' tuples, or the candidate's if no reference has it.
-    """
+    """An object's card: name, state, corner and size in pixels, attributes with their states and tuples."""
 
     name: str
     state: TupleState
@@ -159,7 +145,7 @@ class CardPicture:
     width: int
     height: int
     attributes: tuple[tuple[str, TupleState, int], ...]
-    tuple: int = 0
+    tuple: int = 0  # its position among the references' tuples, or the candidate's if no reference has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,35 +195,19 @@ class SideView:
 
 @dataclass(frozen=True, slots=True)
 class CandidateView:
-    """One system's caption of an image: scores, tuples of both sides, and the overlaid graphs.
-
-    Attributes:
-        caption: the text.
-        scores: F1 by category; ``None`` without reference tuples.
-        candidate: the caption's tuples.
-        reference: the references' tuples.
-        picture: both graphs.
-        graded: SPICE-G's explanation, if the metric ``spice-g`` was asked for.
-        counts: by category, the numbers of matched candidate tuples, of candidate tuples and of reference tuples,
-            from which precision, recall and F1 come.
-        metrics: the other metrics' scores, in the order of ``Report.metrics``.
-        workings: how scores come about.
-        credits: by the name of each score that is divided among words, which of them earned it.
-        description: the tuples of either side by sentence and by object, if the caption or a reference has several
-            sentences.
-    """
+    """One system's caption of an image: scores, tuples of both sides, and the overlaid graphs."""
 
     caption: str
-    scores: tuple[float | None, ...]
+    scores: tuple[float | None, ...]  # F1 by category; ``None`` without reference tuples
     candidate: tuple[TupleView, ...]
     reference: tuple[TupleView, ...]
     picture: GraphPicture
-    graded: GradedView | None = None
-    counts: tuple[Counts, ...] = ()
-    metrics: tuple[float | None, ...] = ()
-    workings: tuple[Working, ...] = ()
-    credits: Mapping[str, Credit] = field(default_factory=dict)
-    description: Mapping[str, SideView] | None = None
+    graded: GradedView | None = None  # with ``spice-g``
+    counts: tuple[Counts, ...] = ()  # by category: matched, of the candidate, of the references
+    metrics: tuple[float | None, ...] = ()  # in the order of ``Report.metrics``
+    workings: tuple[Working, ...] = ()  # how scores come about
+    credits: Mapping[str, Credit] = field(default_factory=dict)  # by score
+    description: Mapping[str, SideView] | None = None  # by side, if a caption has sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,27 +239,19 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report.
-
-    ``categories`` names the values in ``CandidateView.scores``. ``tests`` are paired tests of every score by the names
-    of two systems, the second minus the first. ``human`` scores each image's first reference
-    against its other references (so with one reference less than the systems have); ``None`` if an image has
-    only one. ``gained`` and ``lost`` are there for two systems: the images where SPICE differs most, those where the
-    second is better and those where it is worse. ``synsets`` says what the numbers in ``TupleView.how`` and
-    ``TupleView.merged`` stand for. ``metrics`` names the values in ``CandidateView.metrics``.
-    """
+    """A whole report."""
 
     title: str
     version: str
     signature: Mapping[str, Json]
     items: int
-    categories: tuple[str, ...]
+    categories: tuple[str, ...]  # the names of ``CandidateView.scores``
     systems: tuple[SystemView, ...]
-    human: SystemView | None
-    tests: Mapping[tuple[str, str], Sequence[Comparison]]
-    gained: tuple[ScoreChange, ...]
-    lost: tuple[ScoreChange, ...]
+    human: SystemView | None  # each image's first reference against its others, if all have several
+    tests: Mapping[tuple[str, str], Sequence[Comparison]]  # the second system minus the first
+    gained: tuple[ScoreChange, ...]  # of two systems: where the second's SPICE is better by most
+    lost: tuple[ScoreChange, ...]  # and where it is worse
     images: tuple[ImageView, ...]
-    synsets: Mapping[int, tuple[SynsetView, ...]]
-    metrics: tuple[str, ...] = ()
+    synsets: Mapping[int, tuple[SynsetView, ...]]  # of ``TupleView.how`` and ``TupleView.merged``
+    metrics: tuple[str, ...] = ()  # the names of ``CandidateView.metrics``
     made: Provenance | None = None

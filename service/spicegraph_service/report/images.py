@@ -56,11 +56,7 @@ Span = tuple[int, int]
 
 
 def with_spans(source: FactSource, spans: dict[str, tuple[Span, ...]]) -> FunctionSource:
-    """Return a source that also fills in, for every caption, where each word stands in it, if that is known.
-
-    Captions are parsed once for the score, or not at all where a cache has their parses; the report's marks come
-    from the same parses.
-    """
+    """Return a source that also fills in where each word stands in each caption, from the score's own parses."""
 
     def facts(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         parses: Iterable[StoredParse]
@@ -219,11 +215,10 @@ class _Overlay:
 def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture:
     """Lay both graphs of a match over each other; ``near`` are the candidate's tuples that are almost right.
 
-    Example:
-        >>> from spicegraph_scorer import score_tuples
-        >>> result = score_tuples([["cat"]], [[["cat"], ["mat"]]])
-        >>> [(box.name, box.state.name) for box in overlay(result.statistic.match).boxes]
-        [('cat', 'MATCHED'), ('mat', 'MISSED')]
+    >>> from spicegraph_scorer import score_tuples
+    >>> result = score_tuples([["cat"]], [[["cat"], ["mat"]]])
+    >>> [(box.name, box.state.name) for box in overlay(result.statistic.match).boxes]
+    [('cat', 'MATCHED'), ('mat', 'MISSED')]
     """
     both = _Overlay(match, near)
     both.build()
@@ -289,20 +284,12 @@ _NUMBER = re.compile(r"(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """How a page shows images.
+    """How a page shows images."""
 
-    Attributes:
-        pattern: a folder whose file names are the ids or end in them (``COCO_val2014_000000000042.jpg``), or
-            an http(s) address or path with ``{id}`` or ``{id:012}`` (padded with zeros) in it.
-        url: the address under which the folder's files will stand; ``None``: beside the page, as they are now.
-        embed: put the folder's files into the page.
-        page: the folder in which the page will be.
-    """
-
-    pattern: str
-    url: str | None = None
-    embed: bool = False
-    page: Path = field(default_factory=Path)
+    pattern: str  # a folder (file names are ids or end in them), or an address with ``{id}`` or ``{id:012}``
+    url: str | None = None  # where the folder's files will stand; ``None``: as they are, beside the page
+    embed: bool = False  # put the folder's files into the page
+    page: Path = field(default_factory=Path)  # the folder in which the page will be
 
     def address(self, file: Path) -> str:
         """Return what a page calls a file of the folder."""
@@ -320,9 +307,8 @@ class Pictures:
 def image_sources(pictures: Pictures, ids: Iterable[ItemId]) -> dict[ItemId, str]:
     """Return the address of each image that has one.
 
-    Example:
-        >>> image_sources(Pictures("https://example.org/{id:06}.jpg"), [42])
-        {42: 'https://example.org/000042.jpg'}
+    >>> image_sources(Pictures("https://example.org/{id:06}.jpg"), [42])
+    {42: 'https://example.org/000042.jpg'}
     """
     pattern, url = pictures.pattern, pictures.url
     if url is not None and not _WEB.match(url) and _SCHEME.match(url):
@@ -360,10 +346,7 @@ def _pictures_in(folder: Path, _changed: int) -> dict[str, Path]:
 def description_view(
     item: Item, match: Match, candidate: Sequence[TupleView], reference: Sequence[TupleView]
 ) -> dict[str, SideView] | None:
-    """Return both sides, with the views of the match's tuples, by sentence and by object.
-
-    ``None`` where no caption of the item has several sentences.
-    """
+    """Return both sides by sentence and by object; ``None`` where no caption of the item has several sentences."""
     if all(len(sentence_spans(text)) < 2 for text in (item.candidate, *item.references)):
         return None
     return {
@@ -376,9 +359,8 @@ def description_view(
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Return where the sentences of a caption stand in it, in code points.
 
-    Example:
-        >>> sentence_spans("A dog barks. It is brown.")
-        ((0, 12), (13, 25))
+    >>> sentence_spans("A dog barks. It is brown.")
+    ((0, 12), (13, 25))
     """
     read = read_tokens(text, normalise(text))
     spans = list(find_spans(read.forms, text)) if isinstance(read.spans, str) else list(read.spans)

@@ -126,11 +126,7 @@ def _means(systems: Sequence[SystemView], part: str, title: str, about: str) -> 
 
 
 def _blocks(report: Report) -> list[dict[str, object]]:
-    """Return kinds of errors by what can have them, each kind with every system's errors, the most frequent first.
-
-    ``side`` is ``invented`` or ``missed``, ``follows`` says whether they follow from other errors, and ``of`` how many
-    tuples of each system can have such errors.
-    """
+    """Return kinds of errors by what can have them, each with every system's errors, the most frequent first."""
     blocks: dict[str, list[tuple[ErrorKind, ...]]] = {}
     for errors in zip(*(system.kinds for system in report.systems), strict=True):
         if any(each.count for each in errors):
@@ -160,11 +156,7 @@ class ReportFormat(StrEnum):
 
 
 def to_html(report: Report, *, parts: str | None = None) -> str:
-    """Return one self-contained page: no network, no font, no script but its own, which the page's policy names.
-
-    ``parts`` is a folder beside the page with the details of the images, as :func:`to_parts` gives them; without it
-    they are in the page.
-    """
+    """Return one self-contained page; ``parts`` is a folder beside it with the images' details (:func:`to_parts`)."""
     values = {
         "report": report,
         "human": report.human,
@@ -188,10 +180,7 @@ def to_html(report: Report, *, parts: str | None = None) -> str:
 
 
 def to_parts(report: Report) -> dict[str, str]:
-    """Return the details of the images as scripts by file name, for a page that is split.
-
-    A page that is opened from a disk may load scripts, but may not read other files.
-    """
+    """Return the details of the images as scripts by file name: a page from a disk loads no other files."""
     return {f"chunk{n}.js": f'spicegraphPart("chunk{n}", "{part}");\n' for n, part in enumerate(chunks(report))}
 
 
@@ -300,11 +289,7 @@ _IN_PAGE = "data:"
 
 
 def _senses(report: Report) -> list[object]:
-    """Return the most frequent senses of the words of errors, and what is broader than each, up to the root.
-
-    These are the names of synsets; for each the place of the next broader one, or -1; and the place of each word's
-    sense. A word is what its place in the tuple makes it: in "a jet flies" no one means the insect.
-    """
+    """Return the synsets of the words of errors, the broader one of each (its number, or -1), and each word's."""
     parts: dict[str, str] = {}
     for view in report.systems:
         for errors in view.kinds:
@@ -460,8 +445,5 @@ def _raw(packed: str) -> Markup:
 
 
 def _packed(value: object) -> str:
-    """Return JSON, gzipped, in base 85: no text of a caption stands in the page's source.
-
-    ``<``, which a page would take for markup, is written as a point.
-    """
+    """Return JSON, gzipped, in base 85 (``<`` is a point): no text of a caption stands in the page's source."""
     return base64.b85encode(gzip.compress(msgspec.json.encode(value), 9, mtime=0)).decode("ascii").replace("<", ".")

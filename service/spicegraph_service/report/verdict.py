@@ -49,11 +49,7 @@ MarkedPart = tuple[str, "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class TellingError:
-    """An error that shows what a system (its number) gets wrong in an image, whose position is ``item``.
-
-    ``captions`` are the number and the marked caption of each system that is shown, the wrong one first, and ``scores``
-    SPICE of each of them.
-    """
+    """An error that shows what a system (its number) gets wrong in an image, whose position is ``item``."""
 
     item: int
     image_id: ItemId
@@ -61,8 +57,8 @@ class TellingError:
     system: int
     kind: str
     sentence: str
-    captions: tuple[tuple[int, tuple[MarkedPart, ...]], ...]
-    scores: tuple[float | None, ...]
+    captions: tuple[tuple[int, tuple[MarkedPart, ...]], ...]  # by system, the wrong one first
+    scores: tuple[float | None, ...]  # SPICE of each of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,11 +265,7 @@ def _sentence_of(view: CandidateView, kind: str | None = None, words: tuple[str,
 def _weighted_errors(
     report: Report, wrong: int, better: int | None, *, is_long: bool
 ) -> Iterator[tuple[float, int, str]]:
-    """Yield the weight of each error that the better system avoids, minus the image's position, and its kind.
-
-    A caption avoids an error if it has none of the kind; a description, which has some of every kind, if it has
-    neither this one nor the sentence that it stands in.
-    """
+    """Yield the weight of each error that the better system avoids, minus the image's position, and its kind."""
     for item, image in enumerate(report.images):
         candidate = image.candidates[wrong]
         rival = None if better is None else image.candidates[better]

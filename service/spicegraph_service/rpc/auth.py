@@ -42,17 +42,11 @@ _log = logging.getLogger(__name__)
 def create_token(
     store: Store, name: str, scopes: tuple[str, ...], *, rate: float = 0.0, tenant: str = "", expires: float = 0.0
 ) -> tuple[str, TokenRecord]:
-    """Make a token and store its hash; return the token, which is shown once and kept nowhere.
+    """Make a token, store its hash and return it; ``rate``: captions per second, 0: the server's limit.
 
-    A token is 32 random bytes, so a plain SHA-256 protects it: there is nothing to guess.
+    A token is 32 random bytes, so a plain SHA-256 protects it: there is nothing to guess. ``tenant`` (empty: the
+    token's name) owns what is stored with it; it is refused from ``expires`` on, in seconds since 1970 (0: never).
 
-    Args:
-        store: where the hash is kept.
-        name: what the token is for.
-        scopes: what it allows.
-        rate: captions per second; 0: the server's limit.
-        tenant: who owns what is stored with the token; empty: the token's name.
-        expires: the moment from which it is refused, in seconds since 1970; 0: never.
     """
     token = _PREFIX + secrets.token_urlsafe(32)
     now = time.time()
@@ -62,10 +56,7 @@ def create_token(
 
 
 def rotate_token(store: Store, token_id: str, *, overlap_s: float) -> str | None:
-    """Make a token that may do what another may, which expires after some seconds; return it, ``None`` without that.
-
-    An earlier end of the old token stands, and the new one never ends by itself.
-    """
+    """Make a token like another, which then ends after ``overlap_s``, or before; ``None``: there is no other."""
     old = next((record for record in store.list_tokens() if record.id == token_id), None)
     if old is None:
         return None
@@ -128,16 +119,7 @@ class TokenCaller:
 
 
 class Authenticator:
-    """Finds out who calls. Where no tokens are ``required``, everybody is one anonymous caller with every scope.
-
-    Args:
-        thread: where tokens are looked up, and nothing else, so that no call waits for an upload.
-        writes: where their last use is recorded; no call waits for that.
-        required: whether calls need a token.
-        rate: captions per second of a token that has no rate of its own; 0: no limit.
-        max_calls: how many calls a token may have under way.
-        burst_s: for how many seconds a rate may be used at once.
-    """
+    """Finds out who calls. Where no tokens are ``required``, everybody is one anonymous caller with every scope."""
 
     def __init__(
         self,
@@ -241,13 +223,7 @@ def _hash(token: str) -> str:
 
 
 class Certificates:
-    """The contents of PEM files. New connections get the newest that were whole; those that are open keep theirs.
-
-    Args:
-        certificate: the server's certificate chain.
-        key: its key.
-        client_ca: demands certificates of clients (mTLS); ``None``: they need none.
-    """
+    """The contents of PEM files; ``client_ca``: for mTLS. New connections get the newest that were whole."""
 
     def __init__(self, certificate: Path, key: Path, client_ca: Path | None = None) -> None:
         self._certificate, self._key, self._client_ca = certificate, key, client_ca

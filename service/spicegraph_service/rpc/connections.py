@@ -62,14 +62,7 @@ async def bound_by_peer(port: int) -> None:
 
 
 def end_surplus(port: int, known: dict[_Peer, None]) -> tuple[dict[_Peer, None], Counter[str]]:
-    """End the newest connections of addresses that have too many; return all others, and how many ended by address.
-
-    An address may have ``MOST_OF_PEER``, and fewer where all together would leave no room for further ones.
-
-    Args:
-        port: the one that they came in by.
-        known: the connections of the last look, the oldest first.
-    """
+    """End the newest connections of addresses with too many; return all others, oldest first, and how many ended."""
     descriptors: dict[_Peer, int] = {}
     for entry in _DESCRIPTORS.iterdir():
         with suppress(OSError), _connection(int(entry.name), port) as connection:
@@ -99,11 +92,7 @@ def end_surplus(port: int, known: dict[_Peer, None]) -> tuple[dict[_Peer, None],
 
 @contextmanager
 def _connection(descriptor: int, port: int) -> Iterator[socket.socket]:
-    """Give a second handle of a connection that came in by a port.
-
-    Raises:
-        OSError: the descriptor is something else, or closed.
-    """
+    """Give a second handle of a connection by a port; an ``OSError`` where the descriptor is something else."""
     handle = os.dup(descriptor)
     if not stat.S_ISSOCK(os.fstat(handle).st_mode):
         os.close(handle)

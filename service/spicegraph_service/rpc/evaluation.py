@@ -30,11 +30,7 @@ T = TypeVar("T")
 
 
 class ItemStream:
-    """Takes items, gives responses.
-
-    No more than a few chunks are between the two: a client that does not read its results is not read from
-    either. Of each chunk its statistics stay, for the corpus result.
-    """
+    """Takes items, gives responses, with a few chunks between: who does not read results is not read from."""
 
     def __init__(self, scheduler: Scheduler, call: Call) -> None:
         self._scheduler = scheduler

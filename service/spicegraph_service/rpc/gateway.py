@@ -74,19 +74,12 @@ class Method(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a call comes from.
+    """Where a call comes from."""
 
-    Attributes:
-        headers: by lower-cased names.
-        peer: its address, as gRPC writes it: ``ipv4:HOST:PORT``.
-        certificate: the names in the client's certificate.
-        deadline: when an answer comes too late, by :func:`time.monotonic`.
-    """
-
-    headers: Mapping[str, str]
-    peer: str = "web"
-    certificate: tuple[bytes, ...] = ()
-    deadline: float | None = None
+    headers: Mapping[str, str]  # by lower-cased names
+    peer: str = "web"  # its address, as gRPC writes it: ``ipv4:HOST:PORT``
+    certificate: tuple[bytes, ...] = ()  # the names in the client's certificate
+    deadline: float | None = None  # by :func:`time.monotonic`
 
 
 class _Context:
@@ -132,13 +125,7 @@ class _Recorder:
 
 
 class Gateway:
-    """The methods of a server's services, to be called inside of the server's process.
-
-    Args:
-        services: the services.
-        interceptor: what every call passes through.
-        max_calls: how many calls may be under way.
-    """
+    """The methods of a server's services, to be called inside of its process; failures are :class:`FailedCallError`."""
 
     def __init__(self, services: Sequence[Service], interceptor: CallInterceptor, *, max_calls: int) -> None:
         recorder = _Recorder()
@@ -160,11 +147,7 @@ class Gateway:
         self._under_way = 0
 
     async def unary(self, path: str, requests: Requests, origin: Origin) -> Answer:
-        """Make a call with one response; ``requests`` is an iterator where the method takes a stream.
-
-        Raises:
-            FailedCallError: the call fails.
-        """
+        """Make a call with one response; ``requests`` is an iterator where the method takes a stream."""
         context = _Context(origin)
         with self._slot():
             handler: Any = await self._handler(path, context)
@@ -173,11 +156,7 @@ class Gateway:
         return Answer(message, _headers(context.trailers))
 
     async def stream(self, path: str, requests: Requests, origin: Origin) -> AsyncGenerator[Message]:
-        """Make a call with a stream of responses.
-
-        Raises:
-            FailedCallError: the call fails, after any number of responses.
-        """
+        """Make a call with a stream of responses; it may fail after any number of them."""
         context = _Context(origin)
         with self._slot():
             handler: Any = await self._handler(path, context)
@@ -187,11 +166,7 @@ class Gateway:
                     yield response
 
     async def admit(self, path: str, origin: Origin) -> None:
-        """Check by its headers that a call may be made, before its body is read.
-
-        Raises:
-            FailedCallError: it may not.
-        """
+        """Check by its headers that a call may be made, before its body is read."""
         await self._handler(path, _Context(origin))
 
     async def _handler(self, path: str, context: _Context) -> Handler:

@@ -33,55 +33,31 @@ Pages: TypeAlias = "Callable[[Gateway], Iterable[AbstractRouteDef]]"
 
 
 class Dialect(NamedTuple):
-    """A method in the words of programs that know nothing of the contract: JSON that is posted to a path.
-
-    Attributes:
-        path: where it is asked.
-        method: what it asks for: ``/SERVICE/METHOD``, with one message each way.
-        read: makes the request of a body and the URL's query; a ``ValueError`` or ``InputError`` says what is faulty.
-        write: makes JSON values of the response.
-    """
+    """A method in the words of programs that know nothing of the contract: JSON that is posted to a path."""
 
     path: str
-    method: str
-    read: Callable[[bytes, Mapping[str, str]], Message]
-    write: Callable[[Any], Any]
+    method: str  # ``/SERVICE/METHOD``, with one message each way
+    read: Callable[[bytes, Mapping[str, str]], Message]  # of body and query; a ``ValueError`` says what is wrong
+    write: Callable[[Any], Any]  # makes JSON values
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a server offers to the services that it has.
-
-    Attributes:
-        limits: the largest requests.
-        pipeline: the name of the pipeline that parses captions.
-        data: the server's own data for metrics, packed; workers have it, too.
-        workers: how many worker processes there are.
-        scheduler: the way to the workers for calls.
-        open_scheduler: opens a second way, for work that no call waits for: of it, calls wait behind one chunk at most.
-            Parses that take it are kept apart: calls can't find them by guessing.
-        authenticator: knows the callers that have the server's tokens.
-        references: the stored reference sets.
-        store: the store of parses, reference sets and tokens.
-        probes: the same, for probes, which do not wait for uploads.
-        telemetry: counters, for Prometheus and OpenTelemetry.
-        pages: a service that has pages adds what returns their routes; they make their calls by the gateway.
-        dialects: a service whose methods are asked in the words of other programs adds how.
-    """
+    """What a server offers to the services that it has."""
 
     limits: Limits
-    pipeline: str
-    data: bytes
-    workers: int
-    scheduler: Scheduler
-    open_scheduler: Callable[[], Scheduler]
-    authenticator: Authenticator
+    pipeline: str  # the name of what parses captions
+    data: bytes  # the server's own data for metrics, packed; workers have it, too
+    workers: int  # how many processes
+    scheduler: Scheduler  # the way to the workers for calls
+    open_scheduler: Callable[[], Scheduler]  # a second one, for work that no call waits for; its parses are kept apart
+    authenticator: Authenticator  # of the server's tokens
     references: References
-    store: StoreThread
-    probes: StoreThread
+    store: StoreThread  # of parses, reference sets and tokens
+    probes: StoreThread  # the same, for probes, which do not wait for uploads
     telemetry: Telemetry
-    pages: list[Pages] = field(default_factory=list)
-    dialects: list[Dialect] = field(default_factory=list)
+    pages: list[Pages] = field(default_factory=list)  # routes of pages, which make their calls by the gateway
+    dialects: list[Dialect] = field(default_factory=list)  # methods in the words of other programs
 
 
 _EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]

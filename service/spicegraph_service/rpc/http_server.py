@@ -50,20 +50,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebServer:
-    """Serves the methods of a gateway, ``/health`` and ``/openapi.json``, and other routes.
-
-    Args:
-        address: ``HOST:PORT`` (port 0: any free one) or ``unix:PATH``.
-        gateway: makes the calls.
-        limits: sizes of messages.
-        health: what ``/health`` reports.
-        routes: other routes.
-        dialects: methods in the words of other programs.
-        tls: how connections are secured; ``None``: they are not.
-        reuse_port: whether several servers may share the port.
-        grace_s: how long :meth:`stop` waits for calls under way.
-        origins: pages that may call from a browser (``https://example.org``), ``*`` for all.
-    """
+    """Serves a gateway's methods, ``/health``, ``/openapi.json`` and other routes; ``origins``: as CORS has them."""
 
     def __init__(
         self,

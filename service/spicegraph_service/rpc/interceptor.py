@@ -57,17 +57,13 @@ _SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
 
 @dataclass(slots=True)
 class Call:
-    """The call under way: who makes it, how many captions it has brought so far, how often it was refused before.
-
-    ``share`` is what its caller's calls have in common when callers share the workers: the token, or for callers
-    without one their certificate or connection. ``peer`` is their address.
-    """
+    """The call under way: who makes it, how many captions it has brought so far, how often it was refused before."""
 
     method: str
     request_id: str
     refusals: int = 0
-    share: str = ""
-    peer: str = ""
+    share: str = ""  # who shares the workers: a token, else a certificate or connection
+    peer: str = ""  # the caller's address
     certificate: str = ""
     caller: Caller | None = None
     captions: int = 0

@@ -26,13 +26,7 @@ _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The sizes that a request may have; the contract's ``Limits`` says what each means.
-
-    ``max_sets`` is how many reference sets a tenant may store, ``max_calls`` how many calls a token may have under way
-    (0: any number). ``max_silence_s`` is how long a client may send nothing in the middle of a stream, or on a
-    connection without calls. ``max_unanswered_bytes`` is what bodies over HTTP may take that are not answered yet, in
-    memory and in files; half of it those of one address.
-    """
+    """The sizes that a request may have; the contract's ``Limits`` says what each means."""
 
     max_items: int = 2_000
     max_stream_items: int = 200_000
@@ -43,10 +37,10 @@ class Limits:
     max_message_bytes: int = 8 << 20
     max_reference_set_entries: int = 200_000
     max_reference_set_bytes: int = 128 << 20
-    max_sets: int = 0
-    max_calls: int = 0
-    max_silence_s: float = 300.0
-    max_unanswered_bytes: int = 1 << 30
+    max_sets: int = 0  # of a tenant; 0: any number
+    max_calls: int = 0  # of a token, under way; 0: any number
+    max_silence_s: float = 300.0  # in the middle of a stream, or of a connection without calls
+    max_unanswered_bytes: int = 1 << 30  # of bodies over HTTP, in memory and in files; half of it of one address
 
 
 class FullError(Exception):
@@ -88,19 +82,12 @@ class ByteBudget:
 
 
 class Budget:
-    """The bound of the queue: captions that were accepted and are not answered yet.
+    """The bound of the queue: ``limit`` captions that were accepted and are not answered yet, ``max_wait_s`` of work.
 
-    A request is accepted whole or refused whole. A request on its own is never too large, so that the
-    limits of a request alone say how large it may be. Callers share the rate: what a request waits for is its caller's
-    earlier work and as much of every other caller's, since the dispatcher serves callers in turn. So a caller with much
-    work in the queue is refused while others are not.
+    A request is accepted whole or refused whole; one on its own is never too large. What it waits for is its caller's
+    earlier work and as much of every other caller's, since the dispatcher serves callers in turn: a caller with much
+    work in the queue is refused while others are not. Twice its own time is added, and more with every refusal.
 
-    Args:
-        limit: captions at most.
-        max_wait_s: how long an accepted request may have to wait, by the captions done per second so far. Twice its
-            own time is added, since a caller with much work can wait longer. A request that was refused may wait
-            longer with every refusal, so that it does not starve behind new ones.
-        clock: the time in seconds.
     """
 
     def __init__(
@@ -251,14 +238,11 @@ class TokenBucket:
 
 
 class SharedBucket:
-    """A rate that several servers grant together.
+    """A rate that several servers grant together; ``spend`` counts for all and returns what is left.
 
     Each server counts for itself, so that no call waits for the store, and within a tenth of a second adds its count to
     that of all. What servers grant too much in that time, all of them have to wait for afterwards.
 
-    Args:
-        bucket: this server's.
-        spend: counts captions for all servers and returns what is left of the burst; ``None``: nothing is shared.
     """
 
     __slots__ = ("_bucket", "_sharing", "_spend", "_unsent")

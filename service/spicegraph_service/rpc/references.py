@@ -55,11 +55,7 @@ class References:
         self._sets = RefreshAheadCache(self._find, seconds=_SET_REMEMBERED_S, most=_MOST_SETS_REMEMBERED)
 
     async def check(self, set_id: str, *, evidence: bool) -> str:
-        """Check that the caller may score against a set, and see evidence that holds words of its references.
-
-        Return the tenant whose parses such calls look up and keep: for another's set one that nobody is, so that the
-        time of the caller's own calls tells nothing of its references.
-        """
+        """Check the right to score, or see evidence, of a set; return the tenant whose parses are looked up."""
         reference_set = await self._sets.get((current_call().tenant, set_id))
         if reference_set is None:
             raise not_found(_KIND, set_id)

@@ -50,11 +50,7 @@ class Scheduler:
 
     @property
     def info(self) -> WorkerInfo:
-        """What the workers can do.
-
-        Raises:
-            CallError: UNAVAILABLE until they are ready.
-        """
+        """What the workers can do; UNAVAILABLE until they are ready."""
         return self._ready()[0]
 
     async def score(
@@ -68,15 +64,7 @@ class Scheduler:
         tenant: str = "",
         refusals: int = 0,
     ) -> tuple[list[bytes], bytes]:
-        """Score all items of a request; return a serialized result per item, and the corpus result.
-
-        ``caller`` is who shares the workers with others, ``tenant`` whose parses are looked up and kept, ``refusals``
-        how often the request was refused before.
-
-        Raises:
-            FullError: the queue has no room.
-            WorkFailedError: an item cannot be scored.
-        """
+        """Score all items of a request; return a serialized result per item, and the corpus result."""
         _, dispatcher = self._ready()
         with self._room(count_captions(items), caller, refusals):
             chunks = list(item_chunks(items))
@@ -101,12 +89,7 @@ class Scheduler:
         tenant: str = "",
         refusals: int = 0,
     ) -> list[bytes]:
-        """Parse captions; return them serialized. ``refusals`` says how often the request was refused before.
-
-        Raises:
-            FullError: the queue has no room.
-            WorkFailedError: a caption cannot be parsed.
-        """
+        """Parse captions; return them serialized. ``refusals`` says how often the request was refused before."""
         _, dispatcher = self._ready()
         with self._room(len(texts), caller, refusals):
             works = [CaptionsWork(chunk, graphs=True, style=style) for chunk in text_chunks(texts)]
@@ -116,11 +99,7 @@ class Scheduler:
     async def store_parses(
         self, texts: Sequence[str], style: GraphStyle = "spice", *, caller: str = "", tenant: str = ""
     ) -> None:
-        """Parse captions of an upload into the store; waits for room.
-
-        Raises:
-            WorkFailedError: a caption cannot be parsed.
-        """
+        """Parse captions of an upload into the store; waits for room."""
         _, dispatcher = self._ready()
         async with self._room_in_turn(len(texts), caller):
             works = [CaptionsWork(chunk, graphs=False, style=style) for chunk in text_chunks(texts)]
@@ -137,11 +116,7 @@ class Scheduler:
         tenant: str = "",
         errors: bool = False,
     ) -> GroupReply:
-        """Score a chunk of a stream; waits for room. With ``errors`` the statistics tell those of each item.
-
-        Raises:
-            WorkFailedError: an item cannot be scored.
-        """
+        """Score a chunk of a stream; waits for room. With ``errors`` the statistics tell those of each item."""
         _, dispatcher = self._ready()
         async with self._room_in_turn(count_captions(items), caller):
             work = ItemsWork(metrics, detail, tuple(items), finish=False, given=given, errors=errors)
@@ -158,11 +133,7 @@ class Scheduler:
         return await self._ready()[1].totals(Totals(metrics, detail, tuple(statistics), given))
 
     def check_room(self, captions: int, *, caller: str, refusals: int) -> None:
-        """Check that there is room for a request.
-
-        Raises:
-            FullError: there is none.
-        """
+        """Check that there is room for a request; a :class:`FullError` says when there may be."""
         self.budget.check(captions, caller=caller, refusals=refusals)
 
     def _ready(self) -> tuple[WorkerInfo, Dispatcher]:

@@ -40,37 +40,23 @@ class Caller(Protocol):
     @property
     def name(self) -> str:
         """The caller's name, for the log."""
-        ...
 
     @property
     def share(self) -> str:
         """What the caller's calls have in common when callers share the workers; empty: each connection is its own."""
-        ...
 
     def begin(self) -> None:
-        """Count a call as under way until :meth:`end`.
-
-        Raises:
-            CallError: RESOURCE_EXHAUSTED, since the caller has too many.
-        """
-        ...
+        """Count a call as under way until :meth:`end`; RESOURCE_EXHAUSTED where the caller has too many."""
 
     def end(self) -> None:
         """Count a call as ended."""
-        ...
 
     @property
     def tenant(self) -> str:
         """Who owns what the caller's calls store and look up."""
-        ...
 
     def charge(self, captions: int) -> None:
-        """Count captions against the caller's rate.
-
-        Raises:
-            CallError: RESOURCE_EXHAUSTED with the time to wait.
-        """
-        ...
+        """Count captions against the caller's rate; RESOURCE_EXHAUSTED with the time to wait."""
 
 
 class Service(Protocol):
@@ -79,65 +65,43 @@ class Service(Protocol):
     @property
     def descriptor(self) -> ServiceDescriptor:
         """The service in the contract."""
-        ...
 
     @property
     def methods(self) -> Mapping[str, Method]:
         """What holds for each of its methods, by name."""
-        ...
 
     def add_to(self, server: grpc.aio.Server) -> None:
         """Register the service's methods."""
-        ...
 
     async def identify(self, authorization: str | None, scope: str | None) -> Caller:
-        """Return the caller of an ``authorization`` header, who may make a call that needs the scope.
-
-        Raises:
-            CallError: UNAUTHENTICATED, or PERMISSION_DENIED.
-            StoreError: the callers cannot be read.
-        """
-        ...
+        """Return the caller of an ``authorization`` header who has the scope: or UNAUTHENTICATED, PERMISSION_DENIED."""
 
     def start(self, workers: WorkerInfo) -> None:
         """Begin to work: the workers are ready."""
-        ...
 
     async def probe(self) -> None:
-        """Check that what the service needs besides workers can be reached.
-
-        Raises:
-            StoreError: it cannot.
-        """
-        ...
+        """Check that what the service needs besides workers can be reached; else a :class:`StoreError`."""
 
     def reload(self) -> None:
         """Read anew what may have changed since the start."""
-        ...
 
     def leave(self) -> None:
         """End the calls that wait for something to happen: the server refuses new calls now."""
-        ...
 
     async def stop(self) -> None:
         """Stop working, and release everything; no call is under way."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class TokenService:
-    """A service whose callers have the server's tokens, and which does nothing between calls.
-
-    ``needs`` is the store without which its calls fail, ``None``: they do without one; ``writes`` says whether they
-    also write it.
-    """
+    """A service whose callers have the server's tokens, and which does nothing between calls."""
 
     descriptor: ServiceDescriptor
     methods: Mapping[str, Method]
     add_to: Callable[[grpc.aio.Server], None]
     authenticator: Authenticator
-    needs: StoreThread | None
-    writes: bool = False
+    needs: StoreThread | None  # the store without which calls fail
+    writes: bool = False  # whether calls write it, too
 
     async def identify(self, authorization: str | None, scope: str | None) -> Caller:
         """See :class:`Service`."""
@@ -195,16 +159,11 @@ class _Symbols:
 
 
 class HealthMonitor:
-    """Answers ``grpc.health.v1.Health``.
+    """Answers ``grpc.health.v1.Health``; ``observe`` is told when a service's probe begins to succeed or to fail.
 
     A service is SERVING while a worker is alive and the service's probe succeeds. The server itself (``""``) is while a
     worker is alive: to start it again does not help against a store that cannot be reached.
 
-    Args:
-        services: each is probed on its own.
-        observe: is called with a service's full name and whether its probe succeeds, whenever that changes.
-        every_s: the pause between two probes of a service.
-        timeout_s: a probe without an answer for so long has failed.
     """
 
     def __init__(

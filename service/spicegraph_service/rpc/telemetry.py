@@ -97,10 +97,7 @@ class Telemetry:
 
 
 class ProcessCollector:
-    """Memory and processor time of the server's processes, read when they are asked for; nothing without ``/proc``.
-
-    ``processes`` returns their ids by what they are: ``server``, ``worker``, ``reserve``.
-    """
+    """Memory and processor time of processes by kind (server, worker, reserve), read when asked for, from ``/proc``."""
 
     def __init__(self, processes: Callable[[], Mapping[str, Iterable[int]]]) -> None:
         self._processes = processes
@@ -122,10 +119,7 @@ class ProcessCollector:
 
 
 class CallLog:
-    """Writes one line per call, but not more than ``most`` a second for each method and status (0: all of them).
-
-    The first line of a second says how many calls of its method and status were left out since the line before.
-    """
+    """Writes a line per call, at most ``most`` a second of a method and status (0: all); the next counts others."""
 
     def __init__(self, telemetry: Telemetry, *, most: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         self._telemetry = telemetry
@@ -224,11 +218,7 @@ class _TextFormatter(logging.Formatter):
 
 @contextmanager
 def logging_to_stderr(*, level: str, as_json: bool) -> Iterator[None]:
-    """Send the log to standard error.
-
-    As JSON, each line is one object: what others write to the file descriptor (gRPC's core, workers, the
-    ``print`` of a library) becomes the message of one, and so do Python's warnings.
-    """
+    """Send the log to standard error; as JSON, also what libraries, workers and Python's warnings write there."""
     logging.captureWarnings(True)  # noqa: FBT003 (the library's signature)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     if not as_json:

@@ -41,13 +41,7 @@ T = TypeVar("T")
 async def patiently(
     requests: AsyncIterator[T], *, silence_s: float = _LONGEST_SILENCE_S, reason: str = "UPLOAD_STALLED"
 ) -> AsyncIterator[T]:
-    """Return the messages of an upload or a stream; a client that sends nothing for long loses its place to others.
-
-    The time in which messages are not read, since their sender is too fast, does not count.
-
-    Raises:
-        CallError: ABORTED.
-    """
+    """Return a stream's messages; ABORTED after ``silence_s`` in which its sender was waited for."""
     while True:
         try:
             async with asyncio.timeout(silence_s):
@@ -126,11 +120,7 @@ def check_entries(
 
 
 def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics of a request; none means ``spice``.
-
-    Raises:
-        CallError: INVALID_ARGUMENT, naming every metric that is unknown or stands twice.
-    """
+    """Return the metrics of a request, none of which is unknown or stands twice; none means ``spice``."""
     first: dict[str, int] = {}
     violations = []
     for index, name in enumerate(names):
@@ -162,11 +152,7 @@ _TEXTS: Mapping[int, SpiceText] = {
 
 
 def spice_text(value: int, *, field: str = "spice_text") -> SpiceText:
-    """Return the text that SPICE parses.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: the contract has no such value.
-    """
+    """Return the text that SPICE parses."""
     check_value(value, _TEXTS, field)
     return _TEXTS[value]
 
@@ -192,11 +178,7 @@ _STYLES: Mapping[int, GraphStyle] = {
 
 
 def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> GraphStyle:
-    """Return the style of graphs: of those of the server's pipeline, or of the scene parser.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: the contract has no such value, or the server's pipeline gives scene graphs alone.
-    """
+    """Return the style of graphs: of those of the server's pipeline, or of the scene parser."""
     check_value(value, _STYLES, field)
     if value == scene_graph_pb2.GRAPH_STYLE_SPICE and info.pipeline == info.scene_pipeline:
         raise wrong(field, f"this server's pipeline is {info.pipeline}, which gives scene graphs only")
@@ -240,22 +222,14 @@ def check_display_name(name: str) -> None:
 
 
 def check_page_size(size: int) -> int:
-    """Return the size of a page.
-
-    Raises:
-        CallError: INVALID_ARGUMENT: it is out of range.
-    """
+    """Return the size of a page; 0 stands for the default."""
     if not 0 <= size <= _MAX_PAGE:
         raise wrong("page_size", f"is {size}; 1 to {_MAX_PAGE}, or 0 for {_DEFAULT_PAGE}")
     return size or _DEFAULT_PAGE
 
 
 def check_page_token(token: str, form: re.Pattern[str]) -> None:
-    """Check that a page token is one that a list can have given.
-
-    Raises:
-        CallError: INVALID_ARGUMENT.
-    """
+    """Check that a page token is one that a list can have given."""
     if token and not form.fullmatch(token):
         raise wrong("page_token", "is not a page token of this list")
 

@@ -47,18 +47,15 @@ class StoreFullError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSet:
-    """A stored reference set without its entries; ``create_time`` is in seconds since 1970.
-
-    ``tenant`` is its owner, ``rights`` are those of the tenant that asks.
-    """
+    """A stored reference set without its entries."""
 
     id: str
     display_name: str
     entry_count: int
     caption_count: int
-    create_time: float
-    tenant: str = DEFAULT_TENANT
-    rights: tuple[str, ...] = (OWNER,)
+    create_time: float  # seconds since 1970
+    tenant: str = DEFAULT_TENANT  # its owner
+    rights: tuple[str, ...] = (OWNER,)  # of the tenant that asks
 
     def allows(self, right: str) -> bool:
         """Whether the tenant that asked for it has a right."""
@@ -66,22 +63,17 @@ class ReferenceSet:
 
 
 class TokenRecord(msgspec.Struct, frozen=True):
-    """What is kept of a bearer token: never the token itself.
-
-    ``hash`` is the SHA-256 of the token in hexadecimal, ``rate`` the captions per second that it allows (0: the
-    server's own limit). ``tenant`` owns what its holder stores. Moments are seconds since 1970: ``expires`` 0 means
-    never; ``last_used`` is exact to a minute, 0 means not yet.
-    """
+    """What is kept of a bearer token: never the token itself. Moments are seconds since 1970."""
 
     id: str
     name: str
-    hash: str
+    hash: str  # SHA-256 of the token, in hexadecimal
     scopes: tuple[str, ...]
-    rate: float
+    rate: float  # captions per second; 0: the server's limit
     create_time: float
-    tenant: str = DEFAULT_TENANT
-    expires: float = 0.0
-    last_used: float = 0.0
+    tenant: str = DEFAULT_TENANT  # owns what its holder stores
+    expires: float = 0.0  # 0: never
+    last_used: float = 0.0  # exact to a minute; 0: not yet
 
 
 class Store(Protocol):
@@ -89,90 +81,66 @@ class Store(Protocol):
 
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
         """Return the stored parses of the texts, made by the pipeline with this signature."""
-        ...
 
     def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
         """Store parses by text; the oldest may go to make room."""
-        ...
 
     def count_parses(self) -> int:
         """Return how many parses are stored, of all pipelines."""
-        ...
 
     def trim_parses(self, keep: int) -> int:
         """Delete all but about the given number of the newest parses, give the room back, and return how many went."""
-        ...
 
     def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
         """Store a set whole, durably, or not at all; return the stored one if its id exists already."""
-        ...
 
     def get_set(self, tenant: str, set_id: str) -> ReferenceSet | None:
         """Return a set on which a tenant has rights. Others' sets take the same path as those that don't exist."""
-        ...
 
     def list_sets(self, tenant: str, after: str, count: int) -> list[ReferenceSet]:
         """Return up to ``count`` sets that a tenant may read, whose ids sort after the given one."""
-        ...
 
     def count_sets(self, tenant: str) -> int:
         """Return how many sets a tenant owns."""
-        ...
 
     def delete_set(self, tenant: str, set_id: str) -> bool:
         """Delete a tenant's own set; return whether there was one."""
-        ...
 
     def share_set(self, set_id: str, tenant: str, rights: tuple[str, ...]) -> None:
         """Give a tenant these rights on another's set, and no others."""
-        ...
 
     def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
         """Return the rights of other tenants on a set, by tenant."""
-        ...
 
     def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
         """Return the entries of a set that exist."""
-        ...
 
     def add_token(self, record: TokenRecord) -> None:
         """Store a token."""
-        ...
 
     def find_token(self, token_hash: str) -> TokenRecord | None:
         """Return the token with this hash."""
-        ...
 
     def list_tokens(self) -> list[TokenRecord]:
         """Return all tokens, oldest first."""
-        ...
 
     def touch_token(self, token_hash: str, moment: float) -> None:
         """Record that a token was used."""
-        ...
 
     def expire_token(self, token_id: str, moment: float) -> None:
         """Let a token expire at a moment."""
-        ...
 
     def revoke_token(self, token_id: str) -> bool:
         """Delete a token; return whether there was one."""
-        ...
 
     def spend(self, token_id: str, captions: int, *, rate: float, burst: float) -> float | None:
-        """Count captions against a token's rate for all servers; return what is left of the burst.
-
-        The rest is negative where servers have granted too much. ``None``: the store shares no rates.
-        """
-        ...
+        """Count captions for all servers; return what is left of the burst, also below 0; ``None``: none is shared."""
 
     def ping(self, *, writing: bool = False) -> None:
         """Check that the store answers, or can also be written."""
-        ...
 
     def close(self) -> None:
         """Release what the store holds."""
-        ...
 
 
 def make_private(path: str) -> None:
@@ -219,15 +187,11 @@ _DECODED_PARSES = 20_000  # parses that a process keeps decoded: the references 
 
 
 class StoredParse(NamedTuple):
-    """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text.
+    """A parse as the store keeps it: the caption's facts, and for each of its words the place in the text."""
 
-    ``facts`` are those that scores count; those of loose words stand behind the others. ``apart`` has what a
-    description says, but what can't be seen or what people do not draw.
-    """
-
-    facts: tuple[Fact, ...]
+    facts: tuple[Fact, ...]  # those that scores count; those of loose words stand behind the others
     spans: tuple[tuple[int, int], ...]
-    apart: tuple[Fact, ...] = ()
+    apart: tuple[Fact, ...] = ()  # what a description says, but what can't be seen or what people do not draw
 
     @property
     def drawn(self) -> Sequence[Fact]:
@@ -262,10 +226,7 @@ def decode_parse(data: bytes) -> StoredParse:
 
 
 def open_store(location: str, *, private: bool = False) -> Store:
-    """Open a store: a file path (SQLite), ``memory`` (nothing outlives the server) or ``redis://...``.
-
-    A private one is a file that only this user reads; one that others may read is warned of.
-    """
+    """Open a store: a file (SQLite; a private one for this user alone), ``memory``, or ``redis://...``."""
     if location.startswith(("redis://", "rediss://", "unix://")):
         from spicegraph_service.store.redis import RedisStore  # noqa: PLC0415
 

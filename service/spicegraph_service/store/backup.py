@@ -191,11 +191,7 @@ def _errors(folder: Path) -> Iterator[None]:
 
 
 def file_of(option: str, location: str, *, by: str) -> Path | None:
-    """Return the file of a place as the server's options name it; ``none`` and ``memory`` are none.
-
-    Raises:
-        DataError: it is a database server, which has a tool of its own.
-    """
+    """Return the file of a place as the server's options name it; ``none`` and ``memory`` are none."""
     if location in {"none", "memory"}:
         return None
     if "://" in location:

@@ -102,10 +102,7 @@ class SqliteStore:
             )
 
     def _need_room(self, size: int) -> None:
-        """Refuse ``size`` bytes that would fill the disk: a log that cannot be folded in stays beside the file.
-
-        They are written twice (to the log, then to the file), each time with their share of the index.
-        """
+        """Refuse ``size`` bytes that would fill the disk: they are written twice (log, file), each with an index."""
         if self._path == ":memory:":
             return
         log = Path(f"{self._path}-wal")
