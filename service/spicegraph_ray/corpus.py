@@ -283,10 +283,7 @@ def checked_corpus(
     if totals.fingerprint.empty:
         warnings.warn(f"{source}: {counted(totals.fingerprint.empty, 'empty candidate')} scored as zero", stacklevel=2)
     return CheckedCorpus(
-        totals.fingerprint,
-        totals.integers < totals.fingerprint.items,
-        totals.weights.total(),
-        tuple(totals.items),
+        totals.fingerprint, totals.integers < totals.fingerprint.items, totals.weights.total(), tuple(totals.items)
     )
 
 

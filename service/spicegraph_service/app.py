@@ -162,11 +162,7 @@ class Server:
             scheduler=self._open_way(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve),
             open_scheduler=lambda: self._open_way(Scheduler(Budget(config.queue), chunks_at_once=1), suffix=_PRIVATE),
             authenticator=Authenticator(
-                self._tokens,
-                self._writes,
-                required=config.needs_tokens,
-                rate=config.rate,
-                max_calls=config.token_calls,
+                self._tokens, self._writes, required=config.needs_tokens, rate=config.rate, max_calls=config.token_calls
             ),
             references=References(store, self._memory),
             store=store,
@@ -216,11 +212,7 @@ class Server:
             self._metrics_server, _ = self.telemetry.serve(*host_and_port(self.config.metrics_address))
             self.metrics_port = self._metrics_server.server_port
             _log.info("metrics on port %d", self.metrics_port)
-        _log.info(
-            "listening on port %d; %s",
-            self.port,
-            "tokens needed" if self.config.needs_tokens else "no tokens",
-        )
+        _log.info("listening on port %d; %s", self.port, "tokens needed" if self.config.needs_tokens else "no tokens")
 
     async def load(self) -> None:
         """Start the workers; return when calls are served."""

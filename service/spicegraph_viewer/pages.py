@@ -37,11 +37,7 @@ _SCRIPTS: Final = ("descriptions.js", "image.js", "view.js")
 
 
 def serve_here(
-    routes: Callable[[str], Iterable[web.AbstractRouteDef]],
-    *,
-    port: int,
-    browse: bool,
-    announce: Callable[[str], None],
+    routes: Callable[[str], Iterable[web.AbstractRouteDef]], *, port: int, browse: bool, announce: Callable[[str], None]
 ) -> None:
     """Serve pages to this machine until Ctrl-C; ``routes`` makes their routes under a path, port 0 is any free one."""
 

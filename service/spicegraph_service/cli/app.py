@@ -166,8 +166,7 @@ def _print_version(value: bool) -> None:  # noqa: FBT001 (typer calls it with th
 def options(
     *,
     show_version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True),
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Scene graphs from image captions, SPICE and the COCO caption metrics, without Java."""

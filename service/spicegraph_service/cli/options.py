@@ -239,8 +239,7 @@ class PageOptions:
     images: Annotated[
         str | None,
         typer.Option(
-            metavar="FOLDER|URL",
-            help="Show the images: a folder, or an address with {id} or {id:012} in it.",
+            metavar="FOLDER|URL", help="Show the images: a folder, or an address with {id} or {id:012} in it."
         ),
     ] = None
     images_url: Annotated[

@@ -51,8 +51,7 @@ def report(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="[NAME=]INPUT...",
-            help="One file per system, as for score, all for the same images and references.",
+            metavar="[NAME=]INPUT...", help="One file per system, as for score, all for the same images and references."
         ),
     ],
     *,

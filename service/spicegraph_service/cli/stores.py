@@ -62,9 +62,7 @@ _REMOTE = ("redis://", "rediss://", "unix://")
 
 @cache.command()
 def show(
-    location: _CacheArgument,
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    location: _CacheArgument, *, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False
 ) -> None:
     """Show how many parses a cache contains, of all pipelines and versions, and the size of its file."""
     with closing(_existing(location)) as store:
@@ -127,7 +125,7 @@ def create(
         str | None,
         typer.Option(
             help="Who owns the reference sets and the cached parses that calls with the token store: tokens of one "
-            "tenant see the same ones. Default: the token's name.",
+            "tenant see the same ones. Default: the token's name."
         ),
     ] = None,
     expires: ExpiresOption = None,

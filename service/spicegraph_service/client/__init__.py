@@ -21,12 +21,4 @@ from spicegraph_service.client.evaluation import (
     item,
 )
 
-__all__ = [
-    "SERVICE_CONFIG",
-    "AsyncClient",
-    "Client",
-    "ScoreOptions",
-    "TlsOptions",
-    "category",
-    "item",
-]
+__all__ = ["SERVICE_CONFIG", "AsyncClient", "Client", "ScoreOptions", "TlsOptions", "category", "item"]

@@ -146,11 +146,7 @@ class Connection:
 
 
 def item(
-    item_id: str | int,
-    candidate: str,
-    references: Sequence[str] = (),
-    *,
-    reference_id: str | int | None = None,
+    item_id: str | int, candidate: str, references: Sequence[str] = (), *, reference_id: str | int | None = None
 ) -> scores_pb2.Item:
     """Return an item: with its references, or for a reference set without any."""
     return scores_pb2.Item(
@@ -244,12 +240,7 @@ class Client(Connection):
     """
 
     def __init__(
-        self,
-        address: str,
-        *,
-        token: str | None = None,
-        tls: TlsOptions | None = None,
-        timeout_s: float | None = 60.0,
+        self, address: str, *, token: str | None = None, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
     ) -> None:
         super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
         self._evaluation = EvaluationServiceStub(self._channel)
@@ -323,12 +314,7 @@ class AsyncClient:
     _config: ClassVar[str] = SERVICE_CONFIG
 
     def __init__(
-        self,
-        address: str,
-        *,
-        token: str | None = None,
-        tls: TlsOptions | None = None,
-        timeout_s: float | None = 60.0,
+        self, address: str, *, token: str | None = None, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
     ) -> None:
         if tls is None:
             self._channel = grpc.aio.insecure_channel(address, channel_options(self._config))

@@ -34,14 +34,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.wordnet import Synset
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.errors import ErrorKind
-    from spicegraph_service.report.data import (
-        CandidateView,
-        GradedView,
-        MeanRow,
-        Report,
-        SystemView,
-        TupleView,
-    )
+    from spicegraph_service.report.data import CandidateView, GradedView, MeanRow, Report, SystemView, TupleView
 
 
 def report_charts(report: Report) -> dict[str, Markup]:

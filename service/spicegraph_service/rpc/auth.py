@@ -249,9 +249,7 @@ class Certificates:
     def credentials(self) -> grpc.ServerCredentials:
         """Return credentials that look for new certificates with every connection."""
         return grpc.dynamic_ssl_server_credentials(
-            self._configuration(),
-            self._configuration,
-            require_client_authentication=self._client_ca is not None,
+            self._configuration(), self._configuration, require_client_authentication=self._client_ca is not None
         )
 
     def reload(self) -> None:

@@ -136,11 +136,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         call = current_call()
         call.charge(len(request.captions))
         parsed = await self._scheduler.parse(
-            request.captions,
-            style,
-            caller=call.share,
-            tenant=call.tenant,
-            refusals=call.refusals,
+            request.captions, style, caller=call.share, tenant=call.tenant, refusals=call.refusals
         )
         return pb.ParseCaptionsResponse(
             captions=map(scene_graph_pb2.ParsedCaption.FromString, parsed),
@@ -165,17 +161,10 @@ class EvaluationServicer(EvaluationServiceServicer):
         items = await self._items(request.items, set_id, first=0)
         call.charge(count_captions(items))
         results, corpus = await self._scheduler.score(
-            items,
-            metrics,
-            request.detail,
-            given,
-            caller=call.share,
-            tenant=tenant,
-            refusals=call.refusals,
+            items, metrics, request.detail, given, caller=call.share, tenant=tenant, refusals=call.refusals
         )
         return pb.ScoreResponse(
-            items=map(scores_pb2.ItemResult.FromString, results),
-            corpus=_corpus(corpus, empty_candidates(items)),
+            items=map(scores_pb2.ItemResult.FromString, results), corpus=_corpus(corpus, empty_candidates(items))
         )
 
     async def ScoreStream(

@@ -246,10 +246,7 @@ class CallRoutes:
                 return await self._respond(request, framing, self._one(request.path, messages, origin))
             answer = await self._gateway.unary(request.path, messages, origin)
             return web.Response(body=codec.to_json(answer.message), content_type=_JSON, headers=answer.headers)
-        with (
-            tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool,
-            self._budget.account(_host(request)) as count,
-        ):
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool, self._budget.account(_host(request)) as count:
             async for chunk in body:
                 count(len(chunk))
                 spool.write(chunk)

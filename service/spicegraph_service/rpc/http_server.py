@@ -154,11 +154,7 @@ class _Connection(web.RequestHandler):
     __slots__ = ()
 
     def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Answer what is not HTTP, or not what its headers say."""
         if status >= _SERVER_ERROR and not isinstance(exc, web.RequestPayloadError | HttpProcessingError):

@@ -123,11 +123,7 @@ class Scheduler:
             return await dispatcher.submit(work, caller=caller, tenant=tenant)
 
     async def totals(
-        self,
-        metrics: tuple[str, ...],
-        detail: int,
-        statistics: Iterable[bytes],
-        given: RequestData = NOTHING_GIVEN,
+        self, metrics: tuple[str, ...], detail: int, statistics: Iterable[bytes], given: RequestData = NOTHING_GIVEN
     ) -> TotalsReply:
         """Return the corpus result of a stream."""
         return await self._ready()[1].totals(Totals(metrics, detail, tuple(statistics), given))

@@ -96,11 +96,7 @@ def check_captions(captions: Sequence[str], limits: Limits) -> None:
 
 
 def check_entries(
-    entries: Sequence[reference_service_pb2.ReferenceEntry],
-    limits: Limits,
-    *,
-    seen: Iterable[str],
-    first: int,
+    entries: Sequence[reference_service_pb2.ReferenceEntry], limits: Limits, *, seen: Iterable[str], first: int
 ) -> None:
     """Check entries of a reference set; ``seen`` holds the ids before them."""
     violations: list[Violation] = []
