@@ -51,7 +51,7 @@ class DifferenceServicer(DifferenceServiceServicer):
         """Compare a batch."""
         del context
         scheduler, references, call = self._host.scheduler, self._host.references, current_call()
-        scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
+        scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
         set_id = request.reference_set if request.HasField("reference_set") else None
         check_items(request.items, self._host.limits, reference_set=set_id is not None, empty="zero", seen=set())
         tenant = call.tenant

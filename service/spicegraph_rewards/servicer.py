@@ -65,7 +65,7 @@ class RewardServicer(RewardServiceServicer):
             current_call(),
         )
         info = scheduler.info
-        scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
+        scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
         metrics = self._metrics(request, info)
         set_id = request.reference_set if request.HasField("reference_set") else None
         check_items(request.items, limits, reference_set=set_id is not None, empty="zero", seen=set())

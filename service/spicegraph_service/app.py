@@ -132,7 +132,9 @@ class Server:
         self._memory: Lru[Any] = Lru(config.memory << 20)  # of all caches together
         self._open_ways: list[tuple[Dispatcher, ParseCache]] = []
         self.services = tuple(self._build_services(data, workers=count))
-        self._health = HealthMonitor(self.services, observe=self.telemetry.service)
+        self._health = HealthMonitor(
+            self.services, observe=lambda name, up: self.telemetry.services.labels(name).set(up)
+        )
         self._tracing: Tracing | None = None
         if config.opentelemetry:
             # The exporters take longer to import than all the rest of the server.
@@ -227,7 +229,7 @@ class Server:
                 parse_signature(info.pipeline) + suffix,
                 scenes=parse_signature(info.scene_pipeline) + suffix,
                 memory=self._memory,
-                observe=self.telemetry.lookup,
+                observe=lambda result, count: self.telemetry.parses.labels(result).inc(count),
             )
             dispatcher = Dispatcher(
                 self.pool,
@@ -248,7 +250,7 @@ class Server:
         self._in_background(self._start_reserve())
         gc.collect()
         gc.freeze()  # what is here stays: a full collection must not look through it in the middle of calls
-        self.telemetry.runs(version=info.version, pipeline=info.pipeline, vectors=info.vectors)
+        self.telemetry.server.info({"version": info.version, "pipeline": info.pipeline, "vectors": info.vectors})
         _log.info(
             "serving: pipeline %s, vectors %s, metrics %s",
             info.pipeline,

@@ -20,7 +20,7 @@ COMMANDS: Final = (
     Command("vectors", f"{_CLI}.learn:vectors", "Make vectors for SPICE-G from your own captions.", "Prepare"),
     Command("pipelines", f"{_CLI}.parse:pipelines", "Print the model card of the bundled pipeline.", "Prepare"),
     Command("cache", f"{_CLI}.stores:cache", "Show, trim or clear a cache of parses.", "Prepare"),
-    Command("config", f"{_CLI}.config:config", "Show which settings apply, and where they come from.", "Prepare"),
+    Command("config", f"{_CLI}.app:config", "Show which settings apply, and where they come from.", "Prepare"),
     Command("serve", f"{_CLI}.serve:serve", "Serve parses and scores over gRPC.", "Server"),
     Command("health", f"{_CLI}.serve:health", "Ask a server whether it serves.", "Server"),
     Command("token", f"{_CLI}.stores:token", "Make, list and revoke tokens for a server.", "Server"),

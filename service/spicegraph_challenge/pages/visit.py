@@ -159,7 +159,7 @@ class Visit:
 
     async def ask(self, kind: type[M], method: str, request: protobuf.Message | AsyncIterator[protobuf.Message]) -> M:
         """Make a call of the evaluation server with one response."""
-        message = (await self.gateway.unary(_SERVICE + method, request, self.origin)).message
+        message, _ = await self.gateway.unary(_SERVICE + method, request, self.origin)
         if not isinstance(message, kind):
             raise TypeError(f"{method} answers with {type(message).__name__}")
         return message

@@ -23,10 +23,17 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from spicegraph_parser.errors import SpicegraphError
+from spicegraph_parser.errors import InputError, SpicegraphError
 from spicegraph_parser.runtime import rare_collections
-from spicegraph_service.cli.settings import defaults_of, find_settings, own_words
-from spicegraph_service.output.terminal import quietness, refuse_overwriting, say_error, use_utf8
+from spicegraph_service.cli.settings import defaults_of, find_settings, options_of, own_words
+from spicegraph_service.output.terminal import (
+    printable,
+    quietness,
+    refuse_overwriting,
+    say_error,
+    use_utf8,
+    write_stdout,
+)
 from spicegraph_service.registry import commands
 
 if TYPE_CHECKING:
@@ -260,6 +267,46 @@ def _places(given: object) -> Iterator[str]:
         if value is not None:
             yield str(value)
             yield str(value).partition("=")[2] or str(value)
+
+
+_SOURCES: Final = {"DEFAULT": "default", "DEFAULT_MAP": "file", "ENVIRONMENT": "environment"}
+
+
+def config(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND]", help="A command, such as score or agree captions.")
+    ] = None,
+) -> None:
+    """Show which settings file applies here; of a command, every option's value and where it comes from."""
+    from spicegraph_service.output.tables import plain_table, rendered  # noqa: PLC0415 (most commands print no table)
+
+    settings = find_settings(Path.cwd())
+    shown = "none" if settings is None else settings[0]
+    parts: list[Any] = []
+    if command:
+        root = command_line(command[0])
+        values: Any = {} if settings is None else defaults_of(settings, command_line, commands(), command[:1])
+        node: object = root
+        for name in command:
+            if not isinstance(node, TyperGroup) or name not in node.commands:
+                raise InputError(f"there is no command {' '.join(command)!a:.60}")
+            node, values = node.commands[name], values.get(name, {})
+        if isinstance(node, TyperGroup):
+            raise InputError(f"{' '.join(command)} is a group; name one of its commands: {', '.join(node.commands)}")
+        if not isinstance(node, TyperCommand):
+            raise TypeError("a command line has groups and commands")
+        context = node.make_context(command[-1], [], resilient_parsing=True, default_map=values)
+        rows = []
+        for key, option in options_of(node).items():
+            source = context.get_parameter_source(str(option.name))
+            value = context.params.get(str(option.name))
+            whence = _SOURCES[source.name] if source is not None else ""
+            rows.append((f"--{key}", "" if value is None else str(value), whence))
+        parts.append(plain_table(("Option", "Value", "From"), rows))
+    elif settings is not None:
+        defaults_of(settings, command_line, commands(), commands())  # says what is wrong
+        parts.append(plain_table(("Key", "Value"), [(key, str(value)) for key, value in settings[1].items()]))
+    write_stdout(f"settings file: {printable(shown)}\n" + rendered(parts))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

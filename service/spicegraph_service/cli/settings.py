@@ -8,9 +8,8 @@ command's name, for that command alone. What is typed wins, then the environment
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -44,12 +43,8 @@ def own_words(message: str) -> str:
     return message
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a settings file says, and where it is."""
-
-    path: str
-    table: Mapping[str, Any]
+Settings: TypeAlias = "tuple[str, Mapping[str, Any]]"
+"""Where a settings file is, and what it says."""
 
 
 def find_settings(folder: Path) -> Settings | None:
@@ -58,14 +53,14 @@ def find_settings(folder: Path) -> Settings | None:
     if named == "none":
         return None
     if named:
-        return Settings(named, _read(Path(named)))
+        return named, _read(Path(named))
     for parent in (folder, *folder.parents):
         if (parent / _OWN).is_file():
-            return Settings(str(parent / _OWN), _read(parent / _OWN))
+            return str(parent / _OWN), _read(parent / _OWN)
         if (parent / _SHARED).is_file():
             table = _read(parent / _SHARED).get("tool", {}).get("spicegraph")
             if table is not None:
-                return Settings(f"{parent / _SHARED} [tool.spicegraph]", table)
+                return f"{parent / _SHARED} [tool.spicegraph]", table
     return None
 
 
@@ -84,9 +79,10 @@ def defaults_of(
     settings: Settings, load: Callable[[str], TyperGroup], names: Collection[str], wanted: Collection[str]
 ) -> dict[str, Any]:
     """Return the settings of commands by parameter; loads the wanted ones, and others until each key is known."""
-    tables = {key: value for key, value in settings.table.items() if isinstance(value, dict)}
-    common = {key: value for key, value in settings.table.items() if key not in tables}
-    _check_names(settings.path, tables, names)
+    path, table = settings
+    tables = {key: value for key, value in table.items() if isinstance(value, dict)}
+    common = {key: value for key, value in table.items() if key not in tables}
+    _check_names(path, tables, names)
     needed = {*wanted, *tables}
     values: dict[str, Any] = {}
     unknown = dict.fromkeys(common)
@@ -95,9 +91,9 @@ def defaults_of(
             command = load(name).commands[name]
             for key in [key for leaf in _leaves(command) for key in options_of(leaf)]:
                 unknown.pop(key, None)
-            values[name] = _values(f"{settings.path}, {name}", command, common, tables.get(name, {}))
+            values[name] = _values(f"{path}, {name}", command, common, tables.get(name, {}))
     if unknown:
-        raise InputError(f"{settings.path}: {next(iter(unknown))!a:.60}: no command has this option")
+        raise InputError(f"{path}: {next(iter(unknown))!a:.60}: no command has this option")
     return values
 
 

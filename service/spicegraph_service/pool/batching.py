@@ -32,7 +32,6 @@ from spicegraph_service.pool.tasks import (
     Reply,
     StyledText,
     Totals,
-    TotalsReply,
     Work,
     WorkReply,
 )
@@ -233,7 +232,7 @@ class Dispatcher:
         if not self._reserve.idle:
             self._filled.set()
 
-    async def totals(self, work: Totals) -> TotalsReply:
+    async def totals(self, work: Totals) -> GroupReply:
         """Have the statistics of a request turned into scores."""
         for last in (False, True):
             worker = await self._pool.acquire()
@@ -248,7 +247,7 @@ class Dispatcher:
                 if last:
                     raise WorkFailedError(str(error)) from error
                 continue
-            if isinstance(done, TotalsReply):
+            if isinstance(done, GroupReply):
                 if done.error:
                     raise WorkFailedError(done.error)
                 return done

@@ -38,7 +38,6 @@ from spicegraph_service.pool.tasks import (
     StyledText,
     Task,
     Totals,
-    TotalsReply,
     Work,
     WorkerInfo,
     WorkReply,
@@ -134,7 +133,7 @@ class Evaluator:
         for metric in self._metrics.values():
             metric.make_ready()
 
-    def run(self, task: Task) -> WorkReply | TotalsReply:
+    def run(self, task: Task) -> WorkReply | GroupReply:
         """Do a task; what fails is reported in the reply of its group."""
         if isinstance(task, Work):
             wanted = dict.fromkeys(text for group in task.groups for text in group.texts(self._parsing))
@@ -156,7 +155,7 @@ class Evaluator:
             return self._total(task)
         except Exception as error:  # noqa: BLE001 (as above)
             _log.exception("the totals of a request cannot be computed")
-            return TotalsReply(error=_reason(error))
+            return GroupReply(error=_reason(error))
 
     def _parse(self, texts: Sequence[StyledText]) -> tuple[dict[StyledText, StoredParse], dict[StyledText, str]]:
         """Parse in a batch for each style; if that fails, one by one, so that a caption fails no other request."""
@@ -250,7 +249,7 @@ class Evaluator:
         )
         return {**self._metrics, **{name: METRICS[name].make(resources) for name in using}, **made}
 
-    def _total(self, work: Totals) -> TotalsReply:
+    def _total(self, work: Totals) -> GroupReply:
         metrics = self._made(work.given)
         names = _computed(work)
         chunks = [ChunkStatistics.unpack(chunk) for chunk in work.statistics]
@@ -261,7 +260,7 @@ class Evaluator:
         late = [run for run in runs if run.name in self._corpus_dependent]
         results = [scores_pb2.ItemResult() for _ in range(count if late else 0)]
         serialized = _filled(results, late, metrics, corpus, work.detail)
-        return TotalsReply(convert.corpus_message(count, runs).SerializeToString(), serialized)
+        return GroupReply(serialized, convert.corpus_message(count, runs).SerializeToString())
 
     def _listed(self, names: Iterable[str]) -> list[str]:
         """Return metrics in the order in which scores are listed: those that depend on the corpus last."""

@@ -154,10 +154,10 @@ class Totals(msgspec.Struct, frozen=True, tag="totals"):
     given: RequestData = NOTHING_GIVEN
 
 
-class GroupReply(msgspec.Struct, frozen=True):
-    """What came out for a group: serialized messages, in the group's order; or ``error``, what went wrong."""
+class GroupReply(msgspec.Struct, frozen=True, tag="group"):
+    """What came out for a group, or of totals: serialized messages, in order; or ``error``, what went wrong."""
 
-    results: tuple[bytes, ...] = ()
+    results: tuple[bytes, ...] = ()  # of totals the scores that depend on the corpus, if there are such
     corpus: bytes = b""
     statistics: bytes = b""
     error: str = ""
@@ -169,14 +169,6 @@ class WorkReply(msgspec.Struct, frozen=True, tag="work"):
 
     groups: tuple[GroupReply, ...]
     parsed: dict[StyledText, bytes]
-
-
-class TotalsReply(msgspec.Struct, frozen=True, tag="totals"):
-    """The serialized corpus result, and for each item its scores that depend on the corpus, serialized."""
-
-    corpus: bytes = b""
-    each: tuple[bytes, ...] = ()
-    error: str = ""
 
 
 class ServedMetric(msgspec.Struct, frozen=True):
@@ -212,7 +204,7 @@ class WorkerInfo(msgspec.Struct, frozen=True, tag="info"):
 
 
 Task: TypeAlias = Work | Totals
-Reply: TypeAlias = WorkerInfo | WorkReply | TotalsReply
+Reply: TypeAlias = WorkerInfo | WorkReply | GroupReply
 
 # What goes through the pipe: setups and tasks one way, replies the other.
 encode: Callable[[Setup | Task | Reply], bytes] = msgspec.msgpack.Encoder().encode

@@ -10,7 +10,7 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_scorer.core.items import empty_candidates
-from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork, RequestData
+from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Call, Context, current_call
 from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
@@ -35,10 +35,10 @@ class ItemStream:
     def __init__(self, scheduler: Scheduler, call: Call) -> None:
         self._scheduler = scheduler
         self._caller = call.share
-        self._tenant = call.tenant
-        self._metrics: tuple[str, ...] = ()
-        self._detail = 0
-        self._given = NOTHING_GIVEN
+        self.tenant = call.tenant  # whose parses are looked up and kept
+        self.metrics: tuple[str, ...] = ("spice",)
+        self.detail: scores_pb2.Detail.ValueType = scores_pb2.DETAIL_UNSPECIFIED
+        self.given = NOTHING_GIVEN
         self._room = asyncio.Semaphore(_CHUNKS)
         # Responses; then None at the end, or why it came too early.
         self._ready: asyncio.Queue[pb.ScoreStreamResponse | Exception | None] = asyncio.Queue()
@@ -46,16 +46,6 @@ class ItemStream:
         self._ids: list[str] = []
         self._statistics: list[bytes] = []
         self._empty = 0
-
-    def start(self, metrics: tuple[str, ...], detail: int, given: RequestData = NOTHING_GIVEN) -> None:
-        """Set what is computed."""
-        self._metrics = metrics
-        self._detail = detail
-        self._given = given
-
-    def keep_parses_of(self, tenant: str) -> None:
-        """Set whose parses are looked up and kept; before: the caller's."""
-        self._tenant = tenant
 
     async def put(self, items: Sequence[ItemWork]) -> None:
         """Take items; waits until there is room."""
@@ -68,7 +58,7 @@ class ItemStream:
 
     async def _score(self, items: Sequence[ItemWork], number: int) -> None:
         reply = await self._scheduler.chunk(
-            items, self._metrics, self._detail, self._given, caller=self._caller, tenant=self._tenant
+            items, self.metrics, self.detail, self.given, caller=self._caller, tenant=self.tenant
         )
         self._statistics[number] = reply.statistics
         results = map(scores_pb2.ItemResult.FromString, reply.results)
@@ -104,9 +94,9 @@ class ItemStream:
                 raise response
             yield response
             self._room.release()
-        totals = await self._scheduler.totals(self._metrics, self._detail, self._statistics, self._given)
-        late = map(scores_pb2.ItemResult.FromString, totals.each)
-        for pairs in chunked(list(zip(self._ids, late, strict=bool(totals.each))), CHUNK_ITEMS):
+        totals = await self._scheduler.totals(self.metrics, self.detail, self._statistics, self.given)
+        late = map(scores_pb2.ItemResult.FromString, totals.results)
+        for pairs in chunked(list(zip(self._ids, late, strict=bool(totals.results))), CHUNK_ITEMS):
             for item_id, result in pairs:
                 result.id = item_id
             yield pb.ScoreStreamResponse(items=[result for _, result in pairs])
@@ -150,7 +140,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         validation.check_value(request.detail, scores_pb2.Detail.values(), "detail")
         call = current_call()
         # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
-        self._scheduler.check_room(len(request.items), caller=call.share, refusals=call.refusals)
+        self._scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
         given = await validation.check_data(request, self._scheduler.info)
         set_id = request.reference_set if request.HasField("reference_set") else None
         empty = validation.empty_candidates(request.empty)
@@ -180,7 +170,6 @@ class EvaluationServicer(EvaluationServiceServicer):
 
     async def _read(self, requests: AsyncIterator[pb.ScoreStreamRequest], stream: ItemStream) -> None:
         """Check what a client sends, and hand it on; waits while the stream is full."""
-        stream.start(("spice",), scores_pb2.DETAIL_UNSPECIFIED)
         set_id: str | None = None
         empty: Empty = "zero"
         seen: set[str] = set()
@@ -192,12 +181,12 @@ class EvaluationServicer(EvaluationServiceServicer):
                     settings = request.settings
                     validation.check_value(settings.detail, scores_pb2.Detail.values(), "settings.detail")
                     empty = validation.empty_candidates(settings.empty, field="settings.empty")
-                    given = await validation.check_data(settings, self._scheduler.info, path="settings.")
-                    stream.start(self._metrics(settings.metrics), settings.detail, given)
+                    stream.given = await validation.check_data(settings, self._scheduler.info, path="settings.")
+                    stream.metrics, stream.detail = self._metrics(settings.metrics), settings.detail
                     if settings.HasField("reference_set"):
                         set_id = settings.reference_set
                         evident = validation.shows_references(settings)
-                        stream.keep_parses_of(await self._references.check(set_id, evidence=evident))
+                        stream.tenant = await self._references.check(set_id, evidence=evident)
                 case "items":
                     batch, before = request.items.items, len(seen)
                     if before + len(batch) > self._limits.max_stream_items:

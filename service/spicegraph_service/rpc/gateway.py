@@ -10,13 +10,12 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import grpc
 import grpc.aio
 import msgspec
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
@@ -61,15 +60,6 @@ class FailedCallError(Exception):
             if detail.Unpack(retry):
                 return retry.retry_delay.ToTimedelta().total_seconds()
         return None
-
-
-class Method(NamedTuple):
-    """A method as callers see it: its descriptor, what makes a request, and the scope that a token needs."""
-
-    descriptor: MethodDescriptor
-    request: type[Message]
-    response: type[Message]
-    scope: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,28 +122,23 @@ class Gateway:
         for service in services:
             service.add_to(cast("grpc.aio.Server", recorder))
         self._recorded = recorder.handlers
-        self.methods: Mapping[str, Method] = {
-            f"/{service.descriptor.full_name}/{method.name}": Method(
-                method,
-                GetMessageClass(method.input_type),
-                GetMessageClass(method.output_type),
-                service.methods[method.name].scope,
-            )
-            for service in services
-            for method in service.descriptor.methods
-        }
+        self.methods: dict[str, MethodDescriptor] = {}
+        self.scopes: dict[str, str | None] = {}
+        for service in services:
+            for method in service.descriptor.methods:
+                path = f"/{service.descriptor.full_name}/{method.name}"
+                self.methods[path], self.scopes[path] = method, service.methods[method.name].scope
         self._interceptor = interceptor
         self._max_calls = max_calls
         self._under_way = 0
 
-    async def unary(self, path: str, requests: Requests, origin: Origin) -> Answer:
-        """Make a call with one response; ``requests`` is an iterator where the method takes a stream."""
+    async def unary(self, path: str, requests: Requests, origin: Origin) -> tuple[Message, dict[str, str]]:
+        """Return a call's response and headers for the client; ``requests`` is an iterator of a stream."""
         context = _Context(origin)
         with self._slot():
             handler: Any = await self._handler(path, context)
             kind = "stream_unary" if handler.request_streaming else "unary_unary"
-            message = await getattr(handler, kind)(requests, context)
-        return Answer(message, _headers(context.trailers))
+            return await getattr(handler, kind)(requests, context), _headers(context.trailers)
 
     async def stream(self, path: str, requests: Requests, origin: Origin) -> AsyncGenerator[Message]:
         """Make a call with a stream of responses; it may fail after any number of them."""
@@ -190,13 +175,6 @@ class Gateway:
             yield
         finally:
             self._under_way -= 1
-
-
-class Answer(NamedTuple):
-    """A response, and headers for the client."""
-
-    message: Message
-    headers: dict[str, str]
 
 
 def _headers(trailers: Sequence[tuple[str, str | bytes]]) -> dict[str, str]:
@@ -246,12 +224,15 @@ def openapi(gateway: Gateway) -> bytes:
     """Return the document of a server's methods, as JSON."""
     schemas: dict[str, Any] = {"connect.Error": _ERROR}
     for method in gateway.methods.values():
-        _add(method.descriptor.input_type, schemas)
-        _add(method.descriptor.output_type, schemas)
+        _add(method.input_type, schemas)
+        _add(method.output_type, schemas)
+    methods = zip(gateway.methods, gateway.methods.values(), gateway.scopes.values(), strict=True)
     document = {
         "openapi": "3.1.0",
         "info": {"title": "spicegraph", "version": version("spicegraph")},
-        "paths": {path: {"post": _operation(path, method)} for path, method in gateway.methods.items()}
+        "paths": {
+            path: {"post": _operation(path, kind, gateway.scopes[path])} for path, kind in gateway.methods.items()
+        }
         | {"/health": {"get": _HEALTH}},
         "components": {
             "schemas": dict(sorted(schemas.items())),
@@ -262,12 +243,11 @@ def openapi(gateway: Gateway) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=2)
 
 
-def _operation(path: str, method: Method) -> dict[str, Any]:
+def _operation(path: str, kind: MethodDescriptor, scope: str | None) -> dict[str, Any]:
     service, _, name = path.removeprefix("/").partition("/")
-    kind = method.descriptor
     sides = (("request", kind.client_streaming), ("response", kind.server_streaming))
     said = [f"The {side} is a stream: one JSON object a line." for side, is_stream in sides if is_stream]
-    needs = [f"The token needs the scope {method.scope!r}."] if method.scope else []
+    needs = [f"The token needs the scope {scope!r}."] if scope else []
     return {
         "operationId": f"{service.rpartition('.')[2]}_{name}",
         "tags": [service.rpartition(".")[2]],

@@ -26,13 +26,15 @@ from google.protobuf.message_factory import GetMessageClass
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.rpc import codec
-from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Method, Origin, Requests
+from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Origin, Requests
 from spicegraph_service.rpc.interceptor import Malformed
 from spicegraph_service.rpc.limits import ByteBudget, FullError
 from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+
+    from google.protobuf.descriptor import MethodDescriptor
 
     from spicegraph_service.rpc.host import Dialect
     from spicegraph_service.rpc.limits import Limits
@@ -79,24 +81,18 @@ HTTP_STATUSES = {code: status for code, (_, status) in _STATUSES.items()}
 """The HTTP status of each status of gRPC."""
 
 
-class Codec(NamedTuple):
-    """How messages are written: JSON, or the bytes of Protocol Buffers."""
-
-    read: Callable[[bytes, type[Message]], Message]
-    write: Callable[[Message], bytes]
-
-
-_CODECS = {
-    "json": Codec(codec.from_json, codec.to_json),
-    "proto": Codec(lambda data, kind: kind.FromString(data), lambda message: message.SerializeToString()),
+_WRITERS: Mapping[str, Callable[[Message], bytes]] = {
+    "json": codec.to_json,
+    "proto": lambda message: message.SerializeToString(),
 }
+"""How messages are written: as JSON, or as the bytes of Protocol Buffers."""
 
 
 class Framing(NamedTuple):
-    """How a stream is cut into messages."""
+    """How a stream is cut into messages, which are written by ``codec``, a key of ``_WRITERS``."""
 
     content_type: str
-    codec: Codec
+    codec: str
     enveloped: bool
 
     def message(self, data: bytes) -> bytes:
@@ -206,14 +202,14 @@ class CallRoutes:
                     message = dialect.read(data, request.query)
                 except (ValueError, RecursionError, InputError) as error:
                     message = Malformed(str(error))
-                response = await self._gateway.unary(dialect.method, message, soon)
-            return web.json_response(dialect.write(response.message), headers=response.headers)
+                response, headers = await self._gateway.unary(dialect.method, message, soon)
+            return web.json_response(dialect.write(response), headers=headers)
 
         return await _answered(request, answer)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         method = self._gateway.methods[request.path]
-        streams = method.descriptor.client_streaming or method.descriptor.server_streaming
+        streams = method.client_streaming or method.server_streaming
 
         async def answer(origin: Origin) -> web.StreamResponse:
             async with _deadline(origin):
@@ -222,30 +218,29 @@ class CallRoutes:
 
         return await _answered(request, answer)
 
-    async def _unary(self, request: web.Request, method: Method, origin: Origin) -> web.Response:
-        used = {_JSON: _CODECS["json"], _PROTO: _CODECS["proto"]}.get(request.content_type)
+    async def _unary(self, request: web.Request, method: MethodDescriptor, origin: Origin) -> web.Response:
+        used = {_JSON: "json", _PROTO: "proto"}.get(request.content_type)
         if used is None:
             raise _wrong_type(_JSON, _PROTO)
         with self._budget.account(_host(request)) as count:
             data = await self._whole_body(request, count)
-            answer = await self._gateway.unary(request.path, _decoded(used, data, method), origin)
-        return web.Response(body=used.write(answer.message), content_type=request.content_type, headers=answer.headers)
+            message, headers = await self._gateway.unary(request.path, _decoded(used, data, method), origin)
+        return web.Response(body=_WRITERS[used](message), content_type=request.content_type, headers=headers)
 
-    async def _stream(self, request: web.Request, method: Method, origin: Origin) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, method: MethodDescriptor, origin: Origin) -> web.StreamResponse:
         framing = _framing(request)
-        kind = method.descriptor
-        body = self._body(request, most=_STREAM_BYTES if kind.server_streaming else None)
-        if not kind.client_streaming:
+        body = self._body(request, most=_STREAM_BYTES if method.server_streaming else None)
+        if not method.client_streaming:
             requests = [message async for message in self._messages(body, framing, method)]
             if len(requests) != 1:
                 raise invalid([Violation("(message)", f"expected one message, got {len(requests)}")], reason=_MALFORMED)
             return await self._respond(request, framing, self._gateway.stream(request.path, requests[0], origin))
-        if not kind.server_streaming:
+        if not method.server_streaming:
             messages = self._messages(body, framing, method)
             if framing.enveloped:
                 return await self._respond(request, framing, self._one(request.path, messages, origin))
-            answer = await self._gateway.unary(request.path, messages, origin)
-            return web.Response(body=codec.to_json(answer.message), content_type=_JSON, headers=answer.headers)
+            message, headers = await self._gateway.unary(request.path, messages, origin)
+            return web.Response(body=codec.to_json(message), content_type=_JSON, headers=headers)
         with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool, self._budget.account(_host(request)) as count:
             async for chunk in body:
                 count(len(chunk))
@@ -255,7 +250,7 @@ class CallRoutes:
             return await self._respond(request, framing, self._gateway.stream(request.path, messages, origin))
 
     async def _one(self, path: str, requests: Requests, origin: Origin) -> AsyncGenerator[Message]:
-        yield (await self._gateway.unary(path, requests, origin)).message
+        yield (await self._gateway.unary(path, requests, origin))[0]
 
     async def _respond(
         self, request: web.Request, framing: Framing, responses: AsyncGenerator[Message]
@@ -268,7 +263,7 @@ class CallRoutes:
                 async for message in responses:
                     if not response.prepared:
                         await response.prepare(request)
-                    await response.write(framing.message(framing.codec.write(message)))
+                    await response.write(framing.message(_WRITERS[framing.codec](message)))
             except FailedCallError as error:
                 if not (response.prepared or framing.enveloped):
                     raise
@@ -280,7 +275,7 @@ class CallRoutes:
         return response
 
     async def _messages(
-        self, chunks: AsyncIterator[bytes], framing: Framing, method: Method
+        self, chunks: AsyncIterator[bytes], framing: Framing, method: MethodDescriptor
     ) -> AsyncIterator[Message | Malformed]:
         try:
             async for data in framing.cut(chunks, most=self._limits.max_message_bytes):
@@ -352,17 +347,18 @@ def _wrong_type(*accepted: str) -> web.HTTPUnsupportedMediaType:
 def _framing(request: web.Request) -> Framing:
     kind = request.content_type
     if kind in {_LINES, _JSON}:
-        return Framing(_LINES, _CODECS["json"], enveloped=False)
-    used = _CODECS.get(kind.removeprefix(_CONNECT)) if kind.startswith(_CONNECT) else None
-    if used is None:
-        raise _wrong_type(_LINES, *(_CONNECT + name for name in _CODECS))
+        return Framing(_LINES, "json", enveloped=False)
+    used = kind.removeprefix(_CONNECT)
+    if used == kind or used not in _WRITERS:
+        raise _wrong_type(_LINES, *(_CONNECT + name for name in _WRITERS))
     return Framing(kind, used, enveloped=True)
 
 
-def _decoded(used: Codec, data: bytes, method: Method) -> Message | Malformed:
+def _decoded(used: str, data: bytes, method: MethodDescriptor) -> Message | Malformed:
     """Return a message, or what stands for bytes that are not one: the interceptor refuses and records them."""
+    message = GetMessageClass(method.input_type)
     try:
-        return used.read(data, method.request)
+        return codec.from_json(data, message) if used == "json" else message.FromString(data)
     except codec.JsonError as error:
         return Malformed(str(error), error.field)
     except (DecodeError, RecursionError) as error:

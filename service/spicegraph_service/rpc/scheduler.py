@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_service.pool.tasks import (
@@ -14,7 +14,6 @@ from spicegraph_service.pool.tasks import (
     ItemWork,
     RequestData,
     Totals,
-    TotalsReply,
     WorkerInfo,
 )
 from spicegraph_service.rpc.status import unavailable
@@ -66,7 +65,7 @@ class Scheduler:
     ) -> tuple[list[bytes], bytes]:
         """Score all items of a request; return a serialized result per item, and the corpus result."""
         _, dispatcher = self._ready()
-        with self._room(count_captions(items), caller, refusals):
+        async with self._room(count_captions(items), caller, refusals=refusals):
             chunks = list(item_chunks(items))
             if len(chunks) == 1:
                 work = ItemsWork(metrics, detail, chunks[0], finish=True, given=given)
@@ -78,7 +77,7 @@ class Scheduler:
             totals = await dispatcher.totals(Totals(metrics, detail, statistics, given))
         results = [result for reply in replies for result in reply.results]
         # Two serialized messages, one behind the other, are the merged message.
-        return [a + b for a, b in zip(results, totals.each or [b""] * len(results), strict=True)], totals.corpus
+        return [a + b for a, b in zip(results, totals.results or [b""] * len(results), strict=True)], totals.corpus
 
     async def parse(
         self,
@@ -91,7 +90,7 @@ class Scheduler:
     ) -> list[bytes]:
         """Parse captions; return them serialized. ``refusals`` says how often the request was refused before."""
         _, dispatcher = self._ready()
-        with self._room(len(texts), caller, refusals):
+        async with self._room(len(texts), caller, refusals=refusals):
             works = [CaptionsWork(chunk, graphs=True, style=style) for chunk in text_chunks(texts)]
             replies = await self._gather(works, dispatcher, caller, tenant)
         return [result for reply in replies for result in reply.results]
@@ -101,7 +100,7 @@ class Scheduler:
     ) -> None:
         """Parse captions of an upload into the store; waits for room."""
         _, dispatcher = self._ready()
-        async with self._room_in_turn(len(texts), caller):
+        async with self._room(len(texts), caller):
             works = [CaptionsWork(chunk, graphs=False, style=style) for chunk in text_chunks(texts)]
             await self._gather(works, dispatcher, caller, tenant)
 
@@ -118,36 +117,28 @@ class Scheduler:
     ) -> GroupReply:
         """Score a chunk of a stream; waits for room. With ``errors`` the statistics tell those of each item."""
         _, dispatcher = self._ready()
-        async with self._room_in_turn(count_captions(items), caller):
+        async with self._room(count_captions(items), caller):
             work = ItemsWork(metrics, detail, tuple(items), finish=False, given=given, errors=errors)
             return await dispatcher.submit(work, caller=caller, tenant=tenant)
 
     async def totals(
         self, metrics: tuple[str, ...], detail: int, statistics: Iterable[bytes], given: RequestData = NOTHING_GIVEN
-    ) -> TotalsReply:
+    ) -> GroupReply:
         """Return the corpus result of a stream."""
         return await self._ready()[1].totals(Totals(metrics, detail, tuple(statistics), given))
-
-    def check_room(self, captions: int, *, caller: str, refusals: int) -> None:
-        """Check that there is room for a request; a :class:`FullError` says when there may be."""
-        self.budget.check(captions, caller=caller, refusals=refusals)
 
     def _ready(self) -> tuple[WorkerInfo, Dispatcher]:
         if self._loaded is None:
             raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
         return self._loaded
 
-    @contextmanager
-    def _room(self, captions: int, caller: str, refusals: int) -> Iterator[None]:
-        self.budget.take(captions, caller=caller, refusals=refusals)
-        try:
-            yield
-        finally:
-            self.budget.release(captions, caller=caller)
-
     @asynccontextmanager
-    async def _room_in_turn(self, captions: int, caller: str) -> AsyncIterator[None]:
-        await self.budget.wait(captions, caller=caller)
+    async def _room(self, captions: int, caller: str, *, refusals: int | None = None) -> AsyncIterator[None]:
+        """Hold room in the queue: at once, or raise a :class:`FullError`; without ``refusals``, wait in turn for it."""
+        if refusals is None:
+            await self.budget.wait(captions, caller=caller)
+        else:
+            self.budget.take(captions, caller=caller, refusals=refusals)
         try:
             yield
         finally:

@@ -68,28 +68,16 @@ class Telemetry:
         self.oldest = gauge("challenge_oldest_queued_seconds", "For how long the oldest queued submission has waited.")
         self.worker_deaths = counter("worker_deaths", "Workers that ended unexpectedly.")
 
-    def service(self, name: str, healthy: bool) -> None:  # noqa: FBT001 (a value to record)
-        """Record whether what a service needs can be reached."""
-        self.services.labels(name).set(healthy)
-
     def queue_state(self, submissions: Mapping[str, int], oldest_s: float) -> None:
         """Record how many submissions are in each state, and for how long the oldest queued one has waited."""
         for name, count in submissions.items():
             self.submissions.labels(name).set(count)
         self.oldest.set(oldest_s)
 
-    def runs(self, **what: str) -> None:
-        """Record what computes the scores: version, pipeline, vectors."""
-        self.server.info(what)
-
     def batch(self, captions: int, seconds: float) -> None:
         """Record a batch."""
         self.batch_captions.observe(captions)
         self.batch_seconds.observe(seconds)
-
-    def lookup(self, result: str, count: int) -> None:
-        """Record where parses were found."""
-        self.parses.labels(result).inc(count)
 
     def serve(self, host: str, port: int) -> tuple[WSGIServer, Thread]:
         """Answer Prometheus on an address of its own; the returned server knows its ``server_port``."""
