@@ -196,7 +196,7 @@ def revoke(
 
 
 def token_end(text: str | None) -> datetime | None:
-    """Return when a token ends (seconds since 1970), of the value of ``--expires``; ``None``: never."""
+    """Return when a token ends, of the value of ``--expires``; ``None``: never."""
     if text is None:
         return None
     try:

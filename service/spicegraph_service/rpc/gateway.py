@@ -226,7 +226,6 @@ def openapi(gateway: Gateway) -> bytes:
     for method in gateway.methods.values():
         _add(method.input_type, schemas)
         _add(method.output_type, schemas)
-    methods = zip(gateway.methods, gateway.methods.values(), gateway.scopes.values(), strict=True)
     document = {
         "openapi": "3.1.0",
         "info": {"title": "spicegraph", "version": version("spicegraph")},
