@@ -10,6 +10,7 @@ import signal
 import sys
 from contextlib import suppress
 from functools import partial
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +173,7 @@ class Server:
             telemetry=self.telemetry,
         )
         for name, entry in services().items():
-            service = entry.open(self._options.get(name) or entry.options(), host)
+            service = resolve_name(entry.opens)(self._options.get(name) or entry.options(), host)
             if service is not None:
                 yield service
         self._pages, self._dialects = host.pages, host.dialects

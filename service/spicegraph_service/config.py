@@ -10,9 +10,8 @@ from __future__ import annotations
 import ipaddress
 import os
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -35,30 +34,6 @@ def default_store() -> str:
     """Return the file in the user's data folder."""
     data = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return str(Path(data) / "spicegraph" / "server.db")
-
-
-class LogFormat(StrEnum):
-    """How the log is written."""
-
-    JSON = "json"
-    TEXT = "text"
-
-
-class TokenRule(StrEnum):
-    """When calls need a token."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-class LogLevel(StrEnum):
-    """From which level on the log has something."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +102,9 @@ class ServerConfig:
         typer.Option(metavar="FILE", help="Require client certificates signed by this authority (PEM): mutual TLS."),
     ] = None
     tokens: Annotated[
-        TokenRule, typer.Option(help="Whether calls need a token; auto: only if other machines can reach the server.")
-    ] = TokenRule.AUTO
+        Literal["auto", "always", "never"],
+        typer.Option(help="Whether calls need a token; auto: only if other machines can reach the server."),
+    ] = "auto"
     allow_insecure: Annotated[
         bool,
         typer.Option(
@@ -200,7 +176,7 @@ class ServerConfig:
         ),
     ] = 3_600.0
     grace: Annotated[float, typer.Option(help="Seconds that running calls get to finish after SIGTERM.", min=0)] = 30.0
-    log_format: Annotated[LogFormat, typer.Option()] = LogFormat.JSON
+    log_format: Annotated[Literal["json", "text"], typer.Option()] = "json"
     log_calls: Annotated[
         int,
         typer.Option(
@@ -209,7 +185,9 @@ class ServerConfig:
             min=0,
         ),
     ] = 50
-    log_level: Annotated[LogLevel, typer.Option(metavar="LEVEL", case_sensitive=False)] = LogLevel.INFO
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], typer.Option(metavar="LEVEL", case_sensitive=False)
+    ] = "info"
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -224,9 +202,9 @@ class ServerConfig:
     @property
     def needs_tokens(self) -> bool:
         """Whether calls need a token."""
-        if self.tokens is TokenRule.AUTO:
+        if self.tokens == "auto":
             return not all(map(is_local, self.addresses))
-        return self.tokens is TokenRule.ALWAYS
+        return self.tokens == "always"
 
     def check(self) -> None:
         """Refuse options out of their bounds, and those that would open the server to a network without saying so."""

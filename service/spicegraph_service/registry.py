@@ -18,7 +18,7 @@ from spicegraph_parser.errors import DataError
 from spicegraph_parser.runtime import entry_points
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 _PACKAGE = "spicegraph_service."  # whose commands and services stand first
@@ -43,10 +43,6 @@ class Command:
     target: str
     summary: str
     group: str
-
-    def load(self) -> Any:
-        """Return the function or the ``typer.Typer``."""
-        return resolve_name(self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +82,6 @@ class ServiceEntry:
     opens: str
     options: type = NoOptions
     state: type | None = None
-
-    def open(self, options: Any, host: Any) -> Any:
-        """Return the service; ``None``: it is not asked for."""
-        opening: Callable[[Any, Any], Any] = resolve_name(self.opens)
-        return opening(options, host)
 
 
 @cache

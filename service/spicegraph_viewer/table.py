@@ -373,16 +373,6 @@ def _listed_rows(source: Source, content: bytes, corpus: dict[str, float]) -> It
         yield row
 
 
-def _decoded(line: bytes, source: Source, number: int) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(f"{source.name}: line {number}: is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise InputError(f"{source.name}: line {number}: expected an object")
-    return value
-
-
 def _parquet_rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
     with parquet_extra():
         import pyarrow as pa  # noqa: PLC0415 (an extra)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_service import app
-from spicegraph_service.config import ServerConfig, TokenRule, host_and_port, is_local
+from spicegraph_service.config import ServerConfig, host_and_port, is_local
 from spicegraph_service.pool.cache import Lru
 from spicegraph_service.rpc.limits import Budget, FullError, SharedBucket, TokenBucket
 
@@ -213,11 +213,11 @@ MUTUAL = {**TLS, "tls_client_ca": Path("ca")}
     ("config", "refused"),
     [
         (ServerConfig(address="0.0.0.0:1"), "without TLS"),
-        (ServerConfig(address="0.0.0.0:1", tokens=TokenRule.ALWAYS), "without TLS"),
+        (ServerConfig(address="0.0.0.0:1", tokens="always"), "without TLS"),
         (ServerConfig(address="0.0.0.0:1", **TLS), None),
-        (ServerConfig(address="0.0.0.0:1", **TLS, tokens=TokenRule.NEVER), "open to everybody"),
-        (ServerConfig(address="0.0.0.0:1", **MUTUAL, tokens=TokenRule.NEVER), None),
-        (ServerConfig(address="0.0.0.0:1", tokens=TokenRule.NEVER, allow_insecure=True), None),
+        (ServerConfig(address="0.0.0.0:1", **TLS, tokens="never"), "open to everybody"),
+        (ServerConfig(address="0.0.0.0:1", **MUTUAL, tokens="never"), None),
+        (ServerConfig(address="0.0.0.0:1", tokens="never", allow_insecure=True), None),
         (ServerConfig(address="127.0.0.1:1"), None),
     ],
 )

@@ -16,6 +16,7 @@ import threading
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
@@ -66,19 +67,8 @@ def with_groups(groups: Mapping[str, type]) -> Callable[[Callable[..., None]], C
     """Return a decorator that gives a command further groups of options, by name, in its parameter ``registered``."""
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def run(**given: Any) -> None:
-            registered = {name: given.pop(name) for name in groups}
-            command(**given, **{_REGISTERED: registered})
-
-        parameters = inspect.signature(command).parameters
-        signature = [parameter for name, parameter in parameters.items() if name != _REGISTERED]
-        signature += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in groups]
-        hints = get_type_hints(command, include_extras=True)
-        run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # what inspect.signature reads
-        run.__annotations__ = {name: hint for name, hint in hints.items() if name != _REGISTERED} | dict(groups)
-        del run.__wrapped__
-        return run
+        setattr(command, _REGISTERED, groups)
+        return command
 
     return decorated
 
@@ -94,9 +84,14 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     if _QUIET in inspect.signature(command).parameters:  # a command of a group that was loaded before
         return command
     hints = get_type_hints(command, include_extras=True)
+    further: Mapping[str, type[Any]] = getattr(command, _REGISTERED, {})
     groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+    groups |= further
+    declared = dict(inspect.signature(command).parameters)
+    declared.pop(_REGISTERED, None)
+    declared |= {name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in further}
     parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
+    for parameter in declared.values():
         if parameter.name in groups:
             kind = groups[parameter.name]
             types = get_type_hints(kind, include_extras=True)
@@ -115,6 +110,8 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         with quietness(given.pop(_QUIET)):
             made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+            if further:
+                given[_REGISTERED] = {name: made.pop(name) for name in further}
             command(**given, **made)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature reads
@@ -152,7 +149,7 @@ def make_app(*wanted: str) -> typer.Typer:
     for name, registered in commands().items():
         if name not in wanted:
             app.command(name, help=registered.summary)(lambda: None)  # this run does not call it
-        elif isinstance(loaded := registered.load(), typer.Typer):
+        elif isinstance(loaded := resolve_name(registered.target), typer.Typer):
             for command in loaded.registered_commands:
                 if command.callback is not None:
                     command.callback = flattened(command.callback)

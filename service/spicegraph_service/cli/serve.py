@@ -13,7 +13,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli.app import from_environment, with_groups
 from spicegraph_service.cli.stores import server_extra
-from spicegraph_service.config import LogFormat, ServerConfig
+from spicegraph_service.config import ServerConfig
 from spicegraph_service.output.terminal import printable, write_stdout
 from spicegraph_service.registry import services
 
@@ -31,7 +31,7 @@ def serve(*, config: ServerConfig, registered: Mapping[str, Any]) -> None:
     if config.http is not None:
         with server_extra("server,web"):
             import aiohttp  # noqa: F401, PLC0415
-    with logging_to_stderr(level=config.log_level, as_json=config.log_format is LogFormat.JSON):
+    with logging_to_stderr(level=config.log_level, as_json=config.log_format == "json"):
         app.serve(config, registered)
 
 

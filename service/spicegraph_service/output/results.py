@@ -170,13 +170,8 @@ COMPARISON_BY_ENDING: Mapping[str, ComparisonFormat] = {
 }
 
 
-_BY_ENDING = {
-    ".json": ResultFormat.JSON,
-    ".jsonl": ResultFormat.JSONL,
-    ".csv": ResultFormat.CSV,
-    ".parquet": ResultFormat.PARQUET,
-    ".txt": ResultFormat.TABLE,
-}
+_OF_ENDINGS = (ResultFormat.JSON, ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.PARQUET)
+_BY_ENDING = {**{f".{form}": form for form in _OF_ENDINGS}, ".txt": ResultFormat.TABLE}
 
 
 @dataclass(frozen=True, slots=True)

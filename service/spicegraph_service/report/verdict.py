@@ -351,8 +351,13 @@ def length_of_one(report: Report) -> tuple[str, str]:
     scores = np.array([view.scores[0] or 0.0 for view in views])
     text = f"{words.mean():.0f} words a caption"
     if len(set(words)) > 1 and len(set(scores)) > 1:
-        # Equal values share the mean of their ranks.
-        ranks = [[float(np.sum(r < x) + (np.sum(r == x) + 1) / 2) for x in r] for r in (words, scores)]
+        ranks = [_ranks(values) for values in (words, scores)]
         rho = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
         text += f"; rank correlation of words and SPICE {number(rho)}"
     return "Length", text
+
+
+def _ranks(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return the rank of each value, from 1; equal values share the mean of their ranks."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]

@@ -57,29 +57,25 @@ _MALFORMED = "MALFORMED"
 _SOON_S = 29.0  # for an answer in the words of another program
 _FULL = "too many bytes of calls are not answered yet"
 
-_STATUSES = {
-    grpc.StatusCode.CANCELLED: ("canceled", 499),
-    grpc.StatusCode.UNKNOWN: ("unknown", 500),
-    grpc.StatusCode.INVALID_ARGUMENT: ("invalid_argument", 400),
-    grpc.StatusCode.DEADLINE_EXCEEDED: ("deadline_exceeded", 504),
-    grpc.StatusCode.NOT_FOUND: ("not_found", 404),
-    grpc.StatusCode.ALREADY_EXISTS: ("already_exists", 409),
-    grpc.StatusCode.PERMISSION_DENIED: ("permission_denied", 403),
-    grpc.StatusCode.RESOURCE_EXHAUSTED: ("resource_exhausted", 429),
-    grpc.StatusCode.FAILED_PRECONDITION: ("failed_precondition", 400),
-    grpc.StatusCode.ABORTED: ("aborted", 409),
-    grpc.StatusCode.OUT_OF_RANGE: ("out_of_range", 400),
-    grpc.StatusCode.UNIMPLEMENTED: ("unimplemented", 501),
-    grpc.StatusCode.INTERNAL: ("internal", 500),
-    grpc.StatusCode.UNAVAILABLE: ("unavailable", 503),
-    grpc.StatusCode.DATA_LOSS: ("data_loss", 500),
-    grpc.StatusCode.UNAUTHENTICATED: ("unauthenticated", 401),
+HTTP_STATUSES = {
+    grpc.StatusCode.CANCELLED: 499,
+    grpc.StatusCode.UNKNOWN: 500,
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.ALREADY_EXISTS: 409,
+    grpc.StatusCode.PERMISSION_DENIED: 403,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.ABORTED: 409,
+    grpc.StatusCode.OUT_OF_RANGE: 400,
+    grpc.StatusCode.UNIMPLEMENTED: 501,
+    grpc.StatusCode.INTERNAL: 500,
+    grpc.StatusCode.UNAVAILABLE: 503,
+    grpc.StatusCode.DATA_LOSS: 500,
+    grpc.StatusCode.UNAUTHENTICATED: 401,
 }
-"""Connect's name and HTTP status of each status of gRPC."""
-
-HTTP_STATUSES = {code: status for code, (_, status) in _STATUSES.items()}
-"""The HTTP status of each status of gRPC."""
-
+"""The HTTP status of each status of gRPC, by Connect."""
 
 _WRITERS: Mapping[str, Callable[[Message], bytes]] = {
     "json": codec.to_json,
@@ -146,7 +142,7 @@ def _envelope(flags: int, data: bytes) -> bytes:
 
 def error_plain(failure: FailedCallError) -> dict[str, Any]:
     """Return Connect's JSON of an error."""
-    name, _ = _STATUSES[failure.code]
+    name = "canceled" if failure.code is grpc.StatusCode.CANCELLED else failure.code.name.lower()
     details = []
     for packed in failure.details:
         kind = packed.type_url.rpartition("/")[2]
@@ -169,7 +165,7 @@ def error_response(failure: FailedCallError, *, status: int | None = None) -> we
         headers["Retry-After"] = str(max(1, math.ceil(wait)))
     if failure.code is grpc.StatusCode.UNAUTHENTICATED:
         headers["WWW-Authenticate"] = "Bearer"
-    return web.json_response(error_plain(failure), status=status or _STATUSES[failure.code][1], headers=headers)
+    return web.json_response(error_plain(failure), status=status or HTTP_STATUSES[failure.code], headers=headers)
 
 
 class CallRoutes:

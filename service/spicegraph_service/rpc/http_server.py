@@ -14,6 +14,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from spicegraph_parser.errors import InputError
+from spicegraph_service.rpc.connections import MOST, MOST_OF_PEER
 from spicegraph_service.rpc.gateway import FailedCallError, openapi
 from spicegraph_service.rpc.http import CallRoutes, error_response
 
@@ -34,8 +35,6 @@ _ALLOWED = "authorization, connect-protocol-version, connect-timeout-ms, content
 _EXPOSED = "retry-after, traceparent, x-request-id"
 _KEEPALIVE_S = 75.0
 _AT_ONCE_S = 0.01
-_MOST_CONNECTIONS = 4_096
-_MOST_CONNECTIONS_OF_PEER = 512  # a proxy is one peer
 _SAY_EVERY_S = 10.0
 _SERVER_ERROR = 500
 _NAME = "spicegraph"
@@ -139,7 +138,7 @@ class _Server(web.Server):
         """Take a connection, or end it."""
         super().connection_made(handler, transport)
         hosts = [_host(other) for other in self._connections.values()]
-        if len(hosts) > _MOST_CONNECTIONS or hosts.count(_host(transport)) > _MOST_CONNECTIONS_OF_PEER:
+        if len(hosts) > MOST or hosts.count(_host(transport)) > MOST_OF_PEER:
             transport.abort()
 
 

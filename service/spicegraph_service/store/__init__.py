@@ -19,7 +19,7 @@ from spicegraph_parser.spice.loose import drawn
 from spicegraph_parser.spice.rules import Fact  # noqa: TC001 (msgspec reads the annotation)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from spicegraph_parser.spice.extraction import ParsedCaption
 
@@ -205,18 +205,9 @@ def stored_parse(caption: ParsedCaption) -> StoredParse:
     return StoredParse(caption.every_fact, spans, caption.apart)
 
 
-_encoder = msgspec.msgpack.Encoder()
-_parses = msgspec.msgpack.Decoder(StoredParse)
-
-
-def encode_parse(parse: StoredParse) -> bytes:
-    """Return the bytes that the store keeps."""
-    return _encoder.encode(parse)
-
-
-def unpack_parse(data: bytes) -> StoredParse:
-    """Return a stored parse."""
-    return _parses.decode(data)
+# What the store keeps of a parse.
+encode_parse: Callable[[StoredParse], bytes] = msgspec.msgpack.Encoder().encode
+unpack_parse: Callable[[bytes], StoredParse] = msgspec.msgpack.Decoder(StoredParse).decode
 
 
 @lru_cache(maxsize=_DECODED_PARSES)
