@@ -14,7 +14,7 @@ from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_service.kit import ParsingOptions, PipelineOption, say, server_extra, system_name, system_names
 
-_FIRST_LOOK_S = 0.3
+_FIRST_LOOK_S = 5.0  # at most: a page is there as soon as a file has rows
 
 PortOption = Annotated[int, typer.Option(min=0, max=65_535, help="The port on this machine; 0: any free one.")]
 BrowserOption = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")]
@@ -78,7 +78,7 @@ def view(
     with tempfile.TemporaryDirectory(prefix="spicegraph-view-") as folder, parsing.facts() as facts:
         table = ResultTable(files, texts, Path(folder))
         reading = table.start()
-        reading.join(_FIRST_LOOK_S)  # what is wrong with a small file is said before a page is
+        table.looked.wait(_FIRST_LOOK_S)  # what is wrong with the first rows is said before there is a page
         if table.fault:
             raise InputError(table.fault)
         viewer = Viewer(table, facts, MetricData(spice_text=spice_text), pictures)

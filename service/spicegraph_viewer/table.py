@@ -11,6 +11,7 @@ import json
 import re
 import sqlite3
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -120,6 +121,7 @@ class ResultTable:
         self.systems = tuple(_System(name, path) for name, path in files)
         self.done = False
         self.fault = ""
+        self.looked = threading.Event()  # the first rows are there, or what is wrong
         self._captions = captions
         self._path = folder / "view.db"
         self._lock = threading.Lock()
@@ -166,6 +168,10 @@ class ResultTable:
     def read(self) -> None:
         """Read all files; :attr:`fault` says what cannot be read."""
         try:
+            for path in (*(system.path for system in self.systems), *self._captions.values()):
+                if path.endswith(".parquet"):  # a damaged one is known at once, also behind others
+                    with _parquet(path):
+                        pass
             with self._connected() as database:
                 for number, system in enumerate(self.systems):
                     self._read_scores(database, number, system)
@@ -184,6 +190,7 @@ class ResultTable:
             self.fault = str(error)
         finally:
             self.done = True
+            self.looked.set()
 
     def _read_scores(self, database: sqlite3.Connection, number: int, system: _System) -> None:
         rows = _rows(system.path, system.corpus)
@@ -220,6 +227,7 @@ class ResultTable:
                 system.columns, system.values = columns, table
             database.commit()
             self._stored = len(self._keys)
+            self.looked.set()
         if not (system.read or self._leaving):
             raise InputError(f"{system.path}: contains no items")
 
@@ -373,18 +381,24 @@ def _listed_rows(source: Source, content: bytes, corpus: dict[str, float]) -> It
         yield row
 
 
-def _parquet_rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
+@contextmanager
+def _parquet(path: str) -> Iterator[Any]:
+    """Give a Parquet file that is open; an error names the file."""
     with parquet_extra():
         import pyarrow as pa  # noqa: PLC0415 (an extra)
         import pyarrow.parquet as pq  # noqa: PLC0415
     try:
-        file = pq.ParquetFile(path)
+        yield pq.ParquetFile(path)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path}: is not Parquet: {error}") from error
+
+
+def _parquet_rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
+    with _parquet(path) as file:
         about = (file.schema_arrow.metadata or {}).get(METADATA.encode())
         corpus |= _numbers(msgspec.json.decode(about).get("corpus") or {}) if about else {}
         for batch in file.iter_batches():
             yield from batch.to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: is not Parquet: {error}") from error
 
 
 def _id(row: Mapping[str, Any], path: str, number: int) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.verdict import has_descriptions, length_control, verdict
+from spicegraph_service.report.verdict import _ranks, has_descriptions, length_control, verdict
 from word_facts import WordFacts
 
 WORDS = [f"w{n}" for n in range(60)]
@@ -81,3 +82,10 @@ def test_reports_on_short_captions_say_nothing_of_length() -> None:
     assert not {"Length", "At equal length"} & {name for name, _ in verdict(report).points}
     (one,) = [build_report([system("a", [WORDS[: 40 + n] for n in range(5)])], OPTIONS, pipeline=WordFacts())]
     assert dict(verdict(one).points)["Length"] == "42 words a caption; rank correlation of words and SPICE 1.000"
+
+
+def test_equal_values_share_the_mean_of_their_ranks() -> None:
+    values = np.random.default_rng(7).integers(0, 9, 60).astype(float)
+    by_definition = [np.sum(values < value) + (np.sum(values == value) + 1) / 2 for value in values]
+    assert _ranks(values).tolist() == by_definition
+    assert _ranks(np.array([3.0, 1.0, 3.0, 2.0])).tolist() == [3.5, 1, 3.5, 2]

@@ -295,7 +295,11 @@ def test_the_viewer_answers_this_machine_s_user_alone(viewer: Local) -> None:
 
 def test_the_viewer_refuses_what_it_cannot_show(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("[]")
+    (tmp_path / "bad.parquet").write_text("PAR1, and nothing of a table")
+    (tmp_path / "good.jsonl").write_text('{"image_id": "1", "scores": {"SPICE": 1}}\n')
     for arguments, message in (
+        ((str(tmp_path / "bad.parquet"),), "is not Parquet"),
+        ((str(tmp_path / "good.jsonl"), str(tmp_path / "bad.parquet")), "is not Parquet"),
         (("nothing.json",), "there is no such file"),
         ((str(tmp_path / "bad.json"),), "contains no items"),
         ((str(tmp_path / "bad.json"), "--captions", "x=y.json"), "there is no result 'x'"),
