@@ -65,25 +65,6 @@ def default_workers() -> int:
     return max(1, cores - 1)
 
 
-def _limits(config: ServerConfig) -> Limits:
-    return Limits(
-        max_items=config.max_items,
-        max_caption_characters=config.max_caption,
-        max_item_characters=config.max_item,
-        max_message_bytes=config.max_message << 20,
-        max_sets=config.max_sets,
-        max_calls=config.token_calls,
-        max_silence_s=config.silence,
-        max_unanswered_bytes=config.max_bodies << 20,
-    )
-
-
-def _certificates(config: ServerConfig) -> Certificates | None:
-    if config.tls_cert is None or config.tls_key is None:
-        return None
-    return Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
-
-
 class Server:
     """A server: it listens from :meth:`start` on, and serves when its workers are ready (:meth:`load`)."""
 
@@ -95,7 +76,16 @@ class Server:
             )
         self.config = config
         self._options = options
-        self._limits = _limits(config)
+        self._limits = Limits(
+            max_items=config.max_items,
+            max_caption_characters=config.max_caption,
+            max_item_characters=config.max_item,
+            max_message_bytes=config.max_message << 20,
+            max_sets=config.max_sets,
+            max_calls=config.token_calls,
+            max_silence_s=config.silence,
+            max_unanswered_bytes=config.max_bodies << 20,
+        )
         self._place = config.store or default_store()
         self.telemetry = Telemetry()
         self.port = 0
@@ -142,7 +132,9 @@ class Server:
             from spicegraph_service.rpc.tracing import Tracing  # noqa: PLC0415
 
             self._tracing = Tracing(self.telemetry.registry)
-        self._certificates = _certificates(config)
+        self._certificates = None
+        if config.tls_cert is not None and config.tls_key is not None:
+            self._certificates = Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
         self._interceptor = CallInterceptor(
             self.services, CallLog(self.telemetry, most=config.log_calls), self._tracing
         )

@@ -31,7 +31,7 @@ from spicegraph_viewer.pages import LONGEST_TEXT, local_page
 from spicegraph_viewer.table import ORDERS, PARTS, Query, by_category
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from markupsafe import Markup
 
@@ -359,19 +359,25 @@ class Viewer:
         return ""
 
 
+def _grouped(
+    metrics: Mapping[str, Mapping[str, Mapping[str, str]]],
+) -> Iterator[tuple[str, str, list[tuple[str, str, str]]]]:
+    """Yield each metric with its heading, and its columns: name, text and part."""
+    for metric, categories in metrics.items():
+        columns = [
+            (name, f"{category}: {PARTS[part]}", part)
+            for category, parts in categories.items()
+            for part, name in parts.items()
+        ]
+        yield metric, f"{metric} by category".strip(), columns
+
+
 def choices(names: Iterable[str]) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return what a list of scores offers: names of columns with their texts, in groups with a heading or none."""
     plain, metrics = by_category(names)
     groups = [
-        (
-            f"{metric} by category".strip(),
-            [
-                (name, f"{metric} {category}: {PARTS[part]}".strip())
-                for category, parts in categories.items()
-                for part, name in parts.items()
-            ],
-        )
-        for metric, categories in metrics.items()
+        (heading, [(name, f"{metric} {text}".strip()) for name, text, _ in columns])
+        for metric, heading, columns in _grouped(metrics)
     ]
     return [("", [(name, name) for name in plain]), *groups]
 
@@ -382,17 +388,13 @@ def category_tables(
     """Return for each metric with categories a table: a row per category and part, a column per system."""
     return [
         {
-            "title": f"{metric} by category".strip(),
+            "title": heading,
             "rows": [
-                (
-                    f"{category}: {PARTS[part]}",
-                    [int(v) if v is not None and part in _COUNTS else v for v in scores[name]],
-                )
-                for category, parts in categories.items()
-                for part, name in parts.items()
+                (text, [int(v) if v is not None and part in _COUNTS else v for v in scores[name]])
+                for name, text, part in columns
             ],
         }
-        for metric, categories in metrics.items()
+        for _, heading, columns in _grouped(metrics)
     ]
 
 

@@ -24,17 +24,15 @@ from spicegraph_service.engines import CandidateRule, Engine, Task
 from spicegraph_service.engines.table import ENGINES, find_engine
 from spicegraph_service.output.results import (
     COMPARISON_BY_ENDING,
-    COMPARISON_FORMATS,
-    DIFFERENCE_FORMATS,
     ComparisonFormat,
     ResultFormat,
     ResultOutput,
+    pair_text,
 )
+from spicegraph_service.output.tables import comparison_tables, difference_tables
 from spicegraph_service.output.terminal import check_output, format_by_ending, say, warned_progress, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spicegraph_scorer.core.results import Result, Summary
 
 
@@ -151,7 +149,10 @@ def score(
             f"--confidence: intervals are of corpus scores, but {target.form} contains only the scores of images; "
             "use table, json or parquet"
         )
-    systems = _systems(sources)
+    files = list(sources) if len(sources) == 1 else [system_name(source)[1] for source in sources]
+    if files.count("-") > 1:
+        raise InputError("standard input (-) is named more than once, but can be read only once")
+    systems = dict(zip(system_names(sources), files, strict=True))
     if len(systems) > 1:
         target.check_systems()
         if chosen.score_systems is None:
@@ -187,14 +188,6 @@ def score(
         scored = chosen.score_systems([replace(task, source=source) for source in systems.values()])
         results = dict(zip(systems, scored, strict=True))
     target.write_systems(results)
-
-
-def _systems(sources: Sequence[str]) -> dict[str, str]:
-    """Return the file of each system by its name; of one alone the argument is the file."""
-    files = list(sources) if len(sources) == 1 else [system_name(source)[1] for source in sources]
-    if files.count("-") > 1:
-        raise InputError("standard input (-) is named more than once, but can be read only once")
-    return dict(zip(system_names(sources), files, strict=True))
 
 
 def _scored(task: Task, engine: Engine, target: ResultOutput) -> Result | Summary:
@@ -243,8 +236,8 @@ def compare(
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images."""
     names = scoring.names
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
-    if changes and chosen not in DIFFERENCE_FORMATS:
-        raise InputError(f"--changes: can be written as {' or '.join(DIFFERENCE_FORMATS)}")
+    if changes and chosen is ComparisonFormat.HTML:
+        raise InputError("--changes: can be written as table or json")
     if chosen is ComparisonFormat.HTML:
         from spicegraph_service.cli.report import report  # noqa: PLC0415 (a page of two systems is their report)
         from spicegraph_service.report import ReportFormat  # noqa: PLC0415
@@ -285,7 +278,7 @@ def compare(
                 if more or not isinstance(metric, Spice):
                     raise InputError(f"--changes: shows the tuples of one metric, {' or '.join(JAR_METRICS)}")
                 different = differences(check_items(a.items), check_items(b.items), metric)
-            write_text(DIFFERENCE_FORMATS[chosen](different, (a.name, b.name)), output)
+            write_text(pair_text(different, (a.name, b.name), chosen, difference_tables), output)
             return
         with warned_progress() as progress:
             comparison = compare_systems(
@@ -297,4 +290,4 @@ def compare(
                 progress=progress,
                 data=data,
             )
-    write_text(COMPARISON_FORMATS[chosen](comparison, (a.name, b.name)), output)
+    write_text(pair_text(comparison, (a.name, b.name), chosen, comparison_tables), output)

@@ -251,30 +251,25 @@ def interval_chart(
     plot.across(axis, signed=signed)
     if low < 0:
         plot.line((plot.x(0), plot.x(0)), (plot.top, plot.bottom), "axis")
-    top = plot.top
+    top, form = plot.top, f"{'+' if signed else ''}{form}"
     for row, height in zip(rows, heights, strict=True):
         plot.label(row.label, top + head if head else top + height / 2 + 4, width=100 if head else plot.left - 1)
         for number, mark in enumerate(row.marks):
             y = top + head + _GROUP / 2 + (number + 0.5) * _MARK
-            _interval(plot, (row.label, mark), number, y, form=f"{'+' if signed else ''}{form}")
+            value = UNDEFINED if mark.value is None else format(mark.value, form).replace("-", "−")
+            plot.text(value, x="100%", y=y + 4, anchor="end")
+            if mark.value is None:
+                continue
+            interval = ""
+            if mark.low is not None and mark.high is not None:
+                plot.line((plot.x(mark.low), plot.x(mark.high)), (y, y), f"stroke {mark.ink}")
+                interval = f", {mark.low:{form}} to {mark.high:{form}}"
+            note = f" ({mark.note})" if mark.note else ""
+            tip = f"{mark.name}, {row.label}: {mark.value:{form}}{interval}{note}"
+            plot.glyph(mark.value, y, tip, colour=mark.ink, shape=3 if mark.ink == HUMAN_INK else number)
         top += height
         plot.line(("0", "100%"), (top, top), "grid")
     return plot.done(title, description)
-
-
-def _interval(plot: _Plot, labelled: tuple[str, Mark], number: int, y: float, *, form: str) -> None:
-    label, mark = labelled
-    shown = UNDEFINED if mark.value is None else format(mark.value, form).replace("-", "−")
-    plot.text(shown, x="100%", y=y + 4, anchor="end")
-    if mark.value is None:
-        return
-    known = mark.low is not None and mark.high is not None
-    if mark.low is not None and mark.high is not None:
-        plot.line((plot.x(mark.low), plot.x(mark.high)), (y, y), f"stroke {mark.ink}")
-    ends = f", {mark.low:{form}} to {mark.high:{form}}" if known else ""
-    note = f" ({mark.note})" if mark.note else ""
-    shape = 3 if mark.ink == HUMAN_INK else number
-    plot.glyph(mark.value, y, f"{mark.name}, {label}: {mark.value:{form}}{ends}{note}", colour=mark.ink, shape=shape)
 
 
 def box_chart(title: str, boxes: Sequence[Box], *, axis: str, description: str) -> Markup:

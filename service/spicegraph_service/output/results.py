@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -25,13 +25,7 @@ from spicegraph_service.engines.objects import (
     write_object,
 )
 from spicegraph_service.output.grid import csv_lines
-from spicegraph_service.output.tables import (
-    comparison_tables,
-    difference_tables,
-    rendered,
-    result_tables,
-    systems_tables,
-)
+from spicegraph_service.output.tables import Content, rendered, result_tables, systems_tables
 from spicegraph_service.output.terminal import (
     check_output,
     format_by_ending,
@@ -49,6 +43,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.difference import SystemDifference
     from spicegraph_scorer.scoring import SystemComparison
 
+Compared = TypeVar("Compared", "SystemComparison", "SystemDifference")
 _ROWS: Final = 4096
 """Items whose scores are turned into columns together."""
 
@@ -144,23 +139,18 @@ class ComparisonFormat(StrEnum):
     HTML = "html"
 
 
-def _pair_json(comparison: SystemComparison | SystemDifference, names: tuple[str, str]) -> str:
+def pair_text(
+    comparison: Compared,
+    names: tuple[str, str],
+    form: ComparisonFormat,
+    tables: Callable[[Compared, tuple[str, str]], Iterable[Content]],
+) -> str:
+    """Return what two systems, of these names, differ in, as JSON or tables; a page is a whole report."""
+    if form is ComparisonFormat.TABLE:
+        return rendered(tables(comparison, names))
     first, second = names
     return _pretty({"systems": {"first": first, "second": second}, **comparison.to_dict()})
 
-
-COMPARISON_FORMATS: Mapping[ComparisonFormat, Callable[[SystemComparison, tuple[str, str]], str]] = {
-    ComparisonFormat.TABLE: lambda comparison, names: rendered(comparison_tables(comparison, names)),
-    ComparisonFormat.JSON: _pair_json,
-}
-"""The formats of ``compare`` that hold the comparison and the two systems' names; a page is a whole report."""
-
-
-DIFFERENCE_FORMATS: Mapping[ComparisonFormat, Callable[[SystemDifference, tuple[str, str]], str]] = {
-    ComparisonFormat.TABLE: lambda difference, names: rendered(difference_tables(difference, names)),
-    ComparisonFormat.JSON: _pair_json,
-}
-"""The formats of ``compare --changes``."""
 
 COMPARISON_BY_ENDING: Mapping[str, ComparisonFormat] = {
     ".json": ComparisonFormat.JSON,

@@ -106,6 +106,10 @@ def build_report(
         for item, *candidates in zip(map(metrics[_SPICE].reads, items), *columns, strict=True)
     )
     changes = _changes(items, [runs[0].statistics for runs in runs_of])
+    human = None
+    if options.human and all(len(item.references) > 1 for item in items):
+        held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
+        human, *_ = _score("Held-out reference", held_out, metrics, draws)
     return Report(
         options.title or " and ".join(corpora),
         version("spicegraph"),
@@ -113,7 +117,7 @@ def build_report(
         len(items),
         tuple(metrics[_SPICE].by_category(runs_of[0][0].statistics[0])),
         ranked(tuple(views), lower_is_better(metrics)),
-        _human(items, metrics, draws) if options.human else None,
+        human,
         {
             (first, second): tuple(
                 test
@@ -206,14 +210,6 @@ def _candidates(
         view = candidate_view(metrics[_SPICE].reads(item), statistic, findings, spans)
         made = tuple(chain.from_iterable(working))
         yield replace(view, graded=why, metrics=metric_scores, workings=made, credits=credit_of)
-
-
-def _human(items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Resampling) -> SystemView | None:
-    """Score each image's first reference against its others."""
-    if any(len(item.references) < 2 for item in items):
-        return None
-    held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
-    return _score("Held-out reference", held_out, metrics, draws)[0]
 
 
 def _changes(items: Sequence[Item], spice: Sequence[Sequence[SpiceStatistic]]) -> list[ScoreChange]:
