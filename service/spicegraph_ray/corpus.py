@@ -61,13 +61,11 @@ TEXT: Final = "text"
 PATH: Final = "path"
 """The column of the files that rows come from."""
 
-_KNOWN: Final = 50_000
-"""Captions whose facts an actor keeps, so that it parses repeated ones once."""
+_KNOWN: Final = 50_000  # captions whose facts an actor keeps, so that it parses repeated ones once
 Hashes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 _BYTES: Final = 8
-_RUN: Final = 1 << 22
-"""Ids that are held in memory, and sorted together: 32 MB."""
+_RUN: Final = 1 << 22  # ids that are held in memory, and sorted together: 32 MB
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,20 +64,17 @@ ABOUT: Final = "_scores.json"
 
 _BLOCK: Final = (1 << 18, 1 << 23)
 """Bytes of a block of rows, at least (some 800 items) and at most: what is sent, scored and lost together."""
-_BLOCKS: Final = 32
-"""Blocks for each actor, where the input is large enough: so they end at about the same time."""
+_BLOCKS: Final = 32  # blocks for each actor, where the input is large enough: so they end at about the same time
 
 _ACTOR_CORES: Final = 0.4
 """What an actor asks of Ray, though it uses a core: where half of the machines are lost, the others have room."""
 
-_READING_CORES: Final = 0.2
-"""What a task that reads and checks asks of Ray: as much as the actors leave then."""
+_READING_CORES: Final = 0.2  # what a task that reads and checks asks of Ray: as much as the actors leave then
 
 _REMOTE_CACHES: Final = ("redis://", "rediss://")
 
 
-_LOCAL_STORE: Final = 512 << 20
-"""Bytes of Ray's object store where we start Ray ourselves."""
+_LOCAL_STORE: Final = 512 << 20  # bytes of Ray's object store where we start Ray ourselves
 
 _ENVIRONMENT: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent to anybody

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.results import Summary
 
-_COPIED: Final = 8 << 20
-"""Bytes that are copied at a time."""
+_COPIED: Final = 8 << 20  # bytes that are copied at a time
 
 
 def files_in(location: str) -> tuple[Any, list[str]]:

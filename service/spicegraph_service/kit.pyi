@@ -45,7 +45,6 @@ from spicegraph_service.engines.table import (
 )
 from spicegraph_service.output.charts import (
     HUMAN_INK as HUMAN_INK,
-    Box as Box,
     Line as Line,
     Mark as Mark,
     Point as Point,

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from spicegraph_viewer.table import ItemValues, Numbers, ResultTable
 
 _ROWS: Final = 50
-_TELLING: Final = 40
-"""Items, those with the largest difference, among which the errors that tell most are looked for."""
+_TELLING: Final = 40  # items, those with the largest difference, among which the errors that tell most are looked for
 _FIRST_SCORES: Final = ("SPICE", "All_f", "SPICE-G", "CIDEr")
 _NORMAL: Final = 1.96
 _TENTHS: Final = 10

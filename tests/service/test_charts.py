@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from spicegraph_service.output.charts import (
     HUMAN_INK,
-    Box,
     Line,
     Mark,
     Point,
@@ -70,7 +69,7 @@ def histograms() -> str:
 
 
 def boxes() -> str:
-    drawn = [Box(NASTY, (0.0, 0.1, 0.2, 0.3, 0.9, 0.25)), Box("none", (None,) * 6, HUMAN_INK)]
+    drawn = [Line(NASTY, (0.0, 0.1, 0.2, 0.3, 0.9, 0.25)), Line("none", (None,) * 6, HUMAN_INK)]
     return box_chart("Boxes", drawn, axis=NASTY, description="Boxes")
 
 

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
     from spicegraph_service.store import StoredParse
 
-_LOOK_UP: Final = 8192
-"""Captions that are looked up, parsed and stored at a time: what a crash loses of the work."""
+_LOOK_UP: Final = 8192  # captions that are looked up, parsed and stored at a time: what a crash loses of the work
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -68,11 +67,9 @@ class Encode(Protocol):
 _fact_lists = msgspec.msgpack.Decoder(list[tuple[Fact, ...]])
 _byte_lists = msgspec.msgpack.Decoder(list[bytes])
 
-_TASK: Final = 24_000
-"""Characters that a process gets at a time, some 450 captions: 0.15 s."""
+_TASK: Final = 24_000  # characters that a process gets at a time, some 450 captions: 0.15 s
 
-_FEWEST: Final = 64
-"""Captions of the shortest tasks: shorter ones cost more than the time that they save."""
+_FEWEST: Final = 64  # captions of the shortest tasks: shorter ones cost more than the time that they save
 
 _AHEAD: Final = 4
 """Tasks for each process that are handed out while earlier results are used: no process is idle, memory is bounded."""

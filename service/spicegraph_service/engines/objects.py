@@ -87,8 +87,7 @@ ID_COLUMN: Final = "image_id"
 METADATA: Final = "spicegraph"
 """The key of the metadata under which signature and corpus scores stand, as JSON."""
 
-_COUNTS: Final = frozenset({"tp", "fp", "fn"})
-"""What a category counts; all other columns are decimals."""
+_COUNTS: Final = frozenset({"tp", "fp", "fn"})  # what a category counts; all other columns are decimals
 
 
 @contextmanager

@@ -88,14 +88,6 @@ class Line:
     ends: Sequence[tuple[float | None, float | None]] = ()  # the intervals of its values
 
 
-class Box(NamedTuple):
-    """Least, first quartile, median, third quartile, most and mean."""
-
-    name: str
-    parts: Sequence[float | None]
-    ink: str = "s0"
-
-
 def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
     """Return round numbers from ``low`` to ``high``: steps of 1, 2 or 5 times a power of ten.
 
@@ -272,16 +264,16 @@ def interval_chart(
     return plot.done(title, description)
 
 
-def box_chart(title: str, boxes: Sequence[Box], *, axis: str, description: str) -> Markup:
-    """Return a box for each name: from the first to the third quartile, a line from the least to the most."""
-    values = [part for box in boxes for part in box.parts if part is not None]
+def box_chart(title: str, boxes: Sequence[Line], *, axis: str, description: str) -> Markup:
+    """Return a box for each name, of least value, first quartile, median, third quartile, most and mean."""
+    values = [part for box in boxes for part in box.values if part is not None]
     plot = _Plot(_span(values), None, len(boxes) * 26.0 + 46, left=25, right=4)
     plot.across(axis)
     for number, box in enumerate(boxes):
         y = plot.top + 26.0 * (number + 0.5)
         plot.label(box.name, y + 4, plot.left - 1)
-        parts = [part for part in box.parts if part is not None]
-        if len(parts) < len(box.parts):
+        parts = [part for part in box.values if part is not None]
+        if len(parts) < len(box.values):
             continue
         least, first, median, third, most, mean = parts
         plot.line((plot.x(least), plot.x(most)), (y, y), f"stroke {box.ink}")

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.scoring import SystemComparison
 
 Compared = TypeVar("Compared", "SystemComparison", "SystemDifference")
-_ROWS: Final = 4096
-"""Items whose scores are turned into columns together."""
+_ROWS: Final = 4096  # items whose scores are turned into columns together
 
 
 class ResultFormat(StrEnum):

@@ -327,8 +327,7 @@ _NOUNS = frozenset(
 """The columns of kinds of errors whose words are nouns; those of other columns are as long as their tuples."""
 _PARTS = {1: "n", 2: "an", 3: "v"}
 """By the length of a tuple: the parts of speech of the words that make it up, the likeliest first."""
-_ORDER = ("n", "an", "v", "")
-"""What counts for a word that stands in several places."""
+_ORDER = ("n", "an", "v", "")  # what counts for a word that stands in several places
 
 
 def chunks(report: Report) -> list[str]:

@@ -40,8 +40,7 @@ _SENTENCES: Final[Mapping[str, tuple[float, str]]] = {
 }
 """By kind of error: its weight in the choice of examples, and its sentence with the words of the kind's columns."""
 
-_LONG_CAPTION: Final = 400.0
-"""A caption of so many characters loses 1, since an example is to be read at a glance."""
+_LONG_CAPTION: Final = 400.0  # a caption of so many characters loses 1, since an example is to be read at a glance
 
 MarkedPart = tuple[str, "str | None"]
 """A part of a caption, and the state of its words, if they are in a tuple."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from spicegraph_parser.errors import counted
 from spicegraph_service.kit import (
     HUMAN_INK,
-    Box,
     Column,
     Grid,
+    Line,
     Mark,
     Row,
     box_chart,
@@ -88,7 +88,7 @@ def metric_charts(result: BoundsResult) -> list[Chart]:
         charts.append(Chart(svg, title, [(colour, trial.name) for trial, colour in trials]))
         title = f"{first} of single captions"
         boxes = [
-            Box(trial.name, [getattr(trial.metrics[metric][0].captions, part) for part in _PARTS], colour)
+            Line(trial.name, [getattr(trial.metrics[metric][0].captions, part) for part in _PARTS], colour)
             for trial, colour in trials
         ]
         described = f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}"
