@@ -371,12 +371,7 @@ def serve(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> 
         runner.run(run(config, options))
 
 
-async def run(
-    config: ServerConfig,
-    options: Mapping[str, object] = MappingProxyType({}),
-    *,
-    started: Callable[[Server], None] | None = None,
-) -> None:
+async def run(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> None:
     """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way. SIGHUP reloads."""
     server = Server(config, options)
     stop = asyncio.Event()
@@ -386,8 +381,6 @@ async def run(
     if hasattr(signal, "SIGHUP"):
         loop.add_signal_handler(signal.SIGHUP, server.reload)
     await server.start()
-    if started is not None:
-        started(server)
     loading = asyncio.create_task(server.load())
     stopped = asyncio.create_task(stop.wait())
     try:

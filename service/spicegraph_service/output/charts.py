@@ -114,12 +114,11 @@ class _Plot:
         left: float = 9.0,
         right: float = 2.0,
         top: float = 8.0,
-        bottom: float = 38.0,
     ) -> None:
         self.low, self.high = x
         self.y_low, self.y_high = y or (0.0, 1.0)
         self.left, self.width = left, 100 - left - right
-        self.top, self.bottom = top, height - bottom
+        self.top, self.bottom = top, height - 38.0  # room for numbers and the axis's name
         self.height = height
         self.root = ET.Element("svg", {"class": "plot", "role": "img", "height": f"{height:g}"})
 
@@ -177,11 +176,11 @@ class _Plot:
         )
         self.add("path", area, d="M" + "L".join(steps), kind=kind, effect="non-scaling-stroke")
 
-    def across(self, name: str, *, form: str = "g", signed: bool = False) -> None:
+    def across(self, name: str, *, signed: bool = False) -> None:
         """Draw the grid and the numbers of the axis across, and its name."""
         for tick in ticks(self.low, self.high):
             self.line((self.x(tick), self.x(tick)), (self.top, self.bottom), "grid")
-            written = f"{tick:{'+' if signed and tick else ''}{form}}".replace("-", "−")
+            written = f"{tick:{'+' if signed and tick else ''}g}".replace("-", "−")
             self.text(written, x=self.x(tick), y=self.bottom + 15, kind="dim", anchor="middle")
         self.text(name, x=f"{self.left + self.width / 2:g}%", y=self.bottom + 32, kind="dim", anchor="middle")
 
@@ -327,12 +326,10 @@ def line_chart(
     return plot.done(title, description)
 
 
-def histogram(
-    title: str, edges: Sequence[float], lines: Sequence[Line], *, x: str, y: str, description: str, height: float = 250
-) -> Markup:
+def histogram(title: str, edges: Sequence[float], lines: Sequence[Line], *, x: str, y: str, description: str) -> Markup:
     """Return the outlines of histograms: a line's values stand between the edges, one less than there are."""
     most = max((value or 0.0 for line in lines for value in line.values), default=1.0) or 1.0
-    plot = _Plot((edges[0], edges[-1]), (0.0, most * 1.06), height, top=22)
+    plot = _Plot((edges[0], edges[-1]), (0.0, most * 1.06), 250, top=22)
     plot.down(y)
     plot.across(x)
     for line in lines:
@@ -363,13 +360,12 @@ def scatter_chart(
     description: str,
     curves: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     unit: bool = False,
-    height: float = 300,
 ) -> Markup:
     """Return points, and curves with their names; ``unit``: both axes run from 0 to 1."""
     drawn = curves or {}
     everything = [(p.x, p.y) for p in points] + [point for curve in drawn.values() for point in curve]
     spans = [(0.0, 1.0)] * 2 if unit else [_span([point[axis] for point in everything], zero=False) for axis in (0, 1)]
-    plot = _Plot(spans[0], spans[1], height, top=22, right=6)
+    plot = _Plot(spans[0], spans[1], 300, top=22, right=6)
     plot.down(axes_names[1])
     plot.across(axes_names[0])
     named = any(point.label for point in points)

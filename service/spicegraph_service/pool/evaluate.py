@@ -72,10 +72,8 @@ class CaptionSource(Protocol):
 class Evaluator:
     """A loaded pipeline, the scene parser, and the metrics that can be made here; ``data`` is that of the metrics."""
 
-    def __init__(
-        self, pipeline: CaptionSource, data: MetricData | None = None, *, scenes: CaptionSource | None = None
-    ) -> None:
-        self._pipelines: dict[GraphStyle, CaptionSource] = {"spice": pipeline, "scene": scenes or load_pipeline(SCENE)}
+    def __init__(self, pipeline: CaptionSource, data: MetricData | None = None) -> None:
+        self._pipelines: dict[GraphStyle, CaptionSource] = {"spice": pipeline, "scene": load_pipeline(SCENE)}
         self._data = data or MetricData()
         self._parses: dict[StyledText, StoredParse] = {}  # of the batch in hand
         self._known: dict[GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_START_TIMEOUT_S = 120.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 _LOOK_EVERY = 64  # tasks between two looks at a worker's memory
 _BEAT_EVERY_S = 0.25
+_SILENCE_S = 2.0
 _log = logging.getLogger(__name__)
 
 
@@ -138,18 +140,14 @@ class WorkerPool:
         *,
         name: str = "",
         task_timeout_s: float = 120.0,
-        start_timeout_s: float = 120.0,
         growth_bytes: int = 1 << 30,
-        silence_s: float = 2.0,
         changed: Callable[[], None] | None = None,
     ) -> None:
         self._setup = setup
         self._count = count
         self._name = name
         self._task_timeout_s = task_timeout_s
-        self._start_timeout_s = start_timeout_s
         self._growth_bytes = growth_bytes
-        self._silence_s = silence_s
         self._changed = changed
         self._idle: asyncio.Queue[Worker | None] = asyncio.Queue()  # None: look at _unable
         self._unable = ""  # why there is no worker, once one could not be replaced
@@ -189,7 +187,7 @@ class WorkerPool:
         pause = _FIRST_PAUSE
         while True:
             try:
-                worker = await Worker.start(self._setup, name=self._name, timeout_s=self._start_timeout_s)
+                worker = await Worker.start(self._setup, name=self._name, timeout_s=_START_TIMEOUT_S)
             except (DataError, WorkerDiedError, OSError) as error:
                 if self._ready is not None and not self._ready.done() and isinstance(error, DataError):
                     self._ready.set_exception(error)
@@ -227,7 +225,7 @@ class WorkerPool:
         ending = asyncio.create_task(worker.process.wait())
         try:
             while not (await asyncio.wait({ending}, timeout=_BEAT_EVERY_S))[0]:
-                if worker.process.hangs(self._silence_s):
+                if worker.process.hangs(_SILENCE_S):
                     _log.error("worker %d hangs: no heartbeat for %.1f s", worker.process.pid, worker.process.silent_s)
                     worker.kill()
                     break

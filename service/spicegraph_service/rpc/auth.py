@@ -36,6 +36,7 @@ _REMEMBERED_S = 3.0  # how long after its revocation a token may still pass; str
 _MOST_REMEMBERED = 10_000
 _TOUCHED_S = 60.0  # how exactly the last use of a token is recorded
 _LONGEST_TOKEN = 200
+_BURST_S = 10.0  # of a rate that may be used at once
 _log = logging.getLogger(__name__)
 
 
@@ -122,14 +123,7 @@ class Authenticator:
     """Finds out who calls. Where no tokens are ``required``, everybody is one anonymous caller with every scope."""
 
     def __init__(
-        self,
-        thread: StoreThread,
-        writes: StoreThread,
-        *,
-        required: bool,
-        rate: float,
-        max_calls: int = 0,
-        burst_s: float = 10.0,
+        self, thread: StoreThread, writes: StoreThread, *, required: bool, rate: float, max_calls: int = 0
     ) -> None:
         self._thread = thread
         self._writes = writes
@@ -137,7 +131,6 @@ class Authenticator:
         self.required = required
         self._rate = rate
         self._max_calls = max_calls
-        self._burst_s = burst_s
         self._anonymous = TokenCaller("anonymous", frozenset(SCOPES), self._own_bucket(0.0), CallSlots(0))
         self._callers = RefreshAheadCache(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
 
@@ -199,7 +192,7 @@ class Authenticator:
 
     def _own_bucket(self, own_rate: float) -> TokenBucket | None:
         rate = own_rate or self._rate
-        return TokenBucket(rate, rate * self._burst_s) if rate else None
+        return TokenBucket(rate, rate * _BURST_S) if rate else None
 
     def _bucket(self, record: TokenRecord) -> SharedBucket | None:
         """Return a token's rate, which all servers of a store that can share it grant together."""
