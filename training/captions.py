@@ -142,7 +142,9 @@ def main() -> None:
         short = [caption for caption in own if len(caption.split()) <= LONGEST]
         open_ones = [caption for caption in short if not is_held_out(caption, kind)]
         others += open_ones
-        by_kind.append(Halves.of(open_ones, dice))
+        halves = Halves.of(open_ones, dice)
+        if halves.first:  # long descriptions alone have none
+            by_kind.append(halves)
         kept_out = [caption for caption in own if is_held_out(caption, kind)]
         held_out += kept_out
         if kind == SOUNDS:

@@ -268,7 +268,7 @@ def write(captions: Sequence[Caption], out: Path) -> None:
     network = network_from({name: (pipeline_path() / "parser" / name).read_bytes() for name in NETWORK_FILES})
     lengths = [len(caption.words) for caption in captions]
     forms = [word.lower() for caption in captions for word in caption.words]
-    tags = iter(analyse_sentences(network, forms, lengths).tags.tolist())
+    tags = iter(analyse_sentences(network, forms, lengths)[0].tolist())
     with gzip.open(out, "wt", encoding="utf-8") as lines:
         for caption in captions:
             own = label(caption)

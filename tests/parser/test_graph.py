@@ -79,17 +79,18 @@ def test_concepts_merge_as_the_graph_does(captions: _Captions, exact: bool) -> N
 @given(_CAPTIONS)
 def test_counts_are_those_of_the_evidence(captions: _Captions) -> None:
     """Counted merging has every concept of the graph, and the number of captions in its evidence."""
-    graph, counted = merge(captions, load_lexicon(), loose=True), merge_counted(captions, load_lexicon())
+    graph = merge(captions, load_lexicon(), loose=True)
+    counted, objects, labels = merge_counted(captions, load_lexicon())
 
     def said(evidence: tuple[Evidence, ...]) -> int:
         return len({one.caption for one in evidence})
 
     assert [(node.concept, said(node.evidence)) for node in graph.objects] == list(
-        zip(counted.graph.objects, counted.objects, strict=True)
+        zip(counted.objects, objects, strict=True)
     )
-    for parts, numbers in ((graph.attributes, counted.graph.attributes), (graph.relations, counted.graph.relations)):
+    for parts, numbers in ((graph.attributes, counted.attributes), (graph.relations, counted.relations)):
         flat = [number for own in numbers.values() for number in own]
-        assert [said(part.evidence) for part in parts] == [counted.labels[number] for number in flat]
+        assert [said(part.evidence) for part in parts] == [labels[number] for number in flat]
 
 
 def test_a_word_that_comes_again_joins_the_first_that_is_like_it_now() -> None:

@@ -53,22 +53,17 @@ class CaptionAnalyser:
         return cls(network_from(files, product), Lemmas.read(folder))
 
     def captions(self, texts: Sequence[str], normal: Sequence[str]) -> list[Caption]:
-        """Parse a batch of captions.
-
-        Args:
-            texts: the captions as they came: words' places refer to them.
-            normal: what is parsed: with single spaces, and nothing that UTF-8 cannot hold.
-        """
+        """Parse a batch of captions: ``normal`` is what is parsed of each (:func:`.normalise`)."""
         read = list(map(read_tokens, texts, normal))
         ptb = list(chain.from_iterable([tokens.ptb for tokens in read]))
         if not ptb:
             return [Caption(text, ()) for text in texts]
         lengths = [length for tokens in read for length in tokens.lengths]
-        analysis = analyse_sentences(self._network, ptb, lengths)
-        tags = tuple(self._tags[analysis.tags].tolist())
+        tag_numbers, heads, labels = analyse_sentences(self._network, ptb, lengths)
+        tags = tuple(self._tags[tag_numbers].tolist())
         lemmas = self._lemmas.of(ptb, tags)
         positions = chain.from_iterable([range(1, length + 1) for length in lengths])
-        arcs = tuple(zip(self._labels[analysis.labels].tolist(), analysis.heads.tolist(), positions, strict=True))
+        arcs = tuple(zip(self._labels[labels].tolist(), heads.tolist(), positions, strict=True))
         captions = []
         end = 0
         for text, tokens in zip(texts, read, strict=True):
@@ -102,12 +97,12 @@ class _LemmaCache(dict[tuple[str, str], str]):
 
 
 class ReadTokens(NamedTuple):
-    """A caption's tokens: PTB forms, their characters in the caption, words a sentence, and where they stand."""
+    """A caption's tokens."""
 
-    ptb: Sequence[str]
-    forms: Sequence[str]
-    lengths: Sequence[int]
-    spans: Sequence[Span] | str
+    ptb: Sequence[str]  # forms
+    forms: Sequence[str]  # their characters in the caption
+    lengths: Sequence[int]  # of the sentences, in words
+    spans: Sequence[Span] | str  # where they stand, or the text in which they can be found
 
 
 def read_tokens(text: str, normal: str) -> ReadTokens:

@@ -142,10 +142,10 @@ class CaptionParser:
             return
         forms = itertools.chain.from_iterable(map(_forms, docs))
         lengths = [length for doc in docs for length in _sentence_lengths(doc)]
-        analysis = analyse_sentences(self._network, forms, lengths)
+        tags, heads, labels = analyse_sentences(self._network, forms, lengths)
         positions = np.concatenate([np.arange(1, length + 1) for length in lengths])
-        offsets = np.where(analysis.heads == 0, 0, analysis.heads - positions).astype(np.int64).view(np.uint64)
-        columns = np.stack([self._tag_ids[analysis.tags], offsets, self._label_ids[analysis.labels]], axis=1)
+        offsets = np.where(heads == 0, 0, heads - positions).astype(np.int64).view(np.uint64)
+        columns = np.stack([self._tag_ids[tags], offsets, self._label_ids[labels]], axis=1)
         bounds = itertools.accumulate(map(len, docs), initial=0)
         for doc, (start, end) in zip(docs, itertools.pairwise(bounds), strict=True):
             if end > start:

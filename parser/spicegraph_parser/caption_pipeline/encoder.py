@@ -31,17 +31,12 @@ KINDS = ("form", "suffix4", "suffix3", "suffix2", "prefix3", "case")
 def features(form: str) -> tuple[str, ...]:
     """Return the word's feature strings, one for each of ``KINDS``.
 
-    The form is lower-cased; how it was written is a feature of its own, so that "Dog", "dog" and "DOG" share
-    what can be shared. Endings and beginnings stand in for words that the training data did not hold.
-
     >>> features("Skateboards")
     ('skateboards', 'ards', 'rds', 'ds', 'ska', 'title')
     """
+    # Endings and beginnings stand in for words that the training data did not hold. How the form is written is a
+    # feature of its own: "Dog", "dog" and "DOG" share all others.
     lower = form.lower()
-    return lower, lower[-4:], lower[-3:], lower[-2:], lower[:3], _case(form, lower)
-
-
-def _case(form: str, lower: str) -> str:
     if form == lower:
         letters = "lower"
     elif form[1:] == lower[1:]:
@@ -52,7 +47,7 @@ def _case(form: str, lower: str) -> str:
         letters = "mixed"
     digit = "+digit" if any(map(str.isdigit, form)) else ""
     hyphen = "+hyphen" if "-" in form else ""
-    return letters + digit + hyphen
+    return lower, lower[-4:], lower[-3:], lower[-2:], lower[:3], letters + digit + hyphen
 
 
 Weights: TypeAlias = "Mapping[str, NDArray[Any]]"
@@ -77,7 +72,7 @@ class Vocabulary:
 
     @classmethod
     def from_lists(cls, lists: Mapping[str, Sequence[str]]) -> Self:
-        """Build from lists of names: ``tags``, ``labels`` and one for each kind of feature."""
+        """Return the vocabulary of lists of names: ``tags``, ``labels`` and one for each kind of feature."""
         rows = tuple({name: row for row, name in enumerate(lists[kind], start=1)} for kind in KINDS)
         return cls(tuple(lists["tags"]), tuple(lists["labels"]), rows)
 
@@ -92,22 +87,18 @@ class Vocabulary:
 
 
 class WordNumbers(NamedTuple):
-    """Words as the network reads them: rows (words,) of a table (2, forms, gates) of the first layer's inputs.
+    """Words as the network reads them."""
 
-    ``forms``: (words,) the rows of the forms in the vocabulary, 0 where it lacks one.
-    """
-
-    table: Floats
-    rows: Integers
-    forms: Integers
+    table: Floats  # (2, forms, gates): the first layer's inputs
+    rows: Integers  # (words,) of the table
+    forms: Integers  # (words,) their rows in the vocabulary, 0 where it lacks one
 
 
 class _WordInputs:
-    """What the first layer's gates get from a word, computed once for each distinct form and kept.
+    """What the first layer's gates get from a word, computed once for each form and kept; threads may share it."""
 
-    A form's inputs are computed alone, so they never depend on the words that it came with. Threads may share one
-    object: a table is only added to, and a full one is replaced.
-    """
+    # Forms are computed one by one, so that they never depend on the words that they came with. A table is only added
+    # to, and a full one is replaced.
 
     def __init__(self, weights: Weights, vocabulary: Vocabulary, first: _Lstm) -> None:
         self._vocabulary = vocabulary
@@ -122,7 +113,7 @@ class _WordInputs:
         self._start_anew(_MOST_FORMS)
 
     def __call__(self, forms: Iterable[str]) -> WordNumbers:
-        """Return the inputs of words given by their PTB forms."""
+        """Return the words of PTB forms."""
         words = list(forms)
         with self._lock:
             new = [form for form in dict.fromkeys(words) if form not in self._known]
@@ -139,8 +130,7 @@ class _WordInputs:
             return WordNumbers(self._table, rows, self._forms[rows])
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return what another process makes it from: neither the table nor the lock."""
-        return type(self), self._made_of
+        return type(self), self._made_of  # neither the table nor the lock
 
     def _start_anew(self, capacity: int) -> None:
         self._known: dict[str, int] = {}
@@ -164,10 +154,7 @@ class Product(Protocol):
     """Weights (width, columns) by which rows are multiplied: the large products, which are most of the time."""
 
     def __call__(self, rows: Floats, out: Floats | None = None, /) -> Floats:
-        """Return the product with ``rows`` (rows, width), whose values lie between -1 and 1, hardly any beyond.
-
-        ``out`` (rows, columns) is memory that the result may be written to.
-        """
+        """Return the product with ``rows`` (rows, width), nearly all from -1 to 1; it may be written to ``out``."""
         ...
 
 
@@ -188,17 +175,10 @@ class FloatProduct:
 
 
 class Encoder:
-    """States and tags of words: the layers that read a sentence.
+    """States and tags of words: the layers that read a sentence; ``product`` makes the large products."""
 
-    Tags are read off the first layer and fed to the second; where the weights hold a late tagger, the second layer
-    corrects them. Where they hold ``narrow`` (states of the first layer, width), the second layer reads the states
-    through it, which is cheaper.
-
-    Args:
-        weights: arrays by name, input before output: see ``training/export.py``.
-        vocabulary: the names behind the network's numbers.
-        product: what makes the large products.
-    """
+    # Where the weights hold a late tagger, the second layer corrects the tags. Where they hold ``narrow`` (states of
+    # the first layer, width), the second layer reads the states through it, which is cheaper.
 
     def __init__(self, weights: Weights, vocabulary: Vocabulary, product: MakeProduct = FloatProduct) -> None:
         self._weights = weights
@@ -236,28 +216,15 @@ class Encoder:
         return FirstStates(inputs, tags, odds)
 
     def second(self, first: FirstStates, layout: Layout) -> SecondStates:
-        """Return what the second layer says.
-
-        Args:
-            first: what the first layer says.
-            layout: how the words are ordered.
-        """
+        """Return what the second layer says."""
         states, cells = self._second.states(first.inputs, layout)
         return SecondStates(states, self._late_tags(first.tags, states), cells, (np.arange(len(states)), layout.back))
 
     def again(
         self, first: FirstStates, second: SecondStates, part: LayoutPart, tags: Integers
     ) -> tuple[Floats, Floats]:
-        """Return the second layer's states and its scores of tags in sentences in which one word's tag is given.
-
-        Before that word nothing changes in the direction that comes from there: only what follows is read again.
-
-        Args:
-            first: what the first layer says of all sentences.
-            second: what the second layer says of them.
-            part: the sentences, each with that word.
-            tags: (sentences,) the tags, which the layer takes for sure.
-        """
+        """Return the second layer's states and scores of tags where one word's tag is given: the part's, ``tags``."""
+        # Before that word nothing changes in the direction that comes from there: only what follows is read again.
         states = second.states[part.source]
         change = -first.odds[part.source[part.words]]
         change[np.arange(len(tags)), tags] += 1.0
@@ -281,50 +248,33 @@ class Encoder:
 
 
 class FirstStates(NamedTuple):
-    """What the first layer says of words, step after step.
+    """What the first layer says of words, step after step."""
 
-    Attributes:
-        inputs: (words, gates) for each direction of the second layer: what its gates get, in the order in which it
-            reads.
-        tags: (words, tags) scores.
-        odds: (words, tags) probabilities.
-    """
-
-    inputs: tuple[Floats, Floats]
-    tags: Floats
-    odds: Floats
+    inputs: tuple[
+        Floats, Floats
+    ]  # (words, gates) of each direction of the second layer, in the order in which it reads
+    tags: Floats  # (words, tags) scores
+    odds: Floats  # (words, tags) probabilities
 
 
 class SecondStates(NamedTuple):
-    """What the second layer says of words, step after step.
+    """What the second layer says of words, step after step."""
 
-    Attributes:
-        states: (words, both directions).
-        tags: (words, tags) scores.
-        cells: (words, hidden) for each direction: what the layer remembers, in the order in which it reads.
-        rows: (words,) for each direction: where the cells of a word stand.
-    """
-
-    states: Floats
-    tags: Floats
-    cells: tuple[Floats, Floats]
-    rows: tuple[Integers, Integers]
+    states: Floats  # (words, both directions)
+    tags: Floats  # (words, tags) scores
+    cells: tuple[Floats, Floats]  # (words, hidden) of each direction, in the order in which it reads
+    rows: tuple[Integers, Integers]  # (words,) of each direction: where the cells of a word stand
 
 
 class _Lstm:
-    """One bidirectional layer. In memory the gates stand in the order input, forget, output, cell.
-
-    Attributes:
-        gates: how many gates a direction has.
-        input: (2, width, gates) the weights of what it reads.
-        bias: (2, gates) what is added to them.
-    """
+    """One bidirectional layer. In memory the gates stand in the order input, forget, output, cell."""
 
     def __init__(self, weights: Weights, layer: int, product: MakeProduct) -> None:
         name = f"lstm.{layer}"
         hidden = weights[f"{name}.state"].shape[1]
         self._hidden = hidden
-        self.gates = 4 * hidden
+        self.gates = 4 * hidden  # of a direction
+        # The weights of what it reads (2, width, gates), and what is added to these products (2, gates).
         self.input = np.stack([_for_tanh(part) for part in np.split(weights[f"{name}.input"], 2, axis=1)])
         self.bias = np.stack([_for_tanh(part) for part in np.split(weights[f"{name}.bias"], 2)])
         self._state = [product(_for_tanh(part)) for part in weights[f"{name}.state"]]
@@ -335,13 +285,7 @@ class _Lstm:
         layout: Layout,
         rows: tuple[Integers, Integers] | tuple[None, None] = (None, None),
     ) -> tuple[Floats, tuple[Floats, Floats]]:
-        """Return the states (words, 2 * hidden), and each direction's cells (words, hidden) in reading order.
-
-        Args:
-            inputs: for each direction, as for :meth:`read`.
-            layout: how the words are ordered.
-            rows: for each direction, as for :meth:`read`.
-        """
+        """Return the states (words, 2 * hidden), and each direction's cells (words, hidden) in reading order."""
         (forward, forward_cells), (backward, backward_cells) = (
             self.read(direction, inputs[direction], layout.steps, rows[direction]) for direction in (0, 1)
         )
@@ -356,18 +300,10 @@ class _Lstm:
         *,
         start: tuple[Floats, Floats, Floats] | None = None,
     ) -> tuple[Floats, Floats]:
-        """Return states and cells (words, hidden), step after step.
-
-        What a step computes stays in a core's own cache.
-
-        Args:
-            direction: 0 or 1.
-            inputs: (rows, gates) gates without the state's part.
-            steps: for each step, how many sentences have a word for it.
-            rows: (words,) those of the inputs that are read; all of them, in their order, if it is ``None``.
-            start: where sentences begin: their states and cells so far, and what the first step's gates get more; at
-                their ends if it is ``None``.
-        """
+        """Return states and cells (words, hidden) of a direction, step after step."""
+        # ``inputs`` are (rows, gates) without the state's part, ``rows`` those that are read (all of them by default).
+        # ``start`` has states and cells where sentences do not begin at their ends, and what the first step's gates get
+        # more. What a step computes stays in a core's own cache.
         hidden = self._hidden
         multiply = self._state[direction]
         states, cells = np.empty((2, sum(steps), hidden), dtype=np.float32)
@@ -401,10 +337,8 @@ class _Lstm:
 
 
 def _for_tanh(weights: Floats) -> Floats:
-    """Put gates (..., gates) stored as input, forget, cell, output into the order in which they are computed.
-
-    sigmoid(x) = (tanh(x / 2) + 1) / 2: with the halving in the weights one tanh does for all gates.
-    """
+    """Put gates (..., gates) stored as input, forget, cell, output into the order in which they are computed."""
+    # sigmoid(x) = (tanh(x / 2) + 1) / 2: with the halving in the weights one tanh does for all gates.
     input_gate, forget, cell, output = np.split(weights, 4, axis=-1)
     return np.concatenate([0.5 * input_gate, 0.5 * forget, 0.5 * output, cell], axis=-1)
 
@@ -422,10 +356,7 @@ def relu(values: Floats) -> Floats:
 
 
 def stored_weights(data: bytes) -> dict[str, NDArray[Any]]:
-    """Read weights: float32, and large tables as they are, 8-bit integers beside one scale per row (``<name>.scale``).
-
-    Other integers that have such scales become float32 by them.
-    """
+    """Read weights as float32, large tables as they are: 8-bit integers beside one scale per row (``<name>.scale``)."""
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     weights = {name: array if array.dtype == np.int8 else array.astype(np.float32) for name, array in arrays.items()}

@@ -14,29 +14,17 @@ Integers: TypeAlias = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the words of sentences are ordered inside the network: all first words, then all second words, and so on.
+    """How the words of sentences are ordered inside the network: all first words, then all second words, and so on."""
 
-    Sentences stand longest first, so that the sentences that have a word at a step are always the first ones.
-
-    Attributes:
-        lengths: (sentences,) words.
-        sentence: (words,) the number of each word's sentence.
-        step: (words,) the word's place in its sentence.
-        place: (words,) where each word stands sentence after sentence.
-        back: (words,) for each word that word of its sentence which the backward direction reads at the same step.
-        steps: for each step, how many sentences have a word for it.
-        padded: (sentences, n) the words of each sentence, then any word.
-        padding: sentences and steps without a word.
-    """
-
-    lengths: Integers
-    sentence: Integers
-    step: Integers
-    place: Integers
-    back: Integers
-    steps: tuple[int, ...]
-    padded: Integers
-    padding: tuple[Integers, Integers]
+    # Sentences stand longest first, so that the sentences that have a word at a step are always the first ones.
+    lengths: Integers  # (sentences,) words
+    sentence: Integers  # (words,) the number of each word's sentence
+    step: Integers  # (words,) the word's place in its sentence
+    place: Integers  # (words,) where each word stands sentence after sentence
+    back: Integers  # (words,) the word of the same sentence that the backward direction reads at the same step
+    steps: tuple[int, ...]  # for each step, how many sentences have a word for it
+    padded: Integers  # (sentences, n) the words of each sentence, then any word
+    padding: tuple[Integers, Integers]  # sentences and steps without a word
 
     @classmethod
     def of(cls, lengths: Integers) -> Self:
@@ -65,17 +53,11 @@ class Layout:
 
 
 class LayoutPart(NamedTuple):
-    """Some sentences of a layout, each with one of its words.
+    """Some sentences of a layout, each with one of its words."""
 
-    Attributes:
-        layout: how their words are ordered.
-        steps: (sentences,) the place of each one's word in it.
-        source: (words,) where each word stands in the whole.
-    """
-
-    layout: Layout
-    steps: Integers
-    source: Integers
+    layout: Layout  # how their words are ordered
+    steps: Integers  # (sentences,) the place of each one's word in it
+    source: Integers  # (words,) where each word stands in the whole
 
     @property
     def words(self) -> Integers:
@@ -97,21 +79,13 @@ class LayoutPart(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way through sentences in one direction, the longest first, step after step.
+    """A way through sentences in one direction, the longest first, step after step."""
 
-    Attributes:
-        order: (sentences,) their numbers, the longest way first.
-        words: (words on the way,) where they stand in the layout.
-        steps: for each step, how many sentences have a word for it.
-        before: (sentences,) the word that is read before the way begins; any word where there is none.
-        is_first: (sentences,) whether there is none.
-    """
-
-    order: Integers
-    words: Integers
-    steps: tuple[int, ...]
-    before: Integers
-    is_first: NDArray[np.bool_]
+    order: Integers  # (sentences,) their numbers, the longest way first
+    words: Integers  # (words on the way,) where they stand in the layout
+    steps: tuple[int, ...]  # for each step, how many sentences have a word for it
+    before: Integers  # (sentences,) the word that is read before the way begins; any word where there is none
+    is_first: NDArray[np.bool_]  # (sentences,) whether there is none
 
 
 def ranges(starts: Integers, lengths: Integers) -> Integers:

@@ -8,7 +8,6 @@ of heads are padded. ``training/network.py`` is the trainable form.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -31,27 +30,8 @@ if TYPE_CHECKING:
 _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """What the network says of the words of sentences, sentence after sentence, each (words,).
-
-    ``tags`` and ``labels`` are numbers in the vocabulary; ``heads`` count from 1 in their sentence, and 0 is
-    the root.
-    """
-
-    tags: Integers
-    heads: Integers
-    labels: Integers
-
-
 class Network:
-    """Tags, heads and labels for sentences given as words.
-
-    Args:
-        weights: arrays by name, input before output: see ``training/export.py``.
-        vocabulary: the names behind the network's numbers.
-        product: what makes the large products.
-    """
+    """Tags, heads and labels for sentences given as words; ``product`` makes the large products."""
 
     def __init__(self, weights: Weights, vocabulary: Vocabulary, product: MakeProduct = FloatProduct) -> None:
         self.vocabulary = vocabulary
@@ -64,18 +44,13 @@ class Network:
         self._root_label = vocabulary.labels.index("root")
         self._reranker = Reranker(weights, vocabulary) if "reranker.table" in weights else None
 
-    def analyse(self, words: WordNumbers, lengths: Integers) -> Analysis:
-        """Analyse sentences.
-
-        Args:
-            words: the words, sentence after sentence, as ``words`` returns them.
-            lengths: (sentences,) words of each sentence, at least 1, longest first.
-        """
+    def analyse(self, words: WordNumbers, lengths: Integers) -> Integers:
+        """Return tags, heads and labels (3, words) of sentences of ``lengths``, of which the longest stands first."""
         read = self._read(words, lengths)
         in_order, is_word = read.scored.layout.words_of(np.arange(len(lengths)))
         chosen = np.stack([read.tags[in_order], read.heads[is_word], read.labels.argmax(axis=1)])
         if self._reranker is None:
-            return Analysis(*chosen)
+            return chosen
         analyses = further_analyses(self, read, words.forms, self._reranker.likely)
         if analyses is not None:
             best = self._reranker.best(analyses)
@@ -84,16 +59,10 @@ class Network:
             sentence = analyses.sentence[best]
             here = ranges((np.cumsum(lengths) - lengths)[sentence], lengths[sentence])
             chosen[:, here] = analyses.tags[there], analyses.heads[there], analyses.labels[there]
-        return Analysis(*chosen)
+        return chosen
 
     def doubts(self, words: WordNumbers, lengths: Integers, likely: float) -> Analyses | None:
-        """Return the analyses of the sentences in doubt.
-
-        Args:
-            words: as for ``analyse``.
-            lengths: as for ``analyse``.
-            likely: probability of a tag or head from which it is tried.
-        """
+        """Return the analyses of the sentences in doubt; tags and heads are tried from a probability ``likely`` on."""
         return further_analyses(self, self._read(words, lengths), words.forms, likely)
 
     def _read(self, words: WordNumbers, lengths: Integers) -> Reading:
@@ -106,13 +75,7 @@ class Network:
         return Reading(first, second, scored, scored.tags.argmax(axis=1), heads, labels)
 
     def again(self, read: Reading, part: LayoutPart, tags: Integers) -> NetworkScores:
-        """Return the scores of tags and heads in sentences where one word's tag is given.
-
-        Args:
-            read: what the network says by itself.
-            part: the sentences, each with that word.
-            tags: (sentences,) the tags.
-        """
+        """Return the scores of tags and heads in a part's sentences, where its words have the given tags."""
         return self._scored(*self._encoder.again(read.first, read.second, part, tags), part.layout)
 
     def _scored(self, states: Floats, tags: Floats, layout: Layout) -> NetworkScores:
@@ -127,11 +90,9 @@ class Network:
         return best_heads(scored.arcs)
 
     def _arc_scores(self, children: Floats, parents: Floats, layout: Layout) -> Floats:
-        """Scores of heads (sentences, n, 1 + n) from vectors (words, width) of words at either end.
-
-        The padding of a shorter sentence is never a word's head, and each piece of it hangs on what stands before it:
-        that changes neither which trees there are nor which of them is the best.
-        """
+        """Return scores of heads (sentences, n, 1 + n) from vectors (words, width) of words at either end."""
+        # The padding of a shorter sentence is never a word's head, and each piece of it hangs on what stands before it:
+        # that changes neither which trees there are nor which of them is the best.
         bilinear = children @ self._weights["arc_scores"]
         bilinear += self._weights["arc_scores.bias"]
         sentences, longest = layout.padded.shape
@@ -148,15 +109,9 @@ class Network:
     def label_scores(
         self, scored: NetworkScores, rows: Integers, heads: Integers, known: tuple[Floats, Integers] | None = None
     ) -> Floats:
-        """Return scores (words, labels) of the edges from given heads.
+        """Return scores (words, labels) of edges from given heads (analyses, n) of the sentences ``rows`` (analyses,).
 
-        Only a root's edge can be labelled so, and it can't be labelled otherwise.
-
-        Args:
-            scored: what the network says of sentences.
-            rows: (analyses,) the sentence of each analysis.
-            heads: (analyses, n) from 1 in the sentence; 0 is the root.
-            known: the scores of other heads (analyses, n), which are kept for the edges that are the same.
+        ``known``: scores of other heads (analyses, n), which are kept for the edges that are the same.
         """
         words, is_word = scored.layout.words_of(rows)
         above = np.where(heads > 0, heads - 1, 0)
@@ -173,7 +128,7 @@ class Network:
         relu(np.add(child, parent, out=edges[:, : parent.shape[1]]))
         scores = edges @ self._weights["labeller"]
         scores += self._weights["labeller.bias"]
-        scores[:, self._root_label] = -np.inf
+        scores[:, self._root_label] = -np.inf  # only a root's edge can be labelled so, and not otherwise
         scores[is_root] = -np.inf
         scores[is_root, self._root_label] = 0.0
         if known is not None:
@@ -183,41 +138,24 @@ class Network:
 
 
 class Reading(NamedTuple):
-    """What the network says by itself: its layers' scores, and what they come to.
-
-    Attributes:
-        first: what the first layer says.
-        second: what the second layer says.
-        scored: the scores of tags and heads.
-        tags: (words,) step after step.
-        heads: (sentences, n).
-        labels: (words, labels) scores, sentence after sentence.
-    """
+    """What the network says by itself: its layers' scores, and what they come to."""
 
     first: FirstStates
     second: SecondStates
     scored: NetworkScores
-    tags: Integers
-    heads: Integers
-    labels: Floats
+    tags: Integers  # (words,) step after step
+    heads: Integers  # (sentences, n)
+    labels: Floats  # (words, labels) scores, sentence after sentence
 
 
 class NetworkScores(NamedTuple):
-    """What the network says of sentences: words step after step.
-
-    Attributes:
-        layout: where words stand.
-        tags: (words, tags) scores.
-        arcs: (sentences, n, 1 + n) scores of heads; head 0 is the root.
-        children: (words, width) words as the lower ends of labelled edges.
-        parents: (words, width) words as the upper ends.
-    """
+    """What the network says of sentences: words step after step."""
 
     layout: Layout
-    tags: Floats
-    arcs: Floats
-    children: Floats
-    parents: Floats
+    tags: Floats  # (words, tags) scores
+    arcs: Floats  # (sentences, n, 1 + n) scores of heads; head 0 is the root
+    children: Floats  # (words, width) words as the lower ends of labelled edges
+    parents: Floats  # (words, width) words as the upper ends
 
 
 # Further analyses of the sentences in doubt: each tag and each head that is not the best, but likely, makes one. With a
@@ -230,17 +168,7 @@ AnalysisColumns: TypeAlias = tuple[Integers, Integers, Integers, Integers, Float
 
 
 def further_analyses(network: Network, read: Reading, forms: Integers, likely: float) -> Analyses | None:
-    """Return the analyses of sentences in doubt, the network's own ones among them.
-
-    Args:
-        network: what reads.
-        read: what it says by itself of sentences that stand longest first.
-        forms: (words,) rows of the vocabulary's forms, sentence after sentence.
-        likely: probability of a tag or head from which it is tried.
-
-    Returns:
-        None where no sentence is in doubt.
-    """
+    """Return the analyses of sentences in doubt, the network's own ones among them; ``None`` where there are none."""
     scored, tags, heads, labels = read.scored, read.tags, read.heads, read.labels
     layout = scored.layout
     log_tags = log_probabilities(scored.tags)
@@ -339,8 +267,7 @@ def _columns(
     Args:
         scored: what the network says of the sentences.
         where: (analyses,) each: the sentence's number, and its row in ``scored``.
-        analysed: tags of the words of ``scored``, step after step, heads (analyses, n), and scores of labels
-            (words, labels), analysis after analysis.
+        analysed: tags of the words of ``scored``, heads (analyses, n), scores of labels (words, labels).
         log: log probabilities of tags (words, tags), and of heads (sentences, n, 1 + n).
     """
     sentence, rows = where
@@ -376,19 +303,13 @@ def cut_sentences(lengths: Sequence[int]) -> Sequence[int]:
     return [min(_LONGEST, length - start) for length in lengths for start in range(0, length, _LONGEST)]
 
 
-def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[int]) -> Analysis:
-    """Analyse sentences, whichever captions they come from; company does not change a sentence's analysis.
+def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[int]) -> Integers:
+    """Return tags, heads and labels (3, words) of sentences given by the PTB forms of their words, and their lengths.
 
-    Equal sentences are analysed once: samples for one image, and machines' descriptions, have many in common.
-
-    Args:
-        network: what analyses.
-        forms: the PTB forms of the words of all sentences, one after the other.
-        lengths: the number of words of each sentence, each from 1 to what :func:`cut_sentences` leaves.
-
-    Returns:
-        Tags, heads and labels, each (words,), in the order of ``forms``; heads count from 1 in their sentence.
+    Tags and labels are numbers in the vocabulary; heads count from 1 in their sentence, and 0 is the root. Company does
+    not change a sentence's analysis.
     """
+    # Equal sentences are analysed once: samples for one image, and machines' descriptions, have many in common.
     stream = iter(forms)
     sentences = [tuple(islice(stream, length)) for length in lengths]
     numbers = {sentence: number for number, sentence in enumerate(dict.fromkeys(sentences))}
@@ -397,29 +318,25 @@ def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[
     analysed = np.empty((3, len(words)), dtype=np.intp)
     with single_threaded():
         for part, where in in_parts(sizes):
-            analysis = network.analyse(network.words([words[position] for position in where.tolist()]), sizes[part])
-            analysed[:, where] = analysis.tags, analysis.heads, analysis.labels
+            analysed[:, where] = network.analyse(network.words([words[at] for at in where.tolist()]), sizes[part])
     if len(numbers) < len(sentences):
         order = np.array(list(map(numbers.__getitem__, sentences)), dtype=np.intp)
         analysed = analysed[:, ranges((np.cumsum(sizes) - sizes)[order], sizes[order])]
-    return Analysis(*analysed)
+    return analysed
 
 
 def single_threaded() -> AbstractContextManager[object]:
-    """Keep numpy to one thread within this.
-
-    The products are small: threads of the linear algebra library wait for each other, ten times slower on a busy
-    machine; several cores are better used by several processes.
-    """
+    """Keep numpy to one thread within this."""
+    # The products are small: threads of the linear algebra library wait for each other, ten times slower on a busy
+    # machine; several cores are better used by several processes.
     return _blas().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]  # it has no stubs
 
 
-def in_parts(lengths: Sequence[int] | Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Yield the sentences that go through a network together, longest first, and the positions of their words.
+_blas = cache(ThreadpoolController)
 
-    Args:
-        lengths: the number of words of each sentence; words are counted through all sentences.
-    """
+
+def in_parts(lengths: Sequence[int] | Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Yield the sentences that go through a network together, longest first, and their words, counted through all."""
     sizes = np.array(lengths, dtype=np.intp)
     starts = np.cumsum(sizes) - sizes
     order = np.argsort(-sizes, kind="stable")
@@ -430,12 +347,6 @@ def in_parts(lengths: Sequence[int] | Integers) -> Iterator[tuple[Integers, Inte
         part = order[start : start + max(alike, min(_SENTENCES_AT_ONCE, _SCORES_AT_ONCE // longest**2))]
         yield part, ranges(starts[part], sizes[part])
         start += len(part)
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Return what sets the number of numpy's threads."""
-    return ThreadpoolController()
 
 
 _WEIGHTS: Final = "network.npz"

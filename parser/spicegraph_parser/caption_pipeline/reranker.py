@@ -30,45 +30,27 @@ _MOST_CHILDREN: Final = 6
 
 
 class Analyses(NamedTuple):
-    """Analyses of sentences, several of one sentence one after the other; words of all analyses in one row.
+    """Analyses of sentences, several of one sentence one after the other; words of all analyses in one row."""
 
-    Attributes:
-        sentence: (analyses,) the sentence's number; equal ones stand together, the network's own analysis first.
-        lengths: (analyses,) words.
-        forms: (words,) rows of the vocabulary's forms, 0 where it lacks one.
-        tags: (words,) numbers of the vocabulary.
-        heads: (words,) count from 1 in the sentence; 0 is the root.
-        labels: (words,) numbers of the vocabulary.
-        scores: (analyses, 4) log probabilities of the tags, of the heads and of the labels, each a sum over the words;
-            1 for the network's own analysis, else 0.
-    """
-
-    sentence: Integers
-    lengths: Integers
-    forms: Integers
-    tags: Integers
-    heads: Integers
-    labels: Integers
+    sentence: Integers  # (analyses,) the sentence's number; equal ones stand together, the network's own analysis first
+    lengths: Integers  # (analyses,) words
+    forms: Integers  # (words,) rows of the vocabulary's forms, 0 where it lacks one
+    tags: Integers  # (words,) numbers of the vocabulary
+    heads: Integers  # (words,) count from 1 in the sentence; 0 is the root
+    labels: Integers  # (words,) numbers of the vocabulary
+    # (analyses, 4) log probabilities of the tags, of the heads and of the labels, each a sum over the words; 1 for the
+    # network's own analysis, else 0
     scores: Floats
 
 
 class Reranker:
-    """What chooses among analyses.
-
-    Args:
-        weights: ``reranker.table`` (rows, 1), a power of two of rows, ``reranker.scores`` (4,) and ``reranker.likely``
-            (1,): see ``training/rerank.py``.
-        vocabulary: the names behind the analyses' numbers.
-
-    Attributes:
-        likely: the probability of a tag or head from which it makes an analysis.
-    """
+    """What chooses among analyses, by the weights that ``training/rerank.py`` writes."""
 
     def __init__(self, weights: Weights, vocabulary: Vocabulary) -> None:
-        self._table = weights["reranker.table"][:, 0]  # 8-bit integers, or floats
+        self._table = weights["reranker.table"][:, 0]  # a power of two of 8-bit integers, or floats
         self._scale = weights["reranker.table.scale"][0, 0] if "reranker.table.scale" in weights else np.float32(1.0)
         self._scores = weights["reranker.scores"]
-        self.likely = float(weights["reranker.likely"][0])
+        self.likely = float(weights["reranker.likely"][0])  # probability of a tag or head from which one is analysed
         self._patterns = TreePatterns(vocabulary, len(self._table))
 
     def best(self, analyses: Analyses) -> Integers:
@@ -86,12 +68,7 @@ class Reranker:
 
 
 class TreePatterns:
-    """Numbers of the patterns that hold for a word in an analysis.
-
-    Args:
-        vocabulary: the names of tags and labels.
-        rows: how many numbers there are; a power of two.
-    """
+    """Numbers, below ``rows`` (a power of two), of the patterns that hold for a word in an analysis."""
 
     def __init__(self, vocabulary: Vocabulary, rows: int) -> None:
         self._shift = np.uint64(64 - (rows.bit_length() - 1))
@@ -155,10 +132,7 @@ class TreePatterns:
 
 
 class _Tree:
-    """The analyses' trees as columns; behind the last word stands an empty one, which is above, before and after all.
-
-    ``forms``, ``tags`` and ``labels`` count from 1; 0 is the empty word's alone.
-    """
+    """The analyses' trees as columns; behind the last word stands an empty one: above, before and after all."""
 
     def __init__(self, analyses: Analyses, is_marker: NDArray[np.bool_]) -> None:
         count = len(analyses.heads)
@@ -169,6 +143,7 @@ class _Tree:
         is_root = analyses.heads == 0
         self.empty = count
         self.words = np.arange(count)
+        # These count from 1; 0 is the empty word's alone.
         self.forms, self.tags, self.labels = (
             np.append(column + 1, 0) for column in (analyses.forms, analyses.tags, analyses.labels)
         )

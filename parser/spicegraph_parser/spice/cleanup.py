@@ -48,21 +48,14 @@ _PLACES = tuple((position,) for position in range(256))
 
 
 class RuleGraph(NamedTuple):
-    """A cleaned dependency graph of one sentence, indexed for the rules. Positions count its words from 1.
+    """A cleaned dependency graph of one sentence, indexed for the rules; positions count its words from 1."""
 
-    ``forms`` and ``tags`` are those of the words (of position 1: ``forms[0]``). ``children`` maps a position to
-    its outgoing arcs (label, head, dependent), in the order of :func:`spicegraph_parser.spice.collapse.table_place`.
-    ``families`` maps a relation without its subtype (``nmod`` for ``nmod:on``) to its arcs, ordered by head, then
-    dependent. ``slots`` holds every word's slot, ``nouns`` those of the nouns (NN, NNS, NNP, NNPS) by position.
-    Where words have copies (see :func:`spicegraph_parser.spice.collapse.collapse`), all of these cover them too.
-    """
-
-    forms: Sequence[str]
+    forms: Sequence[str]  # of position 1: forms[0]
     tags: Sequence[str]
-    children: Mapping[int, Sequence[Arc]]
-    families: Mapping[str, Sequence[Arc]]
-    slots: Sequence[Slot]
-    nouns: Mapping[int, Slot]
+    children: Mapping[int, Sequence[Arc]]  # a position's outgoing arcs, in the order of ``table_place``
+    families: Mapping[str, Sequence[Arc]]  # by relation without subtype ("nmod" for "nmod:on"), by head, then dependent
+    slots: Sequence[Slot]  # every word's
+    nouns: Mapping[int, Slot]  # those of nouns (NN, NNS, NNP, NNPS), by position
 
     def slot(self, position: int) -> Slot:
         """Return the slot of the word at a position: its lemma and where it stands in the caption."""
@@ -74,13 +67,7 @@ class RuleGraph(NamedTuple):
 
 
 def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
-    """Return the graph of a collapsed parse on which the rules work.
-
-    Args:
-        parse: the sentence, with collapsed dependencies.
-        offset: number of words of the caption in front of this sentence.
-        sentence: its number in the caption, from 0.
-    """
+    """Return the graph on which the rules work of a collapsed parse; ``offset``: the caption's words in front of it."""
     forms, tags, lemmas = parse.forms, parse.tags, parse.lemmas
     size = len(forms)
     end = offset + size
@@ -130,10 +117,8 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
 
 
 def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str]) -> Sequence[Arc]:
-    """``a lot of trees`` -> det:qmod(trees, a): the governed noun takes the phrase's place.
-
-    The head of the phrase keeps what else hangs on it, as in the reference.
-    """
+    """``a lot of trees`` -> det:qmod(trees, a): the governed noun takes the phrase's place."""
+    # The head of the phrase keeps what else hangs on it, as in the reference.
     cases = [
         (preposition, governed)
         for label, governed, preposition in arcs
@@ -221,10 +206,7 @@ def _resolve_pronouns(
 def _antecedent(
     below: Mapping[int, Sequence[int]], moved: Mapping[int, int], tags: Sequence[str], *, singular: bool
 ) -> int:
-    """Return the first noun of a breadth-first walk from the first root that agrees in number, or 0.
-
-    ``below`` gives the dependents of every position, ``moved`` where resolved pronouns went.
-    """
+    """Return the first noun of a breadth-first walk from the first root that agrees in number, or 0."""
     accepted = _SINGULAR_NOUN_TAGS if singular else _NOUN_TAGS
     queue = sorted(moved.get(root, root) for root in below.get(0, ()))[:1]
     seen = {0, *queue}

@@ -24,7 +24,8 @@ _MARKED = frozenset({"nmod", "acl", "advcl"})
 _BASIC_SUBTYPES = frozenset({"nmod:poss", "nmod:tmod", "nmod:npmod"})
 _PREDICATE_TAGS = ("V", "J")
 _NO_ARC = ("", 0, 0)
-_MARKERS = frozenset({"case", "mark"})
+_CASE = frozenset({"case"})
+_MARKERS = _CASE | {"mark"}
 _ACTIVE_TAGS = ("VBP", "VBZ", "J")
 TABLE_SIZE = 16
 """Places in the reference's hash tables of a word's dependents."""
@@ -32,22 +33,15 @@ _SHIFT = 13  # of the places from one sentence to the next
 
 
 def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
-    """Return the parse with collapsed, CC-processed dependencies.
+    """Return the parse with collapsed, CC-processed dependencies; one that has them already comes back unchanged.
 
-    A parse that holds collapsed labels already (``nmod:on``) comes back unchanged.
+    ``a cat on a mat``: nmod(cat, mat), case(mat, on) -> nmod:on(cat, mat), case(mat, on)
+    ``a cat and a dog sleep``: nsubj(sleep, cat), conj(cat, dog) -> also nsubj(sleep, dog)
+    ``a cat is on top of a car``: root(top), nmod(top, car) -> root(car), case(car, on)
 
-    A word that governs two prepositional phrases has a copy for the second one. With n words, the copies of word p
-    have the positions n + p, 2n + p and so on; the words themselves stay as they are (see :func:`original`).
-
-    Args:
-        parse: the sentence, with basic dependencies.
-        sentence: its number in the caption, from 0. It decides the order in which the reference sees the dependents
-            of a word (:func:`table_place`), and so which of several prepositions names a relation.
-
-    Example:
-        ``a cat on a mat``: nmod(cat, mat), case(mat, on) -> nmod:on(cat, mat), case(mat, on)
-        ``a cat and a dog sleep``: nsubj(sleep, cat), conj(cat, dog) -> also nsubj(sleep, dog)
-        ``a cat is on top of a car``: root(top), nmod(top, car) -> root(car), case(car, on)
+    A word that governs two prepositional phrases has a copy for the second one: with n words, the copies of word p have
+    the positions n + p, 2n + p and so on. ``sentence``, its number in the caption, decides the order in which the
+    reference sees a word's dependents, and so which of several prepositions names a relation.
     """
     forms = parse.forms
     arcs: Sequence[Arc] = parse.arcs
@@ -73,19 +67,12 @@ def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
 
 
 def original(position: int, size: int) -> int:
-    """Return the position of the word that a position of a collapsed parse of ``size`` words stands for.
-
-    >>> original(3, 5), original(8, 5), original(0, 5)
-    (3, 3, 0)
-    """
+    """Return the position of the word of a collapsed parse of ``size`` words that a word or a copy stands for."""
     return position and (position - 1) % size + 1
 
 
 def table_place(position: int, sentence: int) -> int:
-    """Return the place of a word in the reference's hash tables, in whose order it sees the dependents of a word.
-
-    Up to word 15 of the first sentence of a caption this is the order of the words.
-    """
+    """Return a word's place in the reference's hash tables: up to word 15 of the first sentence the order of words."""
     return (position + _SHIFT * sentence) % TABLE_SIZE
 
 
@@ -94,11 +81,9 @@ def _name(forms: Sequence[str], position: int) -> str:
 
 
 def _prepositions(arcs: Sequence[Arc], forms: Sequence[str], sentence: int) -> dict[int, str]:
-    """Return the preposition of every word that has one, in lower case: ``on``, ``in_front_of``.
-
-    Of several, the reference takes the last in the order of its hash table: most often the last one of the sentence
-    (``from inside a box``), but of the words 15 and 16 the first one.
-    """
+    """Return the preposition of every word that has one, in lower case: ``on``, ``in_front_of``."""
+    # Of several, the reference takes the last in the order of its hash table: most often the last one of the sentence
+    # ("from inside a box"), but of the words 15 and 16 the first one.
     chosen: dict[int, int] = {}
     further: dict[int, list[int]] = {}
     for label, head, dependent in arcs:
@@ -255,13 +240,10 @@ _LOOSE = frozenset({"conj", "dep"})  # a phrase of two words takes over these to
 
 
 def join_prepositions(arcs: Sequence[Arc], forms: Sequence[str], *, cases: Iterable[Arc]) -> Sequence[Arc]:
-    """Return basic dependencies in which the phrases of a multi-word preposition have its name.
+    """Return basic dependencies in which the phrases of a multi-word preposition have its name; ``cases`` lead to one.
 
-    ``cases`` are those of the arcs that lead to a preposition. The arcs come back as they are without any such phrase.
-
-    Example:
-        ``a cat on top of a car``: nmod(cat, top), nmod(top, car) -> nmod:on_top_of(cat, car)
-        ``a dog next to a cat``: advmod(dog, next), nmod(next, cat) -> nmod:next_to(dog, cat)
+    ``a cat on top of a car``: nmod(cat, top), nmod(top, car) -> nmod:on_top_of(cat, car)
+    ``a dog next to a cat``: advmod(dog, next), nmod(next, cat) -> nmod:next_to(dog, cat)
     """
     around: list[tuple[int, tuple[str, ...]]] = []
     pairs: list[tuple[int, tuple[str, ...]]] = []
@@ -322,11 +304,8 @@ class _Links:
     def incoming(self, dependent: int) -> _Link | None:
         return next(iter(self._above.get(dependent, ())), None)
 
-    def case(self, preposition: int) -> _Link | None:
-        return next((link for link in self._above.get(preposition, ()) if link.label == "case"), None)
-
-    def marker(self, word: int) -> _Link | None:
-        return next((link for link in self._above.get(word, ()) if link.label in _MARKERS), None)
+    def marker(self, word: int, labels: frozenset[str] = _MARKERS) -> _Link | None:
+        return next((link for link in self._above.get(word, ()) if link.label in labels), None)
 
     def find(self, label: str, head: int, dependent: int) -> _Link | None:
         above = self._above.get(dependent, ())
@@ -377,7 +356,7 @@ def _join_around_noun(links: _Links, last: int, names: tuple[str, ...]) -> None:
 def _join_pair(links: _Links, last: int, names: tuple[str, ...]) -> None:
     """``X next to Y``, in either of the two shapes a parser gives it."""
     first = last - 1
-    case = links.case(last)
+    case = links.marker(last, _CASE)
     incoming = links.incoming(case.head) if case else None
     if case is None or incoming is None:
         return

@@ -41,19 +41,10 @@ _Nouns = tuple[_Noun, ...]
 
 
 def resolve_across(caption: Caption) -> Caption:
-    """Return the caption with pronouns of later sentences as the nouns that they stand for.
-
-    A pronoun that has a noun it can stand for in front of it in its own sentence is left to the rules' own
-    clean-up. Another one takes the most prominent noun (a subject before others) that agrees with it in number
-    and kind (persons for "he" and "she", others for "it" where there are any) in the nearest earlier sentence
-    that has one. The pronoun keeps its place in the text.
-
-    Example:
-        >>> from spicegraph_parser import load_pipeline
-        >>> text = "A dog lies on a couch. It is brown."
-        >>> [c.tuples for c in load_pipeline("en_caption+long").captions([text])][0][-2:]
-        (('dog', 'brown'), ('dog',))
-    """
+    """Return the caption with pronouns of later sentences, at their places, as the nouns that they stand for."""
+    # A pronoun behind a noun of its own sentence that it can stand for is left to the rules' clean-up. Another one
+    # takes the most prominent noun (a subject before others) that agrees with it in number and kind (persons for "he"
+    # and "she", others for "it" where there are any) in the nearest earlier sentence that has one.
     if len(caption.sentences) < 2:
         return caption
     earlier: list[_Nouns] = []

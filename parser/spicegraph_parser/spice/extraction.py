@@ -31,18 +31,13 @@ _SHOWN = 60  # characters of a caption in a message
 
 
 class Entity(NamedTuple):
-    """A thing in a scene, told apart from others of its name: two dogs are two, which facts do not say.
+    """A thing in a scene, told apart from others of its name: two dogs are two, which facts do not say."""
 
-    ``name`` is that of its object in the facts, ``mentions`` are the words that name it or stand for it, of each
-    mention (words count as in facts), ``relations`` have the index of the entity at the other end, and ``member_of`` is
-    that of the group that it is one of ("two men ... one of them"), if any.
-    """
-
-    name: str
-    mentions: tuple[tuple[int, ...], ...]
+    name: str  # of its object in the facts
+    mentions: tuple[tuple[int, ...], ...]  # of each, the words that name it or stand for it; words count as in facts
     attributes: tuple[str, ...]
-    relations: tuple[tuple[str, int], ...]
-    member_of: int | None = None
+    relations: tuple[tuple[str, int], ...]  # with the index of the entity at the other end
+    member_of: int | None = None  # the group that it is one of ("two men ... one of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +63,10 @@ class ParsedCaption:
 
     @property
     def said(self) -> tuple[Fact, ...]:
-        """The facts that SPICE counts: behind those that people draw, all else that the caption says.
+        """The facts that SPICE counts: of a scene graph also all else that the caption says.
 
-        What it denies is an object of its own ("no hat"), and a content word that no other fact stands at an attribute,
-        a relation or an object: so captions that differ in a content word differ in their facts. SPICE's own graphs
-        have their facts and nothing else.
+        What it denies is an object ("no hat"), and a content word at which no other fact stands an attribute, a
+        relation or an object: so captions that differ in a content word differ in their facts.
         """
         if not self.is_scene:
             return self.facts
@@ -114,13 +108,10 @@ class ParsedCaption:
 
 
 def extract(caption: Caption) -> ParsedCaption:
-    """Return the facts of a caption from its basic or collapsed dependencies.
-
-    The tokens of a fact count the caption's words from 0, through all of its sentences.
+    """Return the facts of a caption from its basic or collapsed dependencies; their tokens count all its words, from 0.
 
     Raises:
-        LimitError: the caption has more than ``MAX_FACTS`` facts. Subjects and objects that share a verb
-            multiply, so that a very long sentence can have more facts than fit into memory.
+        LimitError: the caption has more than ``MAX_FACTS`` facts: subjects and objects that share a verb multiply.
     """
     facts: list[Fact] = []
     offset = 0

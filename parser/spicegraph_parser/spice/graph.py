@@ -118,16 +118,12 @@ class SceneGraph:
 
 
 class ConceptGraph(NamedTuple):
-    """A scene graph without its evidence.
-
-    ``labels`` holds the concepts of attributes and relations in the order in which they were first said; ``attributes``
-    has their numbers by object, ``relations`` by subject and object.
-    """
+    """A scene graph without its evidence."""
 
     objects: list[Concept]
-    labels: list[Concept]
-    attributes: dict[int, list[int]]
-    relations: dict[tuple[int, int], list[int]]
+    labels: list[Concept]  # of attributes and relations, in the order in which they were first said
+    attributes: dict[int, list[int]]  # the numbers of their labels, by object
+    relations: dict[tuple[int, int], list[int]]  # by subject and object
 
 
 def merge(
@@ -175,14 +171,7 @@ def merge(
 
 
 def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False) -> ConceptGraph:
-    """Merge as :func:`merge` does, without loose words, and keep no evidence: for counting, in half the time.
-
-    Example:
-        >>> from spicegraph_parser import Fact, load_lexicon
-        >>> graph = merge_concepts([[Fact(("dog", "brown"), "amod", ())]], load_lexicon())
-        >>> graph.objects[0].label, graph.labels[graph.attributes[0][0]].label
-        ('dog', 'brown')
-    """
+    """Merge as :func:`merge` does, without loose words, and keep no evidence: for counting, in half the time."""
     graph, known, add = _merger(lexicon.exact_concept if exact else lexicon.concept)
     for facts in captions:
         for words, _, _ in without_loose(facts):
@@ -191,27 +180,8 @@ def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exac
     return graph
 
 
-class CountedGraph(NamedTuple):
-    """A graph without its evidence, and by how many captions each of its parts was said.
-
-    ``objects`` has the numbers of the objects, ``labels`` those of the graph's ``labels``.
-    """
-
-    graph: ConceptGraph
-    objects: list[int]
-    labels: list[int]
-
-
-def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> CountedGraph:
-    """Merge as :func:`merge` does, loose words included, and count the captions of each part: no other evidence.
-
-    Example:
-        >>> from spicegraph_parser import Fact, load_lexicon
-        >>> couch, brown = Fact(("couch",), "objects", ()), Fact(("sofa", "brown"), "amod", ())
-        >>> counted = merge_counted([[couch, couch], [couch, brown]], load_lexicon())
-        >>> counted.objects, counted.labels
-        ([2], [1])
-    """
+def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> tuple[ConceptGraph, list[int], list[int]]:
+    """Merge as :func:`merge` does, loose words included; return also how many captions say each object and label."""
     graph, known, add = _merger(lexicon.concept)
     said: list[_Place] = []
     for facts in captions:
@@ -220,11 +190,8 @@ def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> Count
             places += known.get(words) or add(words)
         said += set(places)
     captions_of = Counter(said)
-    return CountedGraph(
-        graph,
-        [captions_of[index] for index in range(len(graph.objects))],
-        [captions_of[~number] for number in range(len(graph.labels))],
-    )
+    objects = [captions_of[index] for index in range(len(graph.objects))]
+    return graph, objects, [captions_of[~number] for number in range(len(graph.labels))]
 
 
 _Place = int
@@ -236,18 +203,15 @@ _Places = tuple[_Place, ...]
 def _merger(
     concept_of: Callable[[str], Concept],
 ) -> tuple[ConceptGraph, dict[_Words, _Places], Callable[[_Words], _Places]]:
-    """Return an empty graph that grows, ``known``, and ``add``, which adds what a fact says and returns its places.
-
-    ``known`` has the places of the concepts that a fact adds to, by its words. ``add`` runs thirty times an item, so
-    that all it needs are local names.
-    """
+    """Return an empty graph, the places of facts by their words, and what adds a fact and returns its places."""
+    # ``add`` runs thirty times an item, so that all it needs are local names.
     graph = ConceptGraph([], [], {}, {})
     objects, labels, attributes, relations = graph
     known: dict[_Words, _Places] = {}
     by_string: dict[str, int] = {}
 
     def object_of(word: str) -> int:
-        """Return the index of a new word's object: the most similar one, or one of its own."""
+        """Return the index of a new word's object: the most similar one, or a new one."""
         concept = concept_of(word)
         index = _most_similar(objects, concept.synsets)
         if index is None:

@@ -38,16 +38,12 @@ _MEMORY = 200_000  # words whose concept is kept; captions use about 30,000
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """A meaning: the strings that stand for it and the WordNet synsets they have.
+    """A meaning: the strings that stand for it and the WordNet synsets they have."""
 
-    ``strings`` keeps the order in which they came together, ``printed`` has them in the order in which SPICE
-    1.0 prints them; ``keys`` holds strings and synsets in one set.
-    """
-
-    strings: tuple[str, ...]
+    strings: tuple[str, ...]  # in the order in which they came together
     synsets: frozenset[int]
-    keys: frozenset[str | int]
-    printed: tuple[str, ...]
+    keys: frozenset[str | int]  # both
+    printed: tuple[str, ...]  # the strings in the order in which SPICE 1.0 prints them
     label: str
 
     @classmethod
@@ -68,11 +64,9 @@ class Concept:
         return _united(self, other)
 
     def __hash__(self) -> int:
-        """Return the label's hash, which is kept; all strings and synsets would have to be hashed anew."""
-        return hash(self.label)
+        return hash(self.label)  # is kept; those of strings and synsets are not
 
     def __str__(self) -> str:
-        """Return the label."""
         return self.label
 
 
@@ -92,12 +86,7 @@ def _hash_order(strings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def java_hash(word: str) -> int:
-    """Return the 32-bit hash of Java's strings, unsigned.
-
-    Example:
-        >>> java_hash("an") == java_hash("c0")
-        True
-    """
+    """Return the 32-bit hash of Java's strings, unsigned."""
     value = 0
     if word.isascii():
         for unit in word.encode():
@@ -148,17 +137,10 @@ class Lexicon:
         self.exact_concept = lru_cache(maxsize=_MEMORY)(lambda phrase: Concept.of((phrase,), frozenset()))
 
     def __reduce__(self) -> tuple[object, tuple[()]]:
-        """Let worker processes load their own copy."""
-        return load_lexicon, ()
+        return load_lexicon, ()  # worker processes load their own copy
 
     def synsets(self, phrase: str) -> frozenset[int]:
-        """Return the synset numbers of a word or phrase, with those of its base form (empty if unknown).
-
-        Example:
-            >>> lexicon = load_lexicon()
-            >>> lexicon.synsets("puppies") >= lexicon.synsets("puppy")
-            True
-        """
+        """Return the synset numbers of a word or phrase, with those of its base form (empty if unknown)."""
         forms = self.forms(phrase)
         if len(forms) == 1:  # as most words; a caption corpus has thousands of different ones
             return self._lookup(forms[0])
@@ -178,12 +160,7 @@ class Lexicon:
         return self._synsets[entry]
 
     def forms(self, phrase: str) -> tuple[str, ...]:
-        """Return the words under which a phrase is looked up: itself and its base forms, if they are known.
-
-        Example:
-            >>> load_lexicon().forms("polar bears")
-            ('polar_bear',)
-        """
+        """Return the words under which a phrase is looked up: itself and its base forms, if they are known."""
         word = phrase.replace(" ", "_")
         bases = self._bases.get(word) or (self._base(word),)
         known = self._positions

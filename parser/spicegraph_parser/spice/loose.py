@@ -40,11 +40,7 @@ def is_plural(tag: str) -> bool:
 
 
 def quantified(parse: Parse, nouns: Mapping[int, str]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of nouns that are quantities, each with that of what there is so much of.
-
-    a pair of dogs                  -> (pair, dogs)
-    a large group of people         -> (group, people)
-    """
+    """Yield the positions of quantities and of what there is so much of: (pair, dogs) of "a pair of dogs"."""
     lemmas = parse.lemmas
     if _QUANTITIES.isdisjoint(lemmas):
         return
@@ -87,7 +83,9 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
             positions = [head]
         elif label == "xcomp" and parse.lemmas[head - 1] in NEGATIONS:
             positions, negation = _objects(parse, dependent) or [dependent], head
-        elif label == "neg" and word in NEGATIONS and not (word == "no" and _has_article(parse, head)):
+        elif label == "neg" and word in NEGATIONS:
+            if word == "no" and _below(parse, head, "det", _ARTICLES):
+                continue
             positions = _objects(parse, head) or [head] if parse.tags[head - 1].startswith("V") else [head]
         else:
             continue
@@ -96,67 +94,50 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
                 yield denied_word, negation
 
 
-def _has_article(parse: Parse, noun: int) -> bool:
-    return any(
-        label == "det" and head == noun and parse.lemmas[word - 1] in _ARTICLES for label, head, word in parse.arcs
-    )
-
-
 def _objects(parse: Parse, verb: int) -> list[int]:
     return [word for label, head, word in parse.arcs if head == verb and label in {"dobj", "iobj"}]
 
 
+def _below(parse: Parse, head: int, label: str, lemmas: frozenset[str]) -> bool:
+    return any(arc[:2] == (label, head) and parse.lemmas[arc[2] - 1] in lemmas for arc in parse.arcs)
+
+
 def _alternatives(parse: Parse, first: int) -> list[int]:
     """Return what "or" and "nor" join to a word."""
-    if not any(label == "cc" and head == first and parse.lemmas[w - 1] in _EITHER for label, head, w in parse.arcs):
+    if not _below(parse, first, "cc", _EITHER):
         return []
     return [word for label, head, word in parse.arcs if head == first and label.partition(":")[0] == "conj"]
 
 
+# The ``rule`` of a fact that SPICE's own graphs never hold: of a loose word, of what is plural ("dog", "plural"), and
+# of how much of something there is ("people", "group").
 LOOSE: Final = "loose"
-"""The ``rule`` of a loose word's fact."""
 PLURAL: Final = "plural"
-"""That of the fact that a noun is plural: ("dog", "plural")."""
 QUANTITY: Final = "quantity"
-"""That of the fact how much of something there is: ("people", "group")."""
 
-SCENE_RULE: Final = "scene"
-"""That of a fact of a scene graph that the network labels."""
-PHRASE_RULE: Final = "phrase"
-"""That of a fact of a scene graph whose noun phrase the network does not know."""
-PREPOSITION_RULE: Final = "preposition"
-"""That of a relation of a scene graph that has its name from the caption's preposition."""
-VALUE_RULE: Final = "value"
-"""That of a text or a measure that a thing of a scene graph has."""
-WORDING_RULE: Final = "wording"
-"""That of a fact of a scene graph that descriptions put otherwise than captions: colours said apart, "adorned with"."""
+# That of a fact of a scene graph.
+SCENE_RULE: Final = "scene"  # that the network labels
+PHRASE_RULE: Final = "phrase"  # whose noun phrase the network does not know
+PREPOSITION_RULE: Final = "preposition"  # a relation named by the caption's preposition
+VALUE_RULE: Final = "value"  # a text or a measure that a thing has
+WORDING_RULE: Final = "wording"  # that descriptions put otherwise than captions: colours said apart, "adorned with"
 SOUND_RULE: Final = "sound"
-"""That of a sound in a scene graph."""
-OWNER_RULE: Final = "owner"
-"""That of a relation of a scene graph to what "its" or "his" stands for."""
-SAID_RULE: Final = "said"
-"""That of a fact of a description that people do not draw, and that scores count all the same."""
+OWNER_RULE: Final = "owner"  # a relation to what "its" or "his" stands for
+SAID_RULE: Final = "said"  # of a description, that people do not draw, and that scores count all the same
+# What SPICE counts beside: content words that no other fact has, and what is denied. Graded matching reads these as
+# loose words and notes instead.
 WORD_RULE: Final = "word"
-"""That of what SPICE counts of a scene graph beside: content words that no other fact has, and what is denied.
-
-Graded matching reads these as loose words and notes instead.
-"""
 SCENE_RULES: Final = frozenset(
     {SCENE_RULE, PHRASE_RULE, PREPOSITION_RULE, VALUE_RULE, WORDING_RULE, SOUND_RULE, OWNER_RULE, SAID_RULE, WORD_RULE}
 )
 
-STANDS_FOR: Final = "stands for"
-"""A note: the first word stands for the second, at its place ("group" for "people")."""
-NO_OBJECT: Final = "no object"
-"""A note: the noun is part of a preposition ("front" of "in front of")."""
-DENIED: Final = "denied"
-"""A note: the first word is denied by the second ("hat" by "no")."""
-LEMMA: Final = "lemma"
-"""A note of a scene graph: the first name is read as the second ("hot dogs" as "hot dog")."""
-IMPLIED: Final = "implied"
-"""A note of a scene graph: a relation is named by other words than the caption's, which a loose fact has."""
+# That of a note, which says how other facts are read and is not a fact itself. Notes stand last.
+STANDS_FOR: Final = "stands for"  # the first word stands for the second, at its place ("group" for "people")
+NO_OBJECT: Final = "no object"  # the noun is part of a preposition ("front" of "in front of")
+DENIED: Final = "denied"  # the first word is denied by the second ("hat" by "no")
+LEMMA: Final = "lemma"  # of a scene graph: the first name is read as the second ("hot dogs" as "hot dog")
+IMPLIED: Final = "implied"  # of a scene graph: a relation has other words than the caption's, which a loose fact has
 NOTES: Final = frozenset({STANDS_FOR, NO_OBJECT, DENIED, LEMMA, IMPLIED})
-"""The rules of notes, which stand last. They say how other facts are read and are not facts themselves."""
 
 _BESIDE: Final = NOTES | {LOOSE, PLURAL, QUANTITY}
 _UNDRAWN: Final = _BESIDE | {SAID_RULE, WORD_RULE}
@@ -227,12 +208,7 @@ def loose_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
 
 
 def without(apart: Sequence[Fact]) -> Iterator[Fact]:
-    """Yield what the denied facts of a scene graph say: "no hat" is an object, "not red" an attribute.
-
-    >>> facts = [Fact(("man", "hat", "wear"), DENIED, ((), (), ())), Fact(("hat",), DENIED, ((),))]
-    >>> [fact.words for fact in without(facts)]
-    [('man', 'no hat', 'wear'), ('no hat',)]
-    """
+    """Yield what the denied facts of a scene graph say: "no hat" is an object, "not red" an attribute."""
     denied = {fact.words[0] for fact in apart if fact.rule == DENIED and len(fact.words) == 1}
     for fact in apart:
         if fact.rule != DENIED:
@@ -276,11 +252,9 @@ def _denials(caption: Caption) -> Iterator[Fact]:
 def _loose_words(
     caption: Caption, facts: Sequence[Fact], nouns: Mapping[int, str], negations: set[int]
 ) -> Iterator[Fact]:
-    """Yield a fact for every content word of a caption that none of its facts stands at.
-
-    The word becomes an attribute of its own subject, of the noun it hangs on, however far up, or of a noun that
-    hangs on it; without any, an object. So does a negation that denies nothing.
-    """
+    """Yield a fact for every content word, and negation that denies nothing, at which no fact stands."""
+    # The word becomes an attribute of its own subject, of the noun it hangs on, however far up, or of a noun that hangs
+    # on it; without any, an object.
     used = negations.union(token for fact in facts for slot in fact.tokens for token in slot)
     offset = 0
     for parse in caption.sentences:
@@ -308,13 +282,11 @@ def _is_loose(tag: str, lemma: str) -> bool:
 
 
 def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
-    """Yield a fact for every content word of a caption that no fact of its scene graph stands at, then notes.
-
-    The last verb between two things is their relation, if the graph's name of it has a word that the caption lacks; a
-    note then says so. Any other verb becomes an attribute of the nearest noun before it in its sentence, or else behind
-    it; adjectives, numbers and negations the other way round; nouns, and words of sentences without any, objects. Signs
-    without a letter or a digit ("!!!") are not words.
-    """
+    """Yield a fact for every content word of a caption that no fact of its scene graph stands at, then notes."""
+    # The last verb between two things is their relation, if the graph's name of it has a word that the caption lacks; a
+    # note then says so. Any other verb becomes an attribute of the nearest noun before it in its sentence, or else
+    # behind it; adjectives, numbers and negations the other way round; nouns, and words of sentences without any,
+    # objects. Signs without a letter or a digit ("!!!") are not words.
     used = {token for fact in facts for slot in fact.tokens for token in slot}
     slots = {
         token: (fact.words[slot], fact.tokens[slot])

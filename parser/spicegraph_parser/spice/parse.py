@@ -48,11 +48,7 @@ Span = tuple[int, int]
 
 
 class Parse:
-    """One sentence: its words and its dependency edges.
-
-    A parse is made from words and edges, or :meth:`from_columns`, and never changes. It is held by column
-    (``forms``, ``tags``, ``lemmas``, ``arcs``), which is what the stages from the parser to the facts read;
-    ``words`` and ``edges`` are made from the columns whenever they are asked for.
+    """One sentence: its words and its dependency edges, held by column; ``words`` and ``edges`` are made on demand.
 
     >>> parse = Parse((Word("Dogs", "NNS", "dog", 0, 4),), (Edge("root", 0, 1),))
     >>> parse.lemmas, parse.arcs
@@ -78,7 +74,7 @@ class Parse:
         arcs: Iterable[Arc],
         spans: Iterable[Span] | str,
     ) -> Self:
-        """Make a parse from its columns; ``spans`` may be the text in which they are found when somebody asks."""
+        """Make a parse from its columns; ``spans`` may be the text in which they can be found."""
         parse = cls.__new__(cls)
         parse.forms, parse.tags, parse.lemmas, parse.arcs = tuple(forms), tuple(tags), tuple(lemmas), tuple(arcs)
         parse._spans = spans if isinstance(spans, str) else tuple(spans)
@@ -138,12 +134,7 @@ def find_spans(forms: Iterable[str], text: str, cursor: int = 0) -> Iterator[Spa
 
 
 def is_word(text: str) -> bool:
-    """Say whether a text holds a letter or a digit, without which it cannot name anything.
-
-    Example:
-        >>> is_word("dog's"), is_word("!!!")
-        (True, False)
-    """
+    """Say whether a text holds a letter or a digit, without which it cannot name anything."""
     return any(map(str.isalnum, text))
 
 
@@ -153,11 +144,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of a table that is written as text: commas divide them, and the second of a pair may be missing.
-
-    >>> word_pairs("ies y, s")
-    (('ies', 'y'), ('s', ''))
-    """
+    """Return the pairs of a table that is written as text: "ies y, s" holds ("ies", "y") and ("s", "")."""
     return tuple((first, " ".join(rest)) for first, *rest in map(str.split, text.split(",")))
 
 

@@ -18,14 +18,11 @@ if TYPE_CHECKING:
 
 
 class Fact(NamedTuple):
-    """What a rule saw: one (object), two (attribute) or three words (subject, object, relation).
-
-    ``tokens`` gives, for each of ``words``, the positions in the caption of the words it came from, from 0.
-    """
+    """What a rule saw: one (object), two (attribute) or three words (subject, object, relation)."""
 
     words: tuple[str, ...]
     rule: str
-    tokens: tuple[tuple[int, ...], ...]
+    tokens: tuple[tuple[int, ...], ...]  # for each of ``words``, the caption's words that it came from, from 0
 
 
 Slots = tuple[Slot, ...]
@@ -272,8 +269,7 @@ class FactPool:
     """Makes equal facts one object: every second fact of a large corpus has an equal one.
 
     >>> pool = FactPool()
-    >>> one, other = (pool.share([Fact(("dog",), "objects", ((at,),))]) for at in (1, 1))
-    >>> one[0] is other[0]
+    >>> pool.share([Fact(("dog",), "objects", ((1,),))])[0] is pool.share([Fact(("dog",), "objects", ((1,),))])[0]
     True
     """
 

@@ -31,11 +31,7 @@ _REMEMBERED = 50_000
 
 
 class Synset(NamedTuple):
-    """A synset: part of speech (``n``, ``v``, ``a`` or ``r``) and number.
-
-    A number alone, which is all that the lexicon and SPICE compare, stands for up to three synsets of different
-    parts of speech.
-    """
+    """A synset: part of speech (``n``, ``v``, ``a`` or ``r``) and number, which SPICE compares alone."""
 
     part: str
     number: int
@@ -81,25 +77,14 @@ class WordNet:
         self.broader = lru_cache(maxsize=_REMEMBERED)(self._next_broader)
 
     def __reduce__(self) -> tuple[object, tuple[()]]:
-        """Let worker processes load their own copy."""
-        return load_wordnet, ()
+        return load_wordnet, ()  # worker processes load their own copy
 
     def readings(self, number: int) -> tuple[Synset, ...]:
-        """Return the synsets that a number may stand for.
-
-        Example:
-            >>> load_wordnet().readings(2084071)
-            (Synset(part='n', number=2084071),)
-        """
+        """Return the synsets that a number may stand for: up to three, of different parts of speech."""
         return tuple(Synset(part, number) for part in PARTS if self._place(Synset(part, number)) is not None)
 
     def senses(self, phrase: str, parts: str = PARTS) -> tuple[Synset, ...]:
-        """Return the synsets of a word or phrase and its base form, part by part, the most frequent sense first.
-
-        Example:
-            >>> load_wordnet().senses("sofa")
-            (Synset(part='n', number=4256520),)
-        """
+        """Return the synsets of a word or phrase and its base form, part by part, the most frequent sense first."""
         ranked = sorted(
             (order, parts.index(part), rank, number)
             for order, form in enumerate(self._lexicon.forms(phrase))
@@ -109,13 +94,7 @@ class WordNet:
         return tuple(dict.fromkeys(Synset(parts[part], number) for _, part, _, number in ranked))
 
     def _common_sense(self, phrase: str, part: str = "n") -> Synset | None:
-        """Return what a lower-cased word most likely means: its most frequent sense that names no individual.
-
-        Example:
-            >>> wordnet = load_wordnet()
-            >>> wordnet.name(wordnet.common_sense("crane"))  # not Stephen Crane, whom WordNet has first
-            'crane.n.04'
-        """
+        """Return a lower-cased word's most frequent sense that names no individual ("crane": not Stephen Crane)."""
         for form in self._lexicon.forms(phrase):
             senses = [(rank, number) for p, rank, number in self._entries(form) if p == part]
             common = [(rank, n) for rank, n in senses if not self._instances[self._require(Synset(part, n))]]
@@ -124,11 +103,7 @@ class WordNet:
         return None
 
     def find(self, name: str, part: str = "n") -> Synset:
-        """Return the synset of a name such as ``animal.n.01``, or the common sense of a word.
-
-        Args:
-            name: word, part of speech and number of the sense, as NLTK writes them; or a word alone.
-            part: the part of speech of a word alone.
+        """Return the synset of a name as NLTK writes it (``animal.n.01``), or a word's common sense as that ``part``.
 
         Raises:
             InputError: WordNet has no such synset.
@@ -146,23 +121,13 @@ class WordNet:
         raise InputError(f"WordNet 3.0 has no synset {name!a}; expected a word, or a name such as animal.n.01")
 
     def name(self, synset: Synset) -> str:
-        """Return the name of a synset: its first word, part of speech, and which of the word's senses it is.
-
-        Example:
-            >>> load_wordnet().name(Synset("n", 4256520))
-            'sofa.n.01'
-        """
+        """Return the name of a synset, such as ``sofa.n.01``: its first word, and which of that word's senses it is."""
         word = self._words[self._heads[self._require(synset)]]
         ranks = {Synset(part, number): rank for part, rank, number in self._entries(word)}
         return f"{word}.{synset.part}.{ranks[synset]:02d}"
 
     def gloss(self, synset: Synset) -> str:
-        """Return the definition of a synset, without examples.
-
-        Example:
-            >>> load_wordnet().gloss(Synset("n", 4256520))
-            'an upholstered seat for more than one person'
-        """
+        """Return the definition of a synset, without examples."""
         return self._glosses[self._require(synset)]
 
     def glosses(self) -> tuple[str, ...]:
@@ -170,7 +135,6 @@ class WordNet:
         return tuple(self._glosses)
 
     def _next_broader(self, synset: Synset) -> tuple[Synset, ...]:
-        """Return the next broader synsets."""
         index = self._require(synset)
         broader = self._broader[self._ends[index] : self._ends[index + 1]]
         return tuple([Synset(PARTS[bisect_right(self._starts, at) - 1], self._numbers[at]) for at in broader])
@@ -188,29 +152,14 @@ class WordNet:
         return steps
 
     def distance(self, first: Synset, second: Synset) -> int | None:
-        """Return the length of the shortest path over broader synsets: steps up from one, then down to the other.
-
-        ``None`` where nothing is broader than both, as for many verbs.
-
-        Example:
-            >>> wordnet = load_wordnet()
-            >>> wordnet.distance(wordnet.find("dog"), wordnet.find("cat"))
-            4
-        """
+        """Return the length of the shortest path over broader synsets; ``None`` where nothing is broader than both."""
         above_first, above_second = self.ancestors(first), self.ancestors(second)
         return min(
             (steps + above_second[above] for above, steps in above_first.items() if above in above_second), default=None
         )
 
     def is_kind_of(self, phrase: str, root: Synset) -> bool:
-        """Say whether a word, in its common sense as that part of speech, is in the subtree of a synset.
-
-        Example:
-            >>> wordnet = load_wordnet()
-            >>> animal = wordnet.find("animal")
-            >>> [wordnet.is_kind_of(word, animal) for word in ("dog", "polar bear", "hot dog", "animal")]
-            [True, True, False, True]
-        """
+        """Say whether a word, in its common sense as that part of speech, is in the subtree of a synset."""
         sense = self.common_sense(phrase, root.part)
         return sense is not None and root in self.ancestors(sense)
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spicegraph_parser.caption_pipeline.layout import ranges
-from spicegraph_parser.spice.graph import CountedGraph, SceneGraph, SceneTuple
+from spicegraph_parser.spice.graph import ConceptGraph, SceneGraph, SceneTuple
 from spicegraph_scorer.metrics.graded.facts import Values, deny, verdicts
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ def nodes_of(graph: SceneGraph) -> Nodes:
     )
 
 
-def counted_nodes(counted: CountedGraph) -> Nodes:
+def counted_nodes(graph: ConceptGraph, objects_said: Sequence[int], labels_said: Sequence[int]) -> Nodes:
     """Return the parts of a graph that has no evidence but its counts."""
-    (objects, labels, attributes, relations), objects_said, labels_said = counted
+    objects, labels, attributes, relations = graph
     numbers = [
         number for part in (attributes, relations) for label_numbers in part.values() for number in label_numbers
     ]

@@ -238,7 +238,7 @@ class SpiceG(Metric[GradedStatistic]):
         facts, words = [told.facts for told in captions], [told.words for told in captions]
         if self.evidence:
             return _Reading(nodes_of(merge(facts, self.lexicon, loose=True)), words)
-        return _Reading(counted_nodes(merge_counted(facts, self.lexicon)), words)
+        return _Reading(counted_nodes(*merge_counted(facts, self.lexicon)), words)
 
     def compare(self, candidate: SceneGraph, reference: SceneGraph, *, texts: TextMatch = _NO_TEXTS) -> GradedStatistic:
         """Compare two graphs that :meth:`graph` made: a candidate's and that of all its references.
