@@ -57,11 +57,7 @@ NETWORK_FILES: Final = ("network.npz", "vocabulary.json")
 
 
 class Labels(NamedTuple):
-    """What the network says of a sentence; words count from 0.
-
-    ``relations`` has subject, object and the relation's name; ``tags`` are the words' PTB tags; ``faint`` has further
-    objects, attributes and relations, which the margins of a description leave out.
-    """
+    """What the network says of a sentence, words from 0; ``faint``: what a description's margins leave out."""
 
     tags: list[str]
     objects: list[int]
@@ -106,13 +102,7 @@ class Names:
 
 
 class SceneNetwork:
-    """Labels of words and pairs of words for sentences.
-
-    Args:
-        weights: arrays by name, input before output; see ``training/scene_train.py``.
-        names: the names behind the network's numbers.
-        product: what makes the large products.
-    """
+    """Labels of words and pairs of words of sentences, from arrays by name, input before output."""
 
     def __init__(self, weights: Mapping[str, Floats], names: Names, product: MakeProduct = FloatProduct) -> None:
         self.names = names
@@ -129,15 +119,7 @@ class SceneNetwork:
         self._tags = np.array(names.vocabulary.tags, dtype=object)
 
     def label(self, forms: Sequence[str], lengths: Sequence[int], strictness: Sequence[float]) -> list[Labels]:
-        """Label sentences.
-
-        Args:
-            forms: the PTB forms of the words of all sentences, one after the other.
-            lengths: the number of words of each sentence, each from 1 to what
-                :func:`spicegraph_parser.caption_pipeline.network.cut_sentences` leaves.
-            strictness: for each sentence, what share of the margins counts, from 0 (a caption) to 1 (part of a long
-                description).
-        """
+        """Return sentences' labels from words' PTB forms; ``strictness``: the share of the margins that counts."""
         out = [Labels.empty(has_faint=share > 0) for share in strictness]
         with single_threaded():
             for part, where in in_parts(lengths):
@@ -202,10 +184,7 @@ class SceneNetwork:
                     (out if drawn else faints)[sentence].relations.append((head, other, name_of))
 
     def _pair_labels(self, first: Floats, second: Floats, layout: Layout) -> tuple[Integers, Floats]:
-        """Best labels (sentences, n, n) of pairs from vectors (words, width) of both words.
-
-        Beside them, how far the score of a relation is ahead of the others.
-        """
+        """Best labels (sentences, n, n) of pairs of words, and how far a relation's score is ahead of others."""
         sentences, longest = layout.padded.shape
         bilinear = relu(first) @ self._pairs[:-1]
         bilinear += self._pairs[-1]
@@ -231,12 +210,7 @@ class SceneNetwork:
         sentences: Sequence[Sequence[str]],
         layout: Layout,
     ) -> tuple[Integers, NDArray[np.bool_]]:
-        """Best relations (pairs,) of given pairs, and which are sure, from states (words, width).
-
-        A relation that the sentence states, or the words between both ends, has an advantage of its own. Pairs are
-        fewer than words: so what a pair looks for is turned into a state, and not every state into a key and a value
-        (the keys' bias adds the same to all words of a sentence, so that it does not count).
-        """
+        """Best relations (pairs,) of pairs, and which are sure; what the sentence states has an advantage."""
         sentence, head, other = pairs
         lengths = np.array(list(map(len, sentences)))
         subject, target = (
@@ -268,11 +242,7 @@ class SceneNetwork:
 
     @staticmethod
     def _name(name: str, words: Sequence[str], labels: Labels, ends: tuple[int, int], *, is_sure: bool) -> str | None:
-        """Return the name of a pair's relation: the likeliest of the list, or the caption's own words.
-
-        These take its place where it is not sure; where it is, only if they have its verb and other prepositions. One
-        that is not sure is none where both ends, of which the first is the subject, stand in two clauses.
-        """
+        """Return the likeliest name, or where it is not sure the caption's words; none across two clauses."""
         if is_sure and not is_misquoted(name, words):
             return name
         first, later = sorted(ends)
@@ -296,11 +266,7 @@ def _margin(name: str) -> float:
 
 @cache
 def load_network(folder: Path, product: MakeProduct = FloatProduct) -> SceneNetwork:
-    """Read a network; ``product`` makes its large products.
-
-    Raises:
-        DataError: a file is missing or damaged.
-    """
+    """Read a network; raises DataError where a file is missing or damaged."""
     try:
         weights, text = ((folder / name).read_bytes() for name in NETWORK_FILES)
         lists = json.loads(text)

@@ -16,6 +16,7 @@ from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
 from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
 from spicegraph_parser.scenes.passages import read_text
+from spicegraph_parser.scenes.phrases import DEPICTIONS
 from spicegraph_parser.scenes.sentences import sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import placed, without_values
@@ -55,17 +56,7 @@ class _Statement(NamedTuple):
 
 
 def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
-    """Return the facts of a description: relations, attributes, objects; each once, where it is mentioned first.
-
-    A pronoun takes the name of the nearest thing before it that agrees with it in number and kind; "the wheel" after "a
-    Ferris wheel" takes that name; "its roof" is a roof that this thing has. Things with one name are one object, as
-    everywhere in SPICE. "The building" after "a skyscraper" is this, and a "cruise ship" that is mostly "the ship" has
-    the short name. What parts and garments of a description belong to is drawn though no word says so.
-
-    Args:
-        sentences: their graphs, in order; tokens of facts count the words of all of them.
-        known: what is known of nouns.
-    """
+    """Return the facts of a description, each once, where it is mentioned first; tokens count all words."""
     things: list[Thing] = []
     entities = Entities()
     said: list[_Statement] = []
@@ -139,12 +130,7 @@ def _entities(rows: Iterable[_Statement], groups: Sequence[int | None]) -> tuple
 def _statements(
     sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_long: bool
 ) -> Iterator[_Statement]:
-    """Yield what a sentence says, and whether it can be seen.
-
-    In descriptions of several sentences people name some relations otherwise, and leave out where in the picture
-    something is ("in the distance"), what it does or what was done to it ("is parked"), how striking it is, what only
-    compares things and what only a summary says ("Overall, it is a busy street").
-    """
+    """Yield what a sentence says, and why it is kept apart, if it is."""
     nodes = sentence.nodes
     why = sentence.why
     otherwise = ApartReason.SUMMARY if is_long and offset and is_summary(sentence.words) else None
@@ -156,6 +142,10 @@ def _statements(
         else why[node.head]
         for node in nodes
     ]
+    for link in () if is_long else sentence.links:  # "a timeline of the war": what a picture shows is drawn
+        is_shown = link.name == "of" and name_noun(nodes[link.subject].name) in DEPICTIONS
+        if is_shown and node_standings[link.object] is ApartReason.ABSTRACT:
+            node_standings[link.object] = None
     is_marked = any(why) or any(node_standings)
     mentions = [_moved(node.tokens, offset) for node in nodes]
     for link in sentence.links:
@@ -225,10 +215,7 @@ _BATCH: Final = 1024  # captions that are labelled together
 
 @dataclass(frozen=True, slots=True)
 class SceneParser:
-    """Parses captions to scene graphs as people draw them.
-
-    The network of ``folder`` is read when the first caption comes; ``product`` makes its large products.
-    """
+    """Parses captions to scene graphs as people draw them; reads the network of ``folder`` with the first caption."""
 
     folder: Path
     product: MakeProduct = FloatProduct

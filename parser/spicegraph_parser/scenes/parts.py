@@ -51,21 +51,13 @@ def singular(name: str) -> str:
 
 
 def is_worn(owner: str, name: str) -> bool:
-    """Say whether the second is a garment, and the first may wear it.
-
-    >>> is_worn("old men", "red hats"), is_worn("table", "cap")
-    (True, False)
-    """
+    """Say whether the second is a garment, and the first may wear it."""
     garment, wearer = singular(name), singular(owner)
     return garment in GARMENTS and wearer in _WEARERS and not (garment == "coat" and wearer in _ANIMALS)
 
 
 def described(subject: str, target: str, name: str) -> tuple[str, bool]:
-    """Return the name that people give to a relation in a description, and whether its ends change places.
-
-    >>> described("vase", "roses", "fill with"), described("wall", "tiles", "adorn with")
-    (('have', False), ('adorn', True))
-    """
+    """Return the name that people give to a relation in a description, and whether its ends change places."""
     if name in _TURNED:
         return _TURNED[name], True
     if name in _FULL or name == HAVE:
@@ -79,11 +71,7 @@ def is_comparing(name: str) -> bool:
 
 
 def is_of_garments(subject: str, target: str, name: str) -> bool:
-    """Say whether a relation gives a garment to what can't have it: another garment, or hair.
-
-    >>> is_of_garments("shirt", "tie", "have"), is_of_garments("shirt", "sleeves", "have")
-    (True, False)
-    """
+    """Say whether a relation gives a garment to what can't have it: another garment, or hair."""
     return name in _BELONGING and singular(target) in GARMENTS and singular(subject) in GARMENTS | BODY_PARTS
 
 
@@ -93,19 +81,7 @@ def belonging(
     sentence_of: Sequence[int],
     parts: Collection[str],
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield what the parts and garments of a description belong to, where no relation says so: the nearest that fits.
-
-    It stands in their sentence or in the one before.
-
-    Args:
-        objects: names of the objects that are drawn, with the position of their last word in the text.
-        relations: those that are drawn: subject, object, name.
-        sentence_of: the number of each word's sentence.
-        parts: pairs of a whole and a part ("building|roof").
-
-    Yields:
-        The whole, as an index of ``objects``, the part, and the relation's name.
-    """
+    """Yield whole, part (indices of objects) and relation of parts that nothing owns: the nearest whole that fits."""
     owned = {target for _, target, name in relations if name in _BELONGING}
     related = {frozenset(relation[:2]) for relation in relations}
     kinds = [singular(name) for name, _ in objects]

@@ -27,19 +27,7 @@ _JOINED: Final = re.compile(r"(?<=[a-z0-9'\")\]])([.!?])(?=(?:[A-Z][a-z]+|A|I)[\
 
 
 def read_text(text: str, index: int) -> ReadTokens:
-    r"""Return the tokens of a text; a list's item and a heading are sentences of their own.
-
-    Args:
-        text: a caption or a description.
-        index: names it in errors.
-
-    Raises:
-        LimitError: it is longer than ``MAX_CAPTION_LENGTH``.
-
-    >>> tokens = read_text("- a **red** car\n- a dog", 0)
-    >>> tokens.forms, tokens.lengths
-    (['a', 'red', 'car', 'a', 'dog'], [3, 2])
-    """
+    """Return the tokens of a text, a list's item and a heading as sentences; raises LimitError where it is too long."""
     normal = normalise(text, index)
     if not _MARKED.search(text):
         return read_tokens(text, normal)

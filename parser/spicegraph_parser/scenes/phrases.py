@@ -12,7 +12,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.scenes.prepositions import GENERAL, is_preposition_word, means_same, preposition
+from spicegraph_parser.scenes.network import HAVE_NAMES
+from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns, is_preposition_word, means_same, preposition
 from spicegraph_parser.scenes.relations import own_name, stems, verb_base
 from spicegraph_parser.scenes.visible import PICTURES
 from spicegraph_parser.spice.parse import is_word, word_set
@@ -27,8 +28,9 @@ _STARTS: Final = frozenset({"DT", "PDT", "PRP$", "WP$"})
 _NOUNS: Final = frozenset({"NN", "NNS", "NNP", "NNPS"})
 _BEFORE_NOUNS: Final = _NOUNS | {"CD", "JJ", "JJR", "JJS"}
 _PARTICIPLES: Final = frozenset({"VBN", "VBG"})
+_BEHIND_NOUNS: Final = frozenset({"VBZ", "VBP", "VBD", "MD", "IN", "TO"})
 _SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
-_PICTURES: Final = word_set(
+DEPICTIONS: Final = word_set(
     """picture pictures photo photos photograph photographs image images painting drawing sketch map maps chart charts
     graph graphs plot plots diagram diagrams view scan scans x-ray mri ultrasound micrograph portrait logo statue
     cartoon screenshot blueprint plan close-up shot collage table histogram illustration icon symbol tattoo timeline
@@ -38,8 +40,11 @@ _PICTURES: Final = word_set(
 """Nouns that are "of" what they show, where a part is what its whole has."""
 _QUANTITIES: Final = word_set(
     """group groups pair pairs row rows bunch pile stack set lot lots number couple cluster variety series piece pieces
-    slice slices dozen plenty kind kinds type types sort part layer chain crowd crowds clusters piles thicket patch
-    patches"""
+    slice slices dozen stacks bunches layers sets chains plenty kind kinds type types sort part layer chain crowd
+    crowds clusters piles thicket patch patches"""
+)
+_GROUPS: Final = _QUANTITIES - word_set(
+    "pair pairs lot lots number couple variety dozen plenty kind kinds type types sort part crowd crowds"
 )
 _HAVE: Final = "have"
 _MOST_NOUNS: Final = 100_000
@@ -54,19 +59,17 @@ class Phrase(NamedTuple):
     head: int
 
 
-def phrases(tags: Sequence[str], left_out: Collection[int] = ()) -> list[Phrase]:
-    """Return the noun phrases of a sentence, without words that are left out.
-
-    >>> phrases("DT JJ NN IN DT NN".split())
-    [Phrase(start=0, head=2), Phrase(start=4, head=5)]
-    """
+def phrases(tags: Sequence[str], left_out: Collection[int] = (), values: Collection[int] = ()) -> list[Phrase]:
+    """Return the noun phrases of a sentence without words that are left out; values may stand before their noun."""
     out: list[Phrase] = []
     at = 0
     while at < len(tags):
         start, head = at, -1
         for at in range(start, len(tags) + 1):
             tag = tags[at] if at < len(tags) and at not in left_out else ""
-            if tag in _STARTS:
+            if at in values:
+                tag, continues = "", start < at and head < 0
+            elif tag in _STARTS:
                 continues = at == start or (head < 0 and tags[at - 1] in _STARTS)
             elif tag in _PARTICIPLES:
                 continues = at > start and head < 0 and at + 1 < len(tags) and tags[at + 1] in _BEFORE_NOUNS
@@ -76,12 +79,38 @@ def phrases(tags: Sequence[str], left_out: Collection[int] = ()) -> list[Phrase]
                 break
             if tag in _NOUNS:
                 head = at
+        if head < 0 and at > start + 1 and tags[start] in _STARTS and tags[at - 1] == "JJ":
+            head = at - 1 if tags[at : at + 1] == [] or tags[at] in _BEHIND_NOUNS else head
         if head >= 0:
             out.append(Phrase(start, head))
             at = head + 1
         elif at == start:
             at += 1
     return out
+
+
+def with_phrases(
+    labels: Labels,
+    words: Sequence[str],
+    names: Names,
+    denied: Collection[int],
+    left_out: Collection[int],
+    *,
+    is_alone: bool,
+) -> Labels:
+    """Return labels with the caption's own prepositions and, of a caption, with phrases that the network lacks."""
+    inner = inner_nouns(words)
+    every = phrases(labels.tags, inner, left_out)
+    labels = without_inner(labels, words, inner, every)
+    foreign = [phrase for phrase in every if words[phrase.head] not in names.known and _is_noun(words[phrase.head])]
+    first = next((phrase for phrase in every if not _is_quantity(words, phrase)), None)
+    # the network lacks the noun of the first phrase, or two of the nouns
+    is_foreign = is_alone and bool(foreign) and (foreign[0] == first or len(foreign) > 1)
+    if is_alone:
+        labels = with_silent(labels, words, names, every, denied=denied, left_out=left_out, is_foreign=is_foreign)
+        others = between_phrases(labels, words, names.known, every, left_out)
+        labels = of_pictures(labels._replace(relations=[*labels.relations, *others]), words)
+    return in_own_prepositions(labels, words, every, left_out, is_foreign=is_foreign)
 
 
 def said_of(labels: Labels) -> set[int]:
@@ -91,28 +120,21 @@ def said_of(labels: Labels) -> set[int]:
 
 
 def with_silent(
-    labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase], denied: Collection[int]
+    labels: Labels,
+    words: Sequence[str],
+    names: Names,
+    every: Sequence[Phrase],
+    *,
+    denied: Collection[int],
+    left_out: Collection[int],
+    is_foreign: bool,
 ) -> Labels:
-    """Return labels of a caption of a foreign kind with those of noun phrases of which the network says nothing.
-
-    It is of a foreign kind if the network does not know the noun of its first phrase, or two of its nouns, though
-    WordNet does. Where the network has no object, or only what is denied, the first other phrase is what the caption
-    is about.
-
-    Args:
-        labels: what the network says of a sentence that is all of its caption.
-        words: of the sentence, in lower case.
-        names: among them the nouns that the network knows, and those that people draw as a rule.
-        every: the noun phrases of the sentence.
-        denied: positions of words that the sentence denies.
-    """
-    said = said_of(labels)
+    """Return a caption's labels with noun phrases of which the network says nothing, at least with one."""
+    said = said_of(labels).union(left_out)
     has_objects = any(at not in denied for at in labels.objects)
     silent = [phrase for phrase in every if phrase.head not in said and is_word(words[phrase.head])]
-    foreign = [phrase for phrase in every if words[phrase.head] not in names.known and _is_noun(words[phrase.head])]
-    is_foreign = bool(foreign) and (foreign[0] == every[0] or len(foreign) > 1)
     if has_objects and not is_foreign:
-        return labels
+        return _with_compounds(labels, words, names, every, is_foreign=False)
     left = names.undrawn | PICTURES if is_foreign else names.known
     drawable = [
         phrase
@@ -128,7 +150,18 @@ def with_silent(
     for phrase in drawable:
         if not labels.objects or _is_noun(words[phrase.head]):
             labels = _with_phrase(labels, words, names.drawn, phrase, said)
-    objects = set(labels.objects)
+    objects, drawn = set(labels.objects), {phrase.head for phrase in drawable}
+    # what is said of a whole is said of its silent part: "in the vein of the arm"
+    part_of = {
+        whole.head: part.head
+        for part, whole in pairwise(every)
+        if words[part.head + 1 : whole.start] == ["of"]
+        and part.head in drawn & objects
+        and words[part.head] not in DEPICTIONS
+    }
+    if part_of:
+        moved = [(part_of.get(a, a), part_of.get(b, b), name) for a, b, name in labels.relations]
+        labels = labels._replace(relations=[row for row in dict.fromkeys(moved) if row[0] != row[1]])
     adjectives = [
         (phrase.head, at)
         for phrase in every
@@ -138,52 +171,83 @@ def with_silent(
     ]
     if adjectives:
         labels = labels._replace(attributes=[*labels.attributes, *adjectives])
-    return _with_compounds(labels, words, names, every)
+    labels = _with_compounds(labels, words, names, every, is_foreign=True)
+    said, objects = said_of(labels), set(labels.objects)
+    amounts = [
+        (phrase.head, amount.head)
+        for amount, phrase in pairwise(every)
+        if words[amount.head] in _GROUPS
+        and words[amount.head + 1 : phrase.start] == ["of"]
+        and phrase.head in objects
+        and amount.head not in said
+    ]
+    return labels._replace(  # "rows of"
+        attributes=[*labels.attributes, *amounts], parts=[*labels.parts, *((at, at + 1) for _, at in amounts)]
+    )
 
 
-def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
-    """Return labels of a caption of a foreign kind whose nouns right before an object belong to its name ("pie chart").
-
-    Those of which the network says nothing ("eating grass" is a verb that is taken for a noun), those that it takes
-    for an attribute, if it knows neither noun (people draw "hoop" earrings), and objects of which it says nothing else.
-    """
+def _with_compounds(
+    labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase], *, is_foreign: bool
+) -> Labels:
+    """Return labels in which nouns right before an object are part of its name ("pie chart")."""
     objects, said, known = set(labels.objects), said_of(labels), names.known
-    parts, attributes = list(labels.parts), list(labels.attributes)
-    linked = {end for row in (*labels.parts, *attributes, *labels.relations) for end in row[:2]}
+    parts, attributes, relations = list(labels.parts), list(labels.attributes), list(labels.relations)
+    with_parts = {head for head, _ in parts}
     for phrase in every:
-        pair = phrase.head, phrase.head - 1
-        if phrase.head not in objects or phrase.head == phrase.start or labels.tags[pair[1]] not in _NOUNS:
+        head, before = pair = phrase.head, phrase.head - 1
+        if head not in objects or head == phrase.start:
             continue
+        if not is_foreign and (pair not in attributes or words[before] in known or before in with_parts):
+            continue
+        is_noun = labels.tags[before] in _NOUNS
+        has_name = not _is_material(words[before]) and bool(
+            load_wordnet().senses(f"{words[before]} {words[head]}", "n")
+        )
         if pair in parts:
+            if labels.tags[before] in _NO_NAMES and words[head] not in known and not has_name:
+                parts.remove(pair)
+                attributes.append(pair)
+        elif pair in attributes:
+            is_new = is_foreign and is_noun and _is_noun(words[before]) and not _is_material(words[before])
+            if has_name or (is_new and not known.issuperset([words[at] for at in pair])):
+                attributes.remove(pair)
+                parts.append(pair)
+        elif not is_noun or words[before].endswith(_ING):
             continue
-        if pair in attributes and known.isdisjoint([words[at] for at in pair]):
-            attributes.remove(pair)
-            parts.append(pair)
-        elif pair[1] in objects and pair[1] not in linked and not words[pair[1]].endswith(_ING):
-            objects.remove(pair[1])
-            parts.append(pair)
-        elif (
-            pair[1] not in said
-            and not words[pair[1]].endswith(_ING)
-            and words[pair[1]] in names.vocabulary.rows[0]  # a typing error is no name
-        ):
-            parts.append(pair)
-    return labels._replace(objects=[at for at in labels.objects if at in objects], parts=parts, attributes=attributes)
+        elif before in objects:
+            if all(before not in row[:2] or {*row[:2]} == {*pair} for row in relations):
+                relations = [row for row in relations if before not in row[:2]]
+                objects.remove(before)
+                parts.append(pair)
+        elif before not in said and (words[before] in names.vocabulary.rows[0] or _is_noun(words[before])):
+            parts.append(pair)  # a typing error is no name
+    return labels._replace(
+        objects=[at for at in labels.objects if at in objects], parts=parts, attributes=attributes, relations=relations
+    )
+
+
+_NO_NAMES: Final = _PARTICIPLES | {"JJ", "JJR"}
+
+
+@lru_cache(maxsize=_MOST_NOUNS)
+def _is_material(word: str) -> bool:
+    """Say whether a word names what things are made of, which people draw as an attribute."""
+    wordnet = load_wordnet()
+    return wordnet.is_kind_of(word, wordnet.find("matter.n.03"))
 
 
 def of_pictures(labels: Labels, words: Sequence[str]) -> Labels:
-    """Return labels of a caption whose pictures are "of" what they show, and not had by it.
-
-    Args:
-        labels: what is said of a sentence that is all of its caption.
-        words: of the sentence, in lower case.
-    """
+    """Say that pictures are "of" what they show, and nothing again of a whole that is said of its part."""
+    given = set(labels.relations)
+    part_of = [(target, subject) for subject, target, name in given if name == _HAVE and target < subject]
     return labels._replace(
         relations=[
             (target, subject, "of")
-            if target < subject and name in _OF_PICTURES and words[target] in _PICTURES and words[target + 1] == "of"
+            if target < subject and name in _OF_PICTURES and words[target] in DEPICTIONS and words[target + 1] == "of"
             else (subject, target, name)
             for subject, target, name in labels.relations
+            if name in HAVE_NAMES
+            or not any(whole == target and (subject, part, name) in given for part, whole in part_of)
         ]
     )
 
@@ -196,7 +260,7 @@ def _is_noun(word: str) -> bool:
     """Say whether WordNet has a noun, which typing errors are not."""
     wordnet = load_wordnet()
     last = word.rpartition("-")[2]
-    return word in _PICTURES or bool(wordnet.senses(last, "n") or wordnet.senses(plural_lemma(last), "n"))
+    return word in DEPICTIONS or bool(wordnet.senses(last, "n") or wordnet.senses(plural_lemma(last), "n"))
 
 
 def _may_be_verb(word: str, known: Collection[str]) -> bool:
@@ -216,10 +280,7 @@ def _is_quantity(words: Sequence[str], phrase: Phrase) -> bool:
 def _with_phrase(
     labels: Labels, words: Sequence[str], drawn: Collection[str], phrase: Phrase, said: Collection[int]
 ) -> Labels:
-    """Return labels with an object: nouns before the phrase's last one are part of its name, adjectives attributes.
-
-    What is said of these nouns is said of it, too ("bone loss around ..."), unless people draw one of them as a rule.
-    """
+    """Return labels with an object: nouns before the phrase's last one are part of its name, adjectives attributes."""
     tags, head = labels.tags, phrase.head
     owners = max((at for at in range(phrase.start, head) if tags[at] == "POS"), default=phrase.start - 1)
     inner = range(owners + 1, head)
@@ -254,15 +315,7 @@ def between_phrases(
     every: Sequence[Phrase],
     left_out: Collection[int],
 ) -> Iterator[tuple[int, int, str]]:
-    """Yield the relations of phrases that the network relates to nothing before them: by the words between.
-
-    Args:
-        labels: what is said of a sentence.
-        words: of the sentence, in lower case.
-        known: the words that the network knows; one of both nouns is not among them.
-        every: its noun phrases.
-        left_out: positions that the network does not read.
-    """
+    """Yield relations by the words between of phrases that the network relates to nothing before them."""
     objects = set(labels.objects)
     related = {max(subject, target) for subject, target, _ in labels.relations}
     of = {
@@ -288,14 +341,7 @@ def between_phrases(
 
 
 def without_inner(labels: Labels, words: Sequence[str], within: Collection[int], every: Sequence[Phrase]) -> Labels:
-    """Return labels without objects inside of prepositions: "at the foot of the stairs" has no foot.
-
-    Args:
-        labels: what is said of a sentence.
-        words: of the sentence, in lower case.
-        within: positions of nouns inside of prepositions.
-        every: its noun phrases.
-    """
+    """Return labels without objects inside of prepositions: "at the foot of the stairs" has no foot."""
     inner = set(within).intersection([*labels.objects, *(end for relation in labels.relations for end in relation[:2])])
     if not inner:
         return labels
@@ -324,9 +370,9 @@ def without_inner(labels: Labels, words: Sequence[str], within: Collection[int],
 
 
 def in_own_prepositions(
-    labels: Labels, words: Sequence[str], every: Sequence[Phrase], left_out: Collection[int]
+    labels: Labels, words: Sequence[str], every: Sequence[Phrase], left_out: Collection[int], *, is_foreign: bool
 ) -> Labels:
-    """Return labels whose relations are named by the preposition between both ends where they mean something else."""
+    """Name relations by the preposition between both ends where they mean something else, in a foreign kind always."""
     starts = {phrase.head: phrase.start for phrase in every}
     objects = sorted(labels.objects)
     relations = []
@@ -335,6 +381,9 @@ def in_own_prepositions(
         if subject < start and not any(subject < at < start for at in objects):
             inner = [at for at in range(subject + 1, start) if at not in left_out]
             stated = _preposition_between(words, labels.tags, inner, name)
+            if is_foreign and stated is None:
+                stated = _preposition_between(words, labels.tags, inner)
+                stated = None if stated in GENERAL else stated
             relations.append((subject, target, stated or name))
         else:
             relations.append((subject, target, name))
@@ -344,10 +393,7 @@ def in_own_prepositions(
 def _preposition_between(
     words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str | None = None
 ) -> str | None:
-    """Return the name that words between two phrases give: a preposition with the verb before it.
-
-    ``name``: nothing is returned where the preposition means the same as this.
-    """
+    """Return the preposition between two phrases with its verb; nothing where it means the same as ``name``."""
     texts = [words[at] for at in inner]
     start = next((at for at in range(len(texts)) if preposition(texts, at, len(texts))), len(texts))
     stated_preposition = preposition(texts, start, len(texts)) if texts else None
@@ -381,7 +427,7 @@ def stated_between(
     inner = [at for at in range(before + 1, phrase.start) if at not in left_out]
     texts = [words[at] for at in inner]
     if texts == ["of"]:
-        is_picture = words[before] in _PICTURES
+        is_picture = words[before] in DEPICTIONS
         return (before, phrase.head, "of") if is_picture else (phrase.head, before, _HAVE)
     is_copula = bool(texts) and texts[0] in _BE
     stated_preposition = preposition(texts, int(is_copula), len(texts))
@@ -393,7 +439,7 @@ def stated_between(
     if words[verb] in _COVERED and texts[-1] in _BY_WITH_IN:
         return phrase.head, before, _COVERED[words[verb]]
     is_passive = tags[verb] == "VBN" and texts[-1] == "by" and inner[-1] == verb + 1
-    name = own_name(words, tags, inner[0], phrase.start, turned=is_passive)
+    name = _HAVE if texts[-1] == "has" else own_name(words, tags, inner[0], phrase.start, turned=is_passive)
     if not name:
         return None
     return (phrase.head, before, name) if is_passive else (before, phrase.head, name)

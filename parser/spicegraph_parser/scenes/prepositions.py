@@ -151,13 +151,7 @@ class Preposition(NamedTuple):
 
 
 def preposition(words: Sequence[str], start: int, end: int) -> Preposition | None:
-    """Return the preposition that all words from ``start`` up to ``end`` are; words are in lower case.
-
-    >>> preposition("on the other side of".split(), 0, 5).name, preposition("at foot of".split(), 0, 3).name
-    ('on other side of', 'at foot of')
-    >>> preposition("far from".split(), 0, 2).name, preposition("sits on".split(), 0, 2)
-    ('far from', None)
-    """
+    """Return the preposition that all words from ``start`` up to ``end`` are; words are in lower case."""
     for at in range(start, end):
         if words[at] not in _SKIPPED or end - at == 1:
             start = at
@@ -186,11 +180,7 @@ _BEHIND: Final = (["to"], ["from"], ["of"])
 
 
 def inner_nouns(words: Sequence[str]) -> set[int]:
-    """Return the positions of nouns that are part of a preposition ("on the top of").
-
-    >>> inner_nouns("a cup on the top of a box".split())
-    {4}
-    """
+    """Return the positions of nouns that are part of a preposition ("on the top of")."""
     if _NOUNS.isdisjoint(words) and _ADJECTIVES.isdisjoint(words):
         return set()
     out: set[int] = set()
@@ -211,13 +201,7 @@ _PARTICLES: Final = word_set("up down over back around")
 
 
 def means_same(name: str, caption_name: str) -> bool:
-    """Say whether a relation's name says what a preposition of the caption does.
-
-    Those of many meanings ("in a hat": wear) leave the name to the network, also behind a particle ("down on").
-
-    >>> means_same("sit under", "beneath"), means_same("in end of", "at foot of"), means_same("wear", "in")
-    (True, False, True)
-    """
+    """Say whether a relation's name says what a caption's preposition does, one of many meanings ("in") always."""
     first, *others = caption_name.split()
     if name == caption_name or name.endswith(f" {caption_name}") or caption_name in GENERAL:
         return True

@@ -44,45 +44,20 @@ _PLACES: Final = word_set("top side front back middle edge end bottom left right
 
 @lru_cache(maxsize=_MOST_STEMS)
 def stems(form: str) -> frozenset[str]:
-    """Return the forms by which the name of a relation may have a word.
-
-    >>> sorted(stems("Sitting"))
-    ['sit', 'sitting']
-    """
+    """Return the forms by which the name of a relation may have a word."""
     lower = form.lower()
     return frozenset((lower, verb_lemma(lower), plural_lemma(lower), *_IRREGULAR.get(lower, ())))
 
 
 @lru_cache(maxsize=_MOST_STEMS)
 def verb_base(form: str, tag: str) -> str:
-    """Return the base of a verb's form, as the names of relations have it.
-
-    >>> verb_base("chased", "VBD"), verb_base("lying", "VBG")
-    ('chase', 'lay')
-    """
+    """Return the base of a verb's form, as the names of relations have it."""
     lower = form.lower()
     return _IRREGULAR[lower][0] if lower in _IRREGULAR else bundled_lemmas().lemma(lower, tag)
 
 
 def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *, turned: bool = False) -> str | None:
-    """Return the relation that words between two things state by a verb, in the caption's own words.
-
-    Args:
-        words: of the sentence.
-        tags: of its words.
-        start: the first word between both things.
-        end: the first word of the later thing.
-        turned: the later thing is the subject, so that only "chased by" will do.
-
-    Returns:
-        The verb's base and the prepositions behind it; nothing where there is no verb, or where a thing stands between
-        that is not another subject ("a dog and a man run after ...").
-
-    >>> own_name("A dog runs quickly after a cat".split(), "DT NN VBZ RB IN DT NN".split(), 2, 6)
-    'run after'
-    >>> own_name("A cat chased by a dog".split(), "DT NN VBN IN DT NN".split(), 2, 5, turned=True)
-    'chase'
-    """
+    """Return the verb's base and prepositions between two things; ``turned``: the later is the subject ("by")."""
     name: list[str] = []
     is_list = False
     for form, tag in zip(words[start:end], tags[start:end], strict=True):
@@ -106,11 +81,7 @@ def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *,
 
 
 def is_misquoted(name: str, words: Sequence[str]) -> bool:
-    """Say whether a relation's name has its first word from a sentence, and others not.
-
-    >>> is_misquoted("run behind", "A dog runs after a cat".split()), is_misquoted("wear", ["in"])
-    (True, False)
-    """
+    """Say whether a relation's name has its first word from a sentence, and others not."""
     first, *others = name.split()
     if not others:
         return False
@@ -119,19 +90,7 @@ def is_misquoted(name: str, words: Sequence[str]) -> bool:
 
 
 def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: int) -> bool:
-    """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses.
-
-    Args:
-        words: of the sentence.
-        tags: of its words.
-        start: the first word between both things.
-        end: the later thing; some words join clauses only where a finite verb stands behind it.
-
-    >>> in_two_clauses("A man speaks as wind blows".split(), "DT NN VBZ IN NN VBZ".split(), 2, 4)
-    True
-    >>> in_two_clauses("A dog runs after a cat".split(), "DT NN VBZ IN DT NN".split(), 2, 5)
-    False
-    """
+    """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses."""
     between = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
     behind = itertools.takewhile(lambda tag: tag not in _RELATIVES, tags[end:])
     joints = _JOINTS if _FINITE.isdisjoint(behind) else _JOINTS | _PREPOSITIONS_OR_JOINTS
@@ -165,18 +124,7 @@ class Stated:
 def relation_tokens(
     name: str, subject: Sequence[int], target: Sequence[int], forms: Sequence[frozenset[str]]
 ) -> tuple[int, ...]:
-    """Return the positions of the words that state a relation: for each word of its name the one nearest to its object.
-
-    Args:
-        name: of the relation.
-        subject: positions of its words, which state nothing.
-        target: the same of the object.
-        forms: of each word of the sentence (:func:`forms_of`).
-
-    >>> forms = map(forms_of, "A cat ate on the mat".split(), "DT NN VBD IN DT NN".split())
-    >>> relation_tokens("eat on", (1,), (5,), list(forms))
-    (2, 3)
-    """
+    """Return the words that state a relation: for each word of its name the one nearest to its object."""
     others = {*subject, *target}
     nearest = set()
     for word in name.split():

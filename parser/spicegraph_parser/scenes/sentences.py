@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes.phrases import (
-    between_phrases,
-    in_own_prepositions,
-    of_pictures,
-    phrases,
-    said_of,
-    with_silent,
-    without_inner,
-)
+from spicegraph_parser.scenes.phrases import said_of, with_phrases
 from spicegraph_parser.scenes.prepositions import inner_nouns
 from spicegraph_parser.scenes.relations import forms_of, relation_tokens
 from spicegraph_parser.scenes.values import owner, unread
@@ -30,7 +22,7 @@ from spicegraph_parser.spice.loose import (
 from spicegraph_parser.spice.parse import is_word
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from spicegraph_parser.scenes.network import Labels, Names
     from spicegraph_parser.scenes.values import Value
@@ -43,10 +35,7 @@ Tokens = tuple[int, ...]
 
 
 class Node(NamedTuple):
-    """An object: its name as people would write it, its last word, all of its words, and the thing that it is.
-
-    ``entity`` is -1 until the things of a description are told apart; ``is_faint``: the margins leave it out.
-    """
+    """An object; ``entity``: -1 until things are told apart; ``is_faint``: the margins leave it out."""
 
     name: str
     head: int
@@ -78,10 +67,7 @@ class Link(NamedTuple):
 
 
 class SentenceGraph(NamedTuple):
-    """What a sentence says of a scene; ``words`` are its forms in lower case, ``why`` their standings.
-
-    Nodes that are faint stand behind the others.
-    """
+    """What a sentence says of a scene: forms in lower case, their standings, nodes with the faint ones last."""
 
     words: Sequence[str]
     tags: Sequence[str]
@@ -94,45 +80,29 @@ class SentenceGraph(NamedTuple):
 def sentence_graph(
     labels: Labels, forms: Sequence[str], names: Names, values: Sequence[Value] = (), *, is_alone: bool = False
 ) -> SentenceGraph:
-    """Return the graph that a sentence's labels describe, without what has no letter and no digit in its name ("!!!").
-
-    A noun that the sentence denies is an object whether people draw it or not, and "a man is without hat" a relation:
-    so what is denied can be told apart.
-
-    Args:
-        labels: what the network says of the sentence.
-        forms: its words.
-        names: among them the names that people use in place of the caption's.
-        values: texts and measures, which the network did not read.
-        is_alone: it is all of its caption. Then sounds are things, too ("loud thunder and speech"): the people whose
-            graphs the network learned from drew pictures. A "right hand" has a name of two words then; in a
-            description people draw a hand that is "right".
-    """
+    """Return the graph of a sentence's labels; what it denies is an object, so that it can be told apart."""
     words = [form.lower() for form in forms]
     why = standings(words, labels.tags)
     denied = {
         at for at, standing in enumerate(why) if standing is ApartReason.DENIED and labels.tags[at].startswith("NN")
     }
-    completed = _completed(labels, words, names, values, denied, is_alone=is_alone)
-    rules = _FactRules.of(labels, completed)
+    completed = with_phrases(labels, words, names, denied, set(unread(values)), is_alone=is_alone)
+    given, later = _rows(labels), _rows(completed)
     labels = completed if is_alone else put_plainly(completed, words)
-    parts: dict[int, list[int]] = {}
-    for head, part in labels.parts:
-        if head not in denied or part in denied:
-            parts.setdefault(head, []).append(part)
     sounds = _sounds(labels, words, names) if is_alone else {}
     attributes = [pair for pair in labels.attributes if pair[1] not in denied]
     attributes += [(sound, adjective) for sound, adjectives in sounds.items() for adjective in adjectives]
     relations = [*labels.relations, *((*pair, _WITH) for pair in labels.attributes if pair[1] in denied)]
     heads = {*labels.objects, *sounds, *(head for head, _ in attributes)}.union(*(pair[:2] for pair in relations))
-    within = {part for joined in parts.values() for part in joined}
-    for at in sorted(denied - heads - within, reverse=True):
-        # a denied noun that the network says nothing of is an object, or part of one ("no fire hydrant")
-        behind = next((end for end in range(at + 1, len(words)) if end not in denied), len(words)) - 1
-        if behind > at:
-            parts.setdefault(behind, []).append(at)
-        else:
-            heads.add(at)
+    pairs = [pair for pair in labels.parts if pair[0] not in denied or pair[1] in denied]
+    within = {part for _, part in pairs}
+    # a denied noun that the network says nothing of is an object, or part of one ("no fire hydrant")
+    silent = denied - heads - within
+    ends = {at: next(end for end in range(at + 1, len(words) + 1) if end not in denied) - 1 for at in silent}
+    heads |= {at for at, end in ends.items() if end == at}
+    parts: dict[int, list[int]] = {}
+    for head, part in (*pairs, *((end, at) for at, end in ends.items() if end > at)):
+        parts.setdefault(head, []).append(part)
 
     def named(head: int, rewrites: Mapping[str, str]) -> tuple[str, Tokens]:
         if head not in parts:
@@ -140,6 +110,9 @@ def sentence_graph(
         tokens = tuple(sorted({head, *parts[head]}))
         text = " ".join([words[token] for token in tokens])
         return rewrites.get(text, text), tokens
+
+    def rule_of(row: object, otherwise: str, completing: str = PHRASE_RULE) -> str:
+        return SCENE_RULE if row in given else completing if row in later else otherwise
 
     word_forms = list(map(forms_of, words, labels.tags))
     node_at: dict[int, int] = {}
@@ -152,103 +125,38 @@ def sentence_graph(
             name, tokens = named(head, names.objects)
             if is_word(name):
                 node_at[head] = len(nodes)
-                nodes.append(Node(name, head, tokens, is_faint=is_faint, rule=rules.of_object(head)))
+                nodes.append(Node(name, head, tokens, is_faint=is_faint, rule=rule_of(head, SOUND_RULE)))
         properties.extend(
-            Property(node_at[head], *named(word, names.attributes), is_faint, rules.of_attribute((head, word)))
+            Property(node_at[head], *named(word, names.attributes), is_faint, rule_of((head, word), WORDING_RULE))
             for head, word in attributes
             if head in node_at and is_word(words[word])
         )
         for subject, target, name in relations:
             if subject in node_at and target in node_at and is_word(name):
-                ends = nodes[node_at[subject]].tokens, nodes[node_at[target]].tokens
-                tokens = relation_tokens(name, *ends, word_forms)
-                links.append(
-                    Link(
-                        node_at[subject],
-                        node_at[target],
-                        name,
-                        tokens,
-                        is_faint,
-                        rules.of_relation((subject, target, name)),
-                    )
+                tokens = relation_tokens(
+                    name, nodes[node_at[subject]].tokens, nodes[node_at[target]].tokens, word_forms
                 )
+                completing = PREPOSITION_RULE if (subject, target) in given else PHRASE_RULE
+                rule = rule_of((subject, target, name), WORDING_RULE, completing)
+                links.append(Link(node_at[subject], node_at[target], name, tokens, is_faint, rule))
 
     add(heads, attributes, relations)
-    _add_values(values, node_at, nodes, properties)
-    if labels.faint is not None:
-        faint = labels.faint
+    owners = [(value, owner(value, sorted(node_at))) for value in values]
+    nodes += [Node(v.name, v.tokens[0], v.tokens, rule=VALUE_RULE) for v, noun in owners if noun is None]
+    properties += [Property(node_at[noun], v.name, v.tokens, rule=VALUE_RULE) for v, noun in owners if noun is not None]
+    if (faint := labels.faint) is not None:
         known = {relation[:2] for relation in relations}
         others = [relation for relation in faint.relations if relation[:2] not in known]
-        ends = {*faint.objects, *(head for head, _ in faint.attributes)}
-        ends |= {end for relation in others for end in relation[:2]}
-        add(ends - node_at.keys() - within - denied, faint.attributes, others, is_faint=True)
+        faint_heads = {*faint.objects, *(head for head, _ in faint.attributes)}
+        faint_heads |= {end for relation in others for end in relation[:2]}
+        add(faint_heads - node_at.keys() - within - denied, faint.attributes, others, is_faint=True)
     return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
 
 
-class _FactRules(NamedTuple):
-    """What the network says of a sentence, and what is said of it with its noun phrases: which rule a fact is of."""
-
-    given: frozenset[object]
-    completed: frozenset[object]
-
-    @classmethod
-    def of(cls, given: Labels, completed: Labels) -> _FactRules:
-        """Return the rules of labels before and after they are completed."""
-        every = [given, *([given.faint] if given.faint else [])]
-        known = {
-            row for labels in every for rows in (said_of(labels), labels.attributes, labels.relations) for row in rows
-        }
-        known |= {pair[:2] for labels in every for pair in labels.relations}
-        later = {*said_of(completed), *completed.attributes, *completed.relations}
-        return cls(frozenset(known), frozenset(later))
-
-    def of_object(self, head: int) -> str:
-        return SCENE_RULE if head in self.given else PHRASE_RULE if head in self.completed else SOUND_RULE
-
-    def of_attribute(self, pair: tuple[int, int]) -> str:
-        return SCENE_RULE if pair in self.given else PHRASE_RULE if pair in self.completed else WORDING_RULE
-
-    def of_relation(self, relation: tuple[int, int, str]) -> str:
-        if relation in self.given:
-            return SCENE_RULE
-        if relation not in self.completed:
-            return WORDING_RULE
-        return PREPOSITION_RULE if relation[:2] in self.given else PHRASE_RULE
-
-
-def _add_values(
-    values: Sequence[Value], node_at: Mapping[int, int], nodes: list[Node], properties: list[Property]
-) -> None:
-    """Add the values of a sentence to the objects that have them; ``node_at``: the indices of nodes by position."""
-    heads = sorted(node_at)
-    for value in values:
-        head = owner(value, heads)
-        if head is None:
-            nodes.append(Node(value.name, value.tokens[0], value.tokens, rule=VALUE_RULE))
-        else:
-            properties.append(Property(node_at[head], value.name, value.tokens, rule=VALUE_RULE))
-
-
-def _completed(
-    labels: Labels,
-    words: Sequence[str],
-    names: Names,
-    values: Sequence[Value],
-    denied: Collection[int],
-    *,
-    is_alone: bool,
-) -> Labels:
-    """Return labels with the caption's own prepositions and, of a caption, with phrases that the network lacks."""
-    left_out = set(unread(values))
-    inner = inner_nouns(words)
-    every = phrases(labels.tags, left_out | inner)
-    labels = without_inner(labels, words, inner, every)
-    if is_alone:
-        labels = with_silent(labels, words, names, every, denied)
-        others = between_phrases(labels, words, names.known, every, left_out)
-        labels = labels._replace(relations=[*labels.relations, *others])
-        labels = of_pictures(labels, words)
-    return in_own_prepositions(labels, words, every, left_out)
+def _rows(labels: Labels) -> set[object]:
+    """Return the words, pairs and relations of which labels say something, faintly or not."""
+    own = {*said_of(labels), *labels.attributes, *labels.relations, *(row[:2] for row in labels.relations)}
+    return own | _rows(labels.faint) if labels.faint else own
 
 
 _NOUNS: Final = frozenset({"NN", "NNS"})
@@ -258,8 +166,7 @@ def _sounds(labels: Labels, words: Sequence[str], names: Names) -> dict[int, lis
     """Return the nouns of sounds of which the network says nothing, each with the adjectives before it."""
     if names.sounds.isdisjoint(words):
         return {}
-    said = {*labels.objects, *(end for pair in (*labels.parts, *labels.attributes) for end in pair)}
-    said |= {end for subject, target, _ in labels.relations for end in (subject, target)} | inner_nouns(words)
+    said = said_of(labels) | inner_nouns(words)
     sounds: dict[int, list[int]] = {}
     for at, (word, tag) in enumerate(zip(words, labels.tags, strict=True)):
         if word in names.sounds and tag in _NOUNS and at not in said:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_parser.scenes.sentences import SentenceGraph
-    from spicegraph_parser.spice.wordnet import Synset
 
 
 _FEMALE: Final = word_set("she her hers herself")
@@ -45,11 +44,7 @@ _NEAR: Final = 3  # words between an owner's pronoun and the noun
 
 
 class Thing(NamedTuple):
-    """Something that a description has named: its name, its head's singular, whether it is several, and its number.
-
-    ``is_first``: its sentence names nothing before it, but for what a pronoun owns ("its roof"); ``is_part``: something
-    has or wears it, or it is a part of a body or a garment.
-    """
+    """Something named, its head in the singular; ``is_part``: had, worn, or a part of a body."""
 
     name: str
     head: str
@@ -73,15 +68,7 @@ class Entities:
         return len(self.groups) - 1
 
     def of_noun(self, name: str, said: set[str], before: str, things: Sequence[Thing], *, is_plural: bool) -> int:
-        """Return the number of what a noun names: a new thing, or the last of its name of which the same was said.
-
-        Args:
-            name: of its object.
-            said: its attributes.
-            before: what decides of the words before it ("a", "the", "second"), if anything does.
-            things: those named before.
-            is_plural: it is several.
-        """
+        """Return the number of what a noun names: a new thing, or the last of its name of which the same was said."""
         if before in _NEW:
             return self.new()
         same = [thing.entity for thing in reversed(things) if thing.name == name and thing.is_plural == is_plural]
@@ -177,11 +164,7 @@ def _owning(
 
 
 def with_short_names(sentences: Sequence[SentenceGraph]) -> list[SentenceGraph]:
-    """Return sentences whose things have the short name by which they are called as often as by the long one.
-
-    "A cruise ship ... the ship ... the ship" is a ship; that it is a cruise ship is faint. A short name of two things
-    with longer ones is left.
-    """
+    """Return sentences whose things have the short name by which they are called as often as by the long one."""
     counts = Counter(node.name for sentence in sentences for node in sentence.nodes)
     longer = Counter(name_noun(name) for name in counts if " " in name)
     short = {
@@ -260,7 +243,7 @@ _KINDLESS: Final = _STAND_INS | word_set(
     details element elements feature features"""
 )
 """Nouns of too many things to stand for one that was named before."""
-_MISLEADING: Final = ("toilet",)  # WordNet has the room first
+_MISLEADING: Final = ("toilet", "crane")  # WordNet has the room and Stephen Crane first
 _COMPANIONS: Final = word_set("pet companion")
 _MOST_NOUNS: Final = 100_000
 _KINDS: Final = 2  # senses of a noun, of one of which a thing may be a kind
@@ -274,23 +257,18 @@ def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], 
     head = singular(name)
     if head in [thing.head for thing in things]:
         return None
-    kinds = _kinds("animal" if name in _COMPANIONS else head)
+    kind = "animal" if name in _COMPANIONS else head
     inward = (thing for thing in reversed(things) if thing.is_plural == is_plural)
-    return next((thing for thing in inward if not _broader(thing.head).isdisjoint(kinds)), None)
+    return next((thing for thing in inward if _is_kind(thing.head, kind)), None)
 
 
 @lru_cache(maxsize=_MOST_NOUNS)
-def _kinds(noun: str) -> tuple[Synset, ...]:
-    """Return the senses of a noun, of one of which a thing may be a kind."""
-    return tuple(load_wordnet().senses(noun, "n")[:_KINDS])
-
-
-@lru_cache(maxsize=_MOST_NOUNS)
-def _broader(noun: str) -> frozenset[Synset]:
-    """Return what a noun names in its first sense, and everything broader."""
+def _is_kind(noun: str, kind: str) -> bool:
+    """Say whether a noun, in its first sense, names a kind of what another names."""
     wordnet = load_wordnet()
     senses = () if noun in _MISLEADING else wordnet.senses(noun, "n")[:1]
-    return frozenset(above for sense in senses for above in wordnet.ancestors(sense))
+    above = {broader for sense in senses for broader in wordnet.ancestors(sense)}
+    return not above.isdisjoint(wordnet.senses(kind, "n")[:_KINDS])
 
 
 _OF_SUBJECTS: Final = THINGS | {"they"}
@@ -299,11 +277,7 @@ _ANYONE: Final = PERSONS - WOMEN - MEN
 
 
 def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
-    """Return what a pronoun stands for: the nearest thing that agrees with it.
-
-    For "it", "its" and "they" the first thing of the sentence, or of the one before, comes first ("The table has a
-    vase. Its legs"). A part is meant only where nothing else agrees ("a horse with a saddle. Its mane").
-    """
+    """Return what a pronoun stands for: the first thing for "it" and "they", else the nearest; parts last."""
     first = next((thing for thing in reversed(things) if thing.is_first), None) if word in _OF_SUBJECTS else None
     inward = reversed(things) if first is None else (first, *reversed(things))
     if word in SEVERAL:  # "they" may be one person of whom it is not said whether a man
@@ -312,7 +286,8 @@ def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
         agreeing = [thing for thing in inward if not (thing.is_plural or thing.head in _PEOPLE)]
     else:
         others = MEN if word in _FEMALE else WOMEN
-        agreeing = [thing for thing in inward if not thing.is_plural and thing.head in _PEOPLE - others]
+        people = (thing for thing in inward if thing.head in _PEOPLE or _is_kind(thing.head, "person"))
+        agreeing = [thing for thing in people if not thing.is_plural and thing.head not in others]
     return next((thing for thing in agreeing if not thing.is_part), agreeing[0] if agreeing else None)
 
 
@@ -320,11 +295,6 @@ _PLAIN: Final = {"he": "man", "him": "man", "she": "woman", "they": "people", "t
 
 
 def plain_start(word: str, behind: str) -> str:
-    """Return what the network reads for the first word of a sentence: for a pronoun a noun, as captions start.
-
-    Args:
-        word: the first word.
-        behind: the one behind it, in lower case ("one of them" is a person).
-    """
+    """Return what the network reads for the first word of a sentence: for a pronoun a noun, as captions start."""
     lower = word.lower()
     return "person" if lower in _MEMBERS and behind in _MEMBER_OF else _PLAIN.get(lower, word)

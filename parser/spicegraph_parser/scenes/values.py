@@ -39,6 +39,7 @@ _UNITS: Final = word_set(
     watts amp amps ohm ohms hz khz mhz ghz mb gb tb mph kph kmh rpm db degrees percent % °c °f nm mah px dpi usd
     dollars euros"""
 )
+_RANGES: Final = word_set("to : - –")
 _CASED_UNITS: Final = frozenset({"L", "W", "V", "A", "K", "N", "Nm", "Hz", "M", "C", "F"})
 _NO_UNITS: Final = frozenset({"in"})  # "3 in a row"
 _BY_OR_OF: Final = word_set("by of")
@@ -48,11 +49,7 @@ _ENDS: Final = word_set("on in at above below with next near beside behind and ,
 
 
 class Value(NamedTuple):
-    """A value: its name, its words, all words that the network does not read, and where to look for what has it.
-
-    ``of_subject``: what the sentence is about has it ("the wall reads ..."); ``is_before``: it stands before its noun;
-    ``is_thing``: it is one itself (the "U").
-    """
+    """A value and the words ``cut`` that the network does not read; ``is_thing``: it is an object itself (the "U")."""
 
     name: str
     tokens: tuple[int, ...]
@@ -86,13 +83,7 @@ def without_values(
 
 
 def values(forms: Sequence[str]) -> tuple[Value, ...]:
-    """Return the values in a sentence, in order; none where the sentence would have no words without them.
-
-    >>> [(value.name, list(value.cut)) for value in values("a button labeled OK".split())]
-    [('"ok"', [2, 3])]
-    >>> [value.name for value in values("a 1.7 L kettle , size 10 shoes".split())]
-    ['1.7 l', 'size 10']
-    """
+    """Return the values in a sentence, in order; none where the sentence would have no words without them."""
     sentence_values: list[Value] = []
     at = 0
     while at < len(forms):
@@ -152,7 +143,8 @@ def _measure(forms: Sequence[str], at: int) -> Value | None:
     behind = forms[at + 1] if at + 1 < len(forms) else ""
     before = [word.lower() for word in forms[max(0, at - 2) : at]]
     if _NUMBER.fullmatch(form) and before and before[-2 if before[-1] == "of" else -1 :][0] in _NUMBERED:
-        words = range(at, at + 1)
+        is_range = behind in _RANGES and _NUMBER.fullmatch("".join(forms[at + 2 : at + 3]))
+        words = range(at, at + (3 if is_range else 1))
     elif (form.lower() == "size" and _SIZE.fullmatch(behind)) or (
         _NUMBER.fullmatch(form)
         and (behind in _CASED_UNITS or (behind.lower() in _UNITS and (len(behind) > 1 or behind == behind.lower())))
@@ -180,13 +172,7 @@ def unread(sentence_values: Sequence[Value]) -> Iterator[int]:
 
 
 def placed(labels: Labels, sentence_values: Sequence[Value], length: int) -> Labels:
-    """Return the labels of a sentence that was read without its values, with positions in all of it.
-
-    Args:
-        labels: of the words that were read.
-        sentence_values: the values.
-        length: the number of words of the sentence.
-    """
+    """Return the labels of a sentence that was read without its values, with positions in all of it."""
     cut = set(unread(sentence_values))
     at = [position for position in range(length) if position not in cut]
     tags = [_UNREAD] * length

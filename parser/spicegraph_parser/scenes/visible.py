@@ -95,14 +95,7 @@ IMPRESSIONS: Final = word_set("distinctive striking unique notable remarkable no
 
 
 def standings(forms: Sequence[str], tags: Sequence[str]) -> list[ApartReason | None]:
-    """Return why each word of a sentence does not say what can be seen; ``None`` where it does.
-
-    Example:
-        >>> words = "There are no people on the street , suggesting an early hour".split()
-        >>> tags = "EX VBP DT NNS IN DT NN , VBG DT JJ NN".split()
-        >>> [word for word, why in zip(words, standings(words, tags)) if why]
-        ['people', 'an', 'early', 'hour']
-    """
+    """Return why each word of a sentence does not say what can be seen; ``None`` where it does."""
     words = [form.lower() for form in forms]
     out: list[ApartReason | None] = [None] * len(words)
     if not _HEDGES.isdisjoint(words):
@@ -115,11 +108,7 @@ def standings(forms: Sequence[str], tags: Sequence[str]) -> list[ApartReason | N
 
 
 def is_summary(words: Sequence[str]) -> bool:
-    """Return whether a sentence sums up what was said ("Overall, the image is"); words are in lower case.
-
-    >>> is_summary("in summary , it is a street".split())
-    True
-    """
+    """Return whether a sentence sums up what was said ("Overall, the image is"); words are in lower case."""
     start = tuple(words[:2])
     return bool(start) and (start[0] in _SUMMARIES or (start[0] == "in" and start[-1] in _IN_SUMMARIES))
 
@@ -197,10 +186,7 @@ def _phrase(words: Sequence[str], tags: Sequence[str], start: int, *, verb: bool
 
 
 def _hedged(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
-    """Yield the positions of words that are hedged.
-
-    They are those of a clause up to its end, or to what a verb or preposition says of its first noun.
-    """
+    """Yield the positions of hedged words: to the end of a clause, or to what is said of its first noun."""
     for at, word in enumerate(words):
         behind, next_one = [*words[at + 1 : at + 3], "", ""][:2]
         tag = tags[at + 1] if at + 1 < len(tags) else ""

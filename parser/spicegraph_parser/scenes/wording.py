@@ -29,15 +29,7 @@ _SHINES: Final = word_set("bright vibrant")
 
 
 def put_plainly(labels: Labels, words: Sequence[str]) -> Labels:
-    """Return the labels that a sentence of a description would have if it were put as captions are.
-
-    A "right hand" is a hand that is "right", and what is "bright blue" is "bright"; its "smooth texture" and "curved
-    shape" are attributes of the thing itself.
-
-    Args:
-        labels: what is said of the sentence.
-        words: its words in lower case.
-    """
+    """Return the labels that a sentence of a description would have if it were put as captions are."""
     tags, parts = labels.tags, []
     attributes = _of_their_nouns(labels, words)
     for head, part in labels.parts:
@@ -61,11 +53,7 @@ def put_plainly(labels: Labels, words: Sequence[str]) -> Labels:
 
 
 def _of_their_nouns(labels: Labels, words: Sequence[str]) -> list[Pair]:
-    """Return the attributes of a sentence without those of another item of its list.
-
-    In "blue legs, green eyes" each has a colour; "two levels of windows" and "part of its neck" say nothing of windows
-    and the neck.
-    """
+    """Return attributes without those of another item of a list ("blue legs, green eyes") and of portions."""
     tags, given = labels.tags, set(labels.attributes)
     kept = []
     for noun, at in labels.attributes:
@@ -99,17 +87,7 @@ _BEFORE_COLOURS: Final = frozenset({"JJ", "RB", "DT"})
 def colours_apart(
     words: Sequence[str], tags: Sequence[str], objects: Collection[int], attributes: Sequence[Pair]
 ) -> list[Pair]:
-    """Return a sentence's attributes, and the colours that it says apart from what has them.
-
-    "Its white structure" and "a red hue" are colours of what has the structure and the hue, whatever the network says;
-    in "shades of brown and gray" and "is a deep blue" they are attributes unless the network says otherwise.
-
-    Args:
-        words: in lower case.
-        tags: of the words.
-        objects: positions of the objects.
-        attributes: pairs of an object and an attribute, as the network labels them.
-    """
+    """Return attributes with the colours that are said apart ("its white structure", "a red hue", "is a deep blue")."""
     out = list(attributes)
     if _COLOURS.isdisjoint(words):
         return out
@@ -162,11 +140,7 @@ def _start(tags: Sequence[str], at: int, kinds: tuple[str, ...]) -> int:
 
 
 def owned_aspects(words: Sequence[str], tags: Sequence[str]) -> dict[int, int]:
-    """Return what is said of the look of something ("its smooth texture"): the noun's position, and its pronoun's.
-
-    >>> owned_aspects("its smooth texture".split(), "PRP$ JJ NN".split())
-    {2: 0}
-    """
+    """Return what is said of the look of something ("its smooth texture"): the noun's position, and its pronoun's."""
     if _OWNERS.isdisjoint(words):
         return {}
     starts = {at: _start(tags, at, _ADJECTIVES) for at, word in enumerate(words) if word in _ASPECTS}
@@ -176,17 +150,7 @@ def owned_aspects(words: Sequence[str], tags: Sequence[str]) -> dict[int, int]:
 def attributes_apart(
     words: Sequence[str], tags: Sequence[str], objects: Collection[int], attributes: Sequence[Pair]
 ) -> list[Pair]:
-    """Return attributes that a sentence says apart from what has them, and that are not among those given.
-
-    "Frozen mid-flight" and "constructed of stone" are said of the noun before, "a serene blue" of what is blue. The
-    second noun of a list has what the first has ("lush trees and shrubs"), water what a body of it has ("a calm body").
-
-    Args:
-        words: in lower case.
-        tags: of the words.
-        objects: positions of the objects.
-        attributes: pairs of an object and an attribute.
-    """
+    """Return further attributes said apart from what has them ("frozen mid-flight"), or of the first of two alone."""
     out: list[Pair] = []
     said = {at for _, at in attributes}
     late = [(at, word) for at, word in enumerate(words) if word in _LATE or word.startswith("mid-")]
@@ -262,18 +226,7 @@ _IN_PHRASES: Final = frozenset({"DT", "JJ", "JJR", "CD", "RB", "NN", "NNP", "PRP
 def stated(
     words: Sequence[str], tags: Sequence[str], objects: Collection[int], relations: Sequence[Relation]
 ) -> Iterator[Relation]:
-    """Yield relations that a sentence states of objects that the network relates to none.
-
-    What adorns, lines or covers something is the subject ("a wall adorned with tiles": tiles adorn a wall), as people
-    draw it; what is "equipped with" something has it. The second of two in a list ("holds a cup and a plate") has the
-    relations that the first has to what stands before both.
-
-    Args:
-        words: in lower case.
-        tags: of the words.
-        objects: positions of the objects.
-        relations: those that the network labels: subject, object, name.
-    """
+    """Yield relations (subject, object, name) that a sentence states of objects that the network relates to none."""
     related = {end for relation in relations for end in relation[:2]}
     ordered = sorted(objects)
     yield from _in_place(words, tags, ordered, related)

@@ -110,3 +110,23 @@ def test_a_text_denies_nothing() -> None:
     """ "Not" is part of what stands on the screen."""
     caption = next(iter(load_pipeline("scene").captions(["an error message that reads File not found"])))
     assert ("error message", '"file not found"') in caption.tuples
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("caption", "expected"),
+    [
+        ("a catheter in the artery of the leg", {("catheter", "artery", "in"), ("leg", "artery", "have")}),
+        ("stacks of pallets beside a forklift", {("pallets", "stacks of"), ("pallets", "forklift", "beside")}),
+        ("a wiring diagram of an amplifier", {("wiring diagram", "amplifier", "of"), ("wiring diagram",)}),
+        ("a lesion below the diaphragm", {("lesion", "diaphragm", "below")}),
+        ("a syringe with a 5 ml dose", {("syringe", "dose", "with"), ("dose", "5 ml")}),
+        ("a timeline of the war", {("timeline", "war", "of"), ("war",)}),
+        ('the x-axis is labeled "Time"', {("x-axis", '"time"')}),
+    ],
+)
+def test_captions_of_a_foreign_kind(caption: str, expected: set[tuple[str, ...]]) -> None:
+    """Parts in place of wholes, amounts, names that WordNet has, the caption's preposition, what a picture shows."""
+    tuples = set(next(iter(load_pipeline("scene").captions([caption]))).tuples)
+    assert expected <= tuples
+    assert not {("catheter", "leg", "in"), ("stacks",), ("diagram",), ("lesion", "diaphragm", "under")} & tuples
