@@ -346,7 +346,7 @@ def test_ctrl_c_while_a_command_is_loaded_ends_quietly(
     def interrupted(name: str) -> None:
         raise KeyboardInterrupt(name)
 
-    monkeypatch.setattr("spicegraph_service.registry.resolve_name", interrupted)
+    monkeypatch.setattr("spicegraph_service.cli.app.resolve_name", interrupted)
     assert run("score") == (130, "", "")
 
 
