@@ -52,11 +52,6 @@ class Column:
         """Whether its cells are two ends."""
         return self.kind.endswith("span")
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether its cells are never broken."""
-        return self.is_span or self.kind == "code"
-
 
 def headings(*written: str) -> tuple[Column, ...]:
     """Return columns by their headings, each with its kind behind a bar where that is not ``number``.
@@ -177,7 +172,7 @@ def to_rich(grid: Grid, *, titled: bool = True) -> Table:
             Text(printable(column.name)),
             justify="left" if column.is_text else "right",
             overflow="fold",
-            no_wrap=column.is_whole,
+            no_wrap=column.is_span or column.kind == "code",  # never broken
         )
     marks: list[Mapping[str, str]] = []  # of each column the styles of its cells by their text
     for index, column in enumerate(grid.columns):

@@ -233,26 +233,25 @@ class Dispatcher:
             self._filled.set()
 
     async def totals(self, work: Totals) -> GroupReply:
-        """Have the statistics of a request turned into scores."""
+        """Have the statistics of a request turned into scores; if the worker dies, once more."""
         for last in (False, True):
             worker = await self._pool.acquire()
             # Shielded: a worker that is given up in the middle of a reply would have to be killed.
             call = asyncio.ensure_future(self._pool.call(worker, work))
             try:
                 done = await asyncio.shield(call)
+                break
             except asyncio.CancelledError:
                 call.add_done_callback(retrieve_error)  # no caller waits for it any longer
                 raise
             except WorkerDiedError as error:
                 if last:
                     raise WorkFailedError(str(error)) from error
-                continue
-            if isinstance(done, GroupReply):
-                if done.error:
-                    raise WorkFailedError(done.error)
-                return done
-            break
-        raise WorkFailedError("a worker gave the wrong kind of reply")
+        if not isinstance(done, GroupReply):
+            raise WorkFailedError("a worker gave the wrong kind of reply")
+        if done.error:
+            raise WorkFailedError(done.error)
+        return done
 
     async def close(self) -> None:
         """Stop; what still waits is cancelled."""

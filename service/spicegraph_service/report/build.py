@@ -105,7 +105,12 @@ def build_report(
         ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
         for item, *candidates in zip(map(metrics[_SPICE].reads, items), *columns, strict=True)
     )
-    changes = _changes(items, [runs[0].statistics for runs in runs_of])
+    changes: list[ScoreChange] = []  # the second of two systems minus the first, by image, the largest loss first
+    if len(runs_of) == 2:
+        f1s = [[statistic.counts[ALL].f1 for statistic in runs[0].statistics] for runs in runs_of]
+        rows = zip(items, *f1s, strict=True)
+        changes = [ScoreChange(number, item.id, first, second) for number, (item, first, second) in enumerate(rows)]
+        changes.sort(key=attrgetter("difference"))
     human = None
     if options.human and all(len(item.references) > 1 for item in items):
         held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
@@ -210,17 +215,6 @@ def _candidates(
         view = candidate_view(metrics[_SPICE].reads(item), statistic, findings, spans)
         made = tuple(chain.from_iterable(working))
         yield replace(view, graded=why, metrics=metric_scores, workings=made, credits=credit_of)
-
-
-def _changes(items: Sequence[Item], spice: Sequence[Sequence[SpiceStatistic]]) -> list[ScoreChange]:
-    """Return by how much the second of two systems differs for each image, the largest loss first."""
-    if len(spice) != 2:
-        return []
-    rows = [
-        ScoreChange(index, item.id, *(statistics[index].counts[ALL].f1 for statistics in spice))
-        for index, item in enumerate(items)
-    ]
-    return sorted(rows, key=attrgetter("difference"))
 
 
 _TENTHS = 10
