@@ -143,9 +143,11 @@ def spider_tables(
 
 PATHS: Mapping[type[Any], Path] = {
     Meteor: by_caption(lambda metric, _batch: replace(metric, data=None)),  # each process opens its files
-    # the facts of a batch are those of the text that SPICE scores
-    Spice: by_caption(lambda metric, texts: replace(metric, source=_table(metric.facts, texts), text="written")),
-    SpiceG: by_caption(lambda metric, texts: replace(metric, source=_table(metric.source, texts))),
+    # the facts of a batch are those of the text that SPICE scores; scores need no evidence
+    Spice: by_caption(
+        lambda metric, texts: replace(metric, source=_table(metric.facts, texts), text="written", evidence=False)
+    ),
+    SpiceG: by_caption(lambda metric, texts: replace(metric, source=_table(metric.source, texts), evidence=False)),
     Cider: by_round(cider_rounds),
     Spider: spider_tables,
 }
