@@ -281,7 +281,7 @@ def checked_corpus(
     if totals.fingerprint.empty:
         warnings.warn(f"{source}: {counted(totals.fingerprint.empty, 'empty candidate')} scored as zero", stacklevel=2)
     return CheckedCorpus(
-        totals.fingerprint, totals.integers < totals.fingerprint.items, totals.weights.total(), tuple(totals.items)
+        totals.fingerprint, totals.integers < totals.fingerprint.items, totals.weights(), tuple(totals.items)
     )
 
 
@@ -294,7 +294,7 @@ class _CorpusTotals:
         self.faults: list[Fault] = []
         self.faulty = 0
         self.items: list[Item] = []
-        self.weights = _Weights()
+        self._weights: list[tuple[int, tuple[Any, ...]]] = []  # of how many items
 
     def add(self, checked: Checked) -> None:
         self.faults += checked.faults[: SHOWN_FAULTS - len(self.faults)]
@@ -302,30 +302,21 @@ class _CorpusTotals:
         if checked.fingerprint is not None:
             before = self.fingerprint
             self.fingerprint = checked.fingerprint if before is None else before + checked.fingerprint
-            self.weights.add(checked.fingerprint.items, checked.weights)
+            self._weights.append((checked.fingerprint.items, checked.weights))
+            # Those of about as many items together, as numbers carry, so that none is added often.
+            while len(self._weights) > 1 and self._weights[-2][0] <= self._weights[-1][0]:
+                self._join()
         self.integers += checked.integers
         self.items += checked.items
 
-
-class _Weights:
-    """Adds weights up: those of about as many items together, as numbers carry, so that none is added often."""
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[int, tuple[Any, ...]]] = []
-
-    def add(self, items: int, weights: tuple[Any, ...]) -> None:
-        self._parts.append((items, weights))
-        while len(self._parts) > 1 and self._parts[-2][0] <= self._parts[-1][0]:
+    def weights(self) -> tuple[Any, ...]:
+        while len(self._weights) > 1:
             self._join()
-
-    def total(self) -> tuple[Any, ...]:
-        while len(self._parts) > 1:
-            self._join()
-        return self._parts[0][1]
+        return self._weights[0][1]
 
     def _join(self) -> None:
-        (some, first), (others, second) = self._parts[-2:]
-        self._parts[-2:] = [(some + others, tuple(a + b for a, b in zip(first, second, strict=True)))]
+        (some, first), (others, second) = self._weights[-2:]
+        self._weights[-2:] = [(some + others, tuple(a + b for a, b in zip(first, second, strict=True)))]
 
 
 def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fault], int]:
