@@ -6,6 +6,10 @@ READY := $(VENV)/.ready
 # Tests that start servers wait much of their time: one more worker than there are cores. A file's fixtures are made once.
 WAITING = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadgroup
 
+# Processes of tests and commands share their byte code, also where the surroundings say that none is written: without it
+# each one compiles all that it imports, a server for two seconds.
+export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms wings test-e2e e2e hosts lint format proto \
   serve train meaning bench bench-checkouts graded examples docs clean

@@ -117,7 +117,7 @@ class ChallengeServicer(ChallengeServiceServicer):
     @_writes
     def CreateChallenge(self, request: pb.CreateChallengeRequest, at: Turn) -> pb.CreateChallengeResponse:
         """Create a challenge."""
-        if at.account.role is not Role.HOST:
+        if not at.account.creates:
             at.account.check_organises()
         settings = messages.new_settings(request.challenge.settings, self._scorer().workers)
         if not settings.metrics or len(set(settings.metrics)) < len(settings.metrics):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.sandbox.tasks import Finish, error_rows, finish, least_images
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer.core.data import MetricData
@@ -27,23 +28,30 @@ from spicegraph_service.pool.processes import frame
 from spicegraph_service.pool.tasks import ItemsWork, ItemWork, Work, WorkReply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from arenas import Arena
-    from spicegraph_challenge.client import ChallengeClient
+    from servers import RunningServer
     from spicegraph_scorer.core.tokens import SpiceText
 
 pytestmark = pytest.mark.model
 
 
-def test_every_metric_is_scored_as_by_the_library(
-    sqlite_arena: Arena, tools: type, connect: Callable[..., ChallengeClient]
-) -> None:
+@pytest.fixture(scope="module")
+def served(
+    tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., RunningServer], tools: type
+) -> Iterator[tuple[Arena, ChallengeClient]]:
+    """A server for the challenges of these tests, and its organiser."""
+    folder = tmp_path_factory.mktemp("metrics")
+    arena = tools.arena(str(folder / "challenges.db"), folder, start_server)
+    with ChallengeClient(arena.start().address, arena.organiser()) as client:
+        yield arena, client
+
+
+def test_every_metric_is_scored_as_by_the_library(served: tuple[Arena, ChallengeClient], tools: type) -> None:
     """A challenge with every metric prints the corpus scores of `spicegraph score --metrics all`, to the bit."""
-    arena, names = sqlite_arena, list(METRICS)
-    token = arena.organiser()
-    client = connect(arena.start(), token)
+    (arena, client), names = served, list(METRICS)
     references = arena.write("references.json", tools.annotations(tools.small))
     results = arena.write("captions_val_mine_results.json", tools.results("x"))
     client.create_challenge(tools.challenge("all", metrics=names))
@@ -68,10 +76,9 @@ CANDIDATES = ("A Brown Horse; a man.", "Dogs: red, white.", "A white T-shirt!", 
 
 @pytest.mark.parametrize("text", ["written", "coco"])
 def test_spice_parses_the_text_that_the_challenge_chooses(
-    text: SpiceText, sqlite_arena: Arena, tools: type, connect: Callable[..., ChallengeClient]
+    text: SpiceText, served: tuple[Arena, ChallengeClient], tools: type
 ) -> None:
-    arena, name, metrics = sqlite_arena, f"text-{text}", ["rouge", "spice", "spice-g", "spider"]
-    client = connect(arena.start(), arena.organiser())
+    (arena, client), name, metrics = served, f"text-{text}", ["rouge", "spice", "spice-g", "spider"]
     references = arena.write("punctuated.json", tools.annotations(PUNCTUATED))
     captions = [{"image_id": key, "caption": caption} for key, caption in enumerate(CANDIDATES)]
     results = arena.write("captions_val_mine_results.json", captions)
@@ -97,10 +104,9 @@ def test_spice_parses_the_text_that_the_challenge_chooses(
 
 
 def test_spice_compares_graphs_of_the_style_that_the_challenge_chooses(
-    sqlite_arena: Arena, tools: type, connect: Callable[..., ChallengeClient]
+    served: tuple[Arena, ChallengeClient], tools: type
 ) -> None:
-    arena, metrics = sqlite_arena, ["rouge", "spice", "spice-g", "spider", "capture"]
-    client = connect(arena.start(), arena.organiser())
+    (arena, client), metrics = served, ["rouge", "spice", "spice-g", "spider", "capture"]
     references = arena.write("punctuated.json", tools.annotations(PUNCTUATED))
     captions = [{"image_id": key, "caption": caption} for key, caption in enumerate(CANDIDATES)]
     results = arena.write("captions_val_mine_results.json", captions)
@@ -124,11 +130,8 @@ def test_spice_compares_graphs_of_the_style_that_the_challenge_chooses(
         client.create_challenge(tools.challenge("odd", graph_style=9))
 
 
-def test_a_challenge_may_take_empty_captions(
-    sqlite_arena: Arena, tools: type, connect: Callable[..., ChallengeClient]
-) -> None:
-    arena = sqlite_arena
-    client = connect(arena.start(), arena.organiser())
+def test_a_challenge_may_take_empty_captions(served: tuple[Arena, ChallengeClient], tools: type) -> None:
+    arena, client = served
     references = arena.write("references.json", tools.annotations(PUNCTUATED))
     texts = ("", " ", "A white T-shirt!", "A flag.")
     results = arena.write(

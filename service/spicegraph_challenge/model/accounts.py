@@ -66,6 +66,11 @@ class Account:
         """Whether they see and manage everything on the server."""
         return self.role is Role.ORGANISER
 
+    @property
+    def creates(self) -> bool:
+        """Whether they may create challenges."""
+        return self.role in {Role.ORGANISER, Role.HOST}
+
     def role_in(self, challenge: Challenge) -> MemberRole | None:
         """Return their role in a challenge, if they have one."""
         return MemberRole.OWNER if self.organises else self.members.get(challenge.id)

@@ -222,20 +222,27 @@ def _number_text(setting: Setting, value: Any) -> str:
     return next((word for word, number in setting.words.items() if number == value), str(value))
 
 
+_ABSENT = {
+    "open_time": "at once",
+    "close_time": _NEVER,
+    "primary_score": "the first score",
+    "secondary_score": "the earlier submission",
+}
+
+
 def rules(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str, str]]:
     """Yield what people are shown of a challenge's settings: label, value and what the contract says of it."""
     for name, setting in SETTINGS.items():
         if setting.part == _ABOUT:
             continue
-        text = value_text(settings, name)
-        if is_moment(name) and not text:
-            text = _NEVER if name == "close_time" else "at once"
-        yield setting.label, text or "the first score", comment(name)
+        yield setting.label, value_text(settings, name) or _ABSENT.get(name, "as the metrics do"), comment(name)
 
 
 def value_text(message: Message, name: str) -> str:
     """Return a setting as people are shown it; empty where it is absent and has no default."""
     text = setting_text(message, name)
+    if name.endswith("_limit") and text == "0":
+        return "any number"
     return text.replace("T", " ") + " UTC" if text and is_moment(name) else text
 
 

@@ -215,6 +215,7 @@ class Visit:
         shown = {
             "me": self.me,
             "here": self.request.path,
+            "typed": self.request.method == "POST",
             "proof": self.session.proof if self.session is not None else "",
             **values,
         }
