@@ -16,6 +16,7 @@ The blocks of a page run in their order in one folder, so that a later one can u
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -24,6 +25,7 @@ import socket
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,6 +35,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # there are no types for it in the lock
 
 from spicegraph_service import registry
+from spicegraph_service.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -158,10 +161,9 @@ def test_every_block_runs(path: Path, place: Path) -> None:
 
 @cache
 def help_of(*command: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "spicegraph_service", *command, "--help"], capture_output=True, text=True, check=False
-    )
-    return done.stdout if done.returncode == 0 else ""
+    with redirect_stdout(io.StringIO()) as shown:
+        code = main([*command, "--help"])
+    return shown.getvalue() if code == 0 else ""
 
 
 def check_commands(text: str) -> None:
