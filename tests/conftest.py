@@ -9,13 +9,19 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.register_profile("quick", settings.get_profile("untimed"), max_examples=15)
 settings.load_profile("untimed")
 
+STARTERS = {"start_server", "start_browser"}
+"""Fixtures that start processes."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--dist loadgroup``, let the tests of a file that share a fixture of it run on one worker: it is made once."""
+    """Mark what starts servers or browsers as slow, and let tests that share a fixture of their file run on one worker."""
+    for item in items:
+        if not STARTERS.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
     if not config.getoption("loadgroup", default=False):
         return
-    for item in items:
+    for item in items:  # with --dist loadgroup
         definitions = getattr(item, "_fixtureinfo").name2fixturedefs.values()  # noqa: B009 (pytest has no public name for it)
         file = item.nodeid.partition("::")[0]
         own = [each[-1] for each in definitions if each[-1].scope == "module" and each[-1].baseid == file]

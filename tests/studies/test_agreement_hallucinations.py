@@ -25,7 +25,7 @@ from spicegraph_studies.agreement.hallucinations import (
     read_marked,
     roc_auc,
 )
-from spicegraph_studies.agreement.protocols import HALLUCINATION_PROTOCOLS, hallucination_protocol
+from spicegraph_studies.agreement.protocols import HALLUCINATION_PROTOCOLS, protocol_of
 
 HAT = {
     "image_id": "7",
@@ -158,7 +158,7 @@ def test_what_cannot_be_measured_is_refused():
     with pytest.raises(InputError, match="marked captions: 2, references: are missing"):
         agree_on_hallucinations([right, marked("2", "1", "a cat", (), ((2, 5),))], scoring=JudgementScoring(("chair",)))
     with pytest.raises(InputError, match="there is no protocol 'x' for hallucinations"):
-        hallucination_protocol("x")
+        protocol_of(HALLUCINATION_PROTOCOLS, "x", "hallucinations")
 
 
 def test_of_descriptions_length_alone_and_suspicion_with_length_held_constant_are_said():

@@ -154,12 +154,11 @@ FIGURES: Final = {"average_precision": "average precision", "auc": "AUC", "local
 class HallucinationAgreement:
     """How well metrics find what people marked as wrong.
 
-    ``faulty`` captions have a marked word: their share is the average precision of a metric that knows nothing.
-    ``detections`` has the figures of each score, by the keys of ``FIGURES``; a score that does not say which word is
-    wrong has no localisation. ``undefined`` counts, by score, the captions without a value; they count as the most
-    suspicious ones. ``thresholds`` are the probabilities of SPICE-G's verdicts above which a share of the words that
-    nobody marked are flagged. ``length`` is that of :func:`~spicegraph_studies.agreement.length.with_length_constant`,
-    where a caption is rated 1 for a marked word, else 0, and more of a score is more suspicious.
+    ``faulty`` captions have a marked word. ``detections`` has the figures of each score, by the keys of ``FIGURES``;
+    one that does not say which word is wrong has no localisation. ``undefined`` counts, by score, captions without a
+    value, which count as the most suspicious. ``thresholds`` are the probabilities of SPICE-G's verdicts above which a
+    share of the words that nobody marked are flagged. ``length``: see
+    :func:`~spicegraph_studies.agreement.length.with_length_constant`; more of a score is more suspicious.
     """
 
     protocol: HallucinationProtocol

@@ -57,17 +57,11 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class CaptionPair:
-    """Two captions of an image, and which of them people prefer.
+    """Two captions of an image, and which of them people prefer: 0 or 1; ``None``: people are tied.
 
-    Attributes:
-        place: where it stands in its file, for messages.
-        image: the image.
-        category: the kind of pair, such as ``HC`` or ``swap_obj``; empty: there are no kinds.
-        captions: the two captions.
-        preferred: 0 or 1; ``None``: people are tied.
-        references: the image's reference captions.
-        given: scores of other metrics, one for each caption.
-        second: the references of the second caption, where they differ from those of the first; ``None``: they do not.
+    ``place`` is where it stands in its file; ``category`` the kind of pair, such as ``HC``, empty without kinds;
+    ``given`` has scores of other metrics, one for each caption; ``second`` the references of the second caption, where
+    they differ from those of the first.
     """
 
     place: str

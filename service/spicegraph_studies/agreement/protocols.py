@@ -266,11 +266,6 @@ def pair_protocol(name: str) -> PairProtocol:
     return protocol_of(PAIR_PROTOCOLS, name, "pairs")
 
 
-def hallucination_protocol(name: str) -> HallucinationProtocol:
-    """Return a protocol for captions with marked words by name."""
-    return protocol_of(HALLUCINATION_PROTOCOLS, name, "hallucinations")
-
-
 _OWN = "captions that are a reference of their image"
 _NONE_LEFT = "captions without another reference"
 _OWN_REFERENCES = "references equal to a judged caption, removed"

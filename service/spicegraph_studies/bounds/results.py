@@ -290,12 +290,10 @@ def find_bounds(
 
     Args:
         study: the images and their captions.
-        trials: systems and substitutes, see :func:`~spicegraph_studies.bounds.system` and
-            :func:`~spicegraph_studies.bounds.lower_trials`; each stands in for the held-out captions, so that
-            it is scored against as many references as people are.
+        trials: systems and substitutes (:func:`~spicegraph_studies.bounds.system`,
+            :func:`~spicegraph_studies.bounds.lower_trials`), which stand in for the held-out captions.
         metrics: names as for :func:`spicegraph_scorer.score`.
-        data: as for :func:`spicegraph_scorer.score`; without CIDEr's document frequencies, they are in each round those
-            of the references in it.
+        data: likewise; unless given, CIDEr's document frequencies are in each round those of the references in it.
         pipeline: what parses captions for SPICE; every text is parsed once.
         resampling: number of draws and seed of the intervals.
         spread: applies a function to many arguments, in order; ``map`` does it in this process.

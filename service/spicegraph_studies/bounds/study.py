@@ -1,15 +1,12 @@
 """Images whose captions are held out in turn, and what stands in the held-out captions' places.
 
-Round k holds out caption k (counted from 0) of every image: what is tested in its place is scored against the
-image's other captions, in their order. An image with fewer captions starts again from its first, so that every
-image takes part in every round, and what a metric derives from the whole corpus (BLEU's sums, CIDEr's document
-frequencies) always comes from all images. There are as many rounds as the image with most captions has captions.
-
-One round is one ordinary corpus: its scores are those that the metric itself gives for :meth:`BoundsStudy.corpus`.
+Round k holds out caption k (from 0) of every image: what is tested in its place is scored against the image's other
+captions, in their order. An image with fewer captions starts again from its first, so that each round is one ordinary
+corpus of all images; there are as many rounds as the most captions of an image.
 
 What stands there to find lower bounds are texts that can't describe the image. Source: Wang and Gaizauskas, LREC 2016,
-"Cross-validating Image Description Datasets and Evaluation Metrics", section 5. Their general text is the Brown corpus;
-here it is WordNet's definitions, and whatever sentences the caller gives. The word list is WordNet's.
+"Cross-validating Image Description Datasets and Evaluation Metrics", section 5; in place of their Brown corpus stand
+WordNet's definitions and words, and whatever sentences the caller gives.
 """
 
 from __future__ import annotations

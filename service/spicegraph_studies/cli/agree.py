@@ -41,8 +41,8 @@ from spicegraph_studies.agreement.protocols import (
     ReferenceChoice,
     Ties,
     caption_protocol,
-    hallucination_protocol,
     pair_protocol,
+    protocol_of,
 )
 from spicegraph_studies.agreement.reading import (
     read_judgements,
@@ -320,7 +320,7 @@ def hallucinations(
     Average precision and AUC for every metric; SPICE-G (by its verdicts) and CHAIR also say which word is wrong. With
     SPICE-G come the probabilities above which 5, 10 and 20 % of the words that nobody marked are flagged.
     """
-    chosen = hallucination_protocol(protocol)
+    chosen = protocol_of(HALLUCINATION_PROTOCOLS, protocol, "hallucinations")
     if not scoring.names:
         raise InputError("--metrics none: there are no given scores of marked captions; name a metric")
     write = options.writer(HALLUCINATION_TABLES)
