@@ -165,7 +165,7 @@ def found(folder, s3, bucket, redis_url):
     program = Path(__file__).with_name("ray_two_nodes.py")
     command = [sys.executable, program, folder, "s3://bucket", redis_url]
     environment = os.environ | s3
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((folder / "found.json").read_text())
 
