@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_parser.spice.graph import SceneGraph
 
@@ -122,7 +122,12 @@ def _columns(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Return each object's column: right of all that leads to it; a relation that closes a circle is ignored."""
     before: dict[int, set[int]] = {index: set() for index in range(count)}
     for subject, target in pairs:
-        if target not in _ancestors(before, subject):
+        leading, waiting = {subject}, [subject]  # the subject and all that lead to it
+        while waiting:
+            new = before[waiting.pop()] - leading
+            leading |= new
+            waiting += new
+        if target not in leading:
             before[target].add(subject)
     order = TopologicalSorter(before)
     order.prepare()
@@ -134,16 +139,6 @@ def _columns(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
         order.done(*members)
         column += 1
     return columns
-
-
-def _ancestors(before: Mapping[int, set[int]], index: int) -> set[int]:
-    """Return an object and all that lead to it."""
-    seen, waiting = {index}, [index]
-    while waiting:
-        new = before[waiting.pop()] - seen
-        seen |= new
-        waiting += new
-    return seen
 
 
 def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
