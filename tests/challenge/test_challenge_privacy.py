@@ -314,6 +314,11 @@ def test_steps_grow_with_submissions_and_shrink_with_images() -> None:
     assert (last_place(50, 1, 200), last_place(1_000_000, 4, 200)) == ((1, 1), (1, 4))
 
 
+def test_a_mean_is_shown_in_places_that_hide_one_image() -> None:
+    assert [decimal_places(images) for images in (5, 200, 5_000, 40_504, 1_000_000)] == [1, 2, 3, 4, 4]
+    assert decimal_places(5_000, highest=10) == 2
+
+
 def test_settings_say_how_scores_are_shown() -> None:
     middle = 32_768
     assert ends(participant_sees(middle)) == (0.24, 0.2, 0.24)  # steps of .04: 200 images, 200 submissions
