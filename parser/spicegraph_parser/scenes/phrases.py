@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.scenes.network import HAVE_NAMES
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns, is_preposition_word, means_same, preposition
 from spicegraph_parser.scenes.relations import own_name, stems, verb_base
 from spicegraph_parser.scenes.visible import PICTURES
@@ -134,7 +133,7 @@ def with_silent(
     has_objects = any(at not in denied for at in labels.objects)
     silent = [phrase for phrase in every if phrase.head not in said and is_word(words[phrase.head])]
     if has_objects and not is_foreign:
-        return _with_compounds(labels, words, names, every, is_foreign=False)
+        return labels
     left = names.undrawn | PICTURES if is_foreign else names.known
     drawable = [
         phrase
@@ -160,7 +159,7 @@ def with_silent(
         and words[part.head] not in DEPICTIONS
     }
     if part_of:
-        moved = [(part_of.get(a, a), part_of.get(b, b), name) for a, b, name in labels.relations]
+        moved = [(a, part_of.get(b, b), name) for a, b, name in labels.relations]
         labels = labels._replace(relations=[row for row in dict.fromkeys(moved) if row[0] != row[1]])
     adjectives = [
         (phrase.head, at)
@@ -171,7 +170,7 @@ def with_silent(
     ]
     if adjectives:
         labels = labels._replace(attributes=[*labels.attributes, *adjectives])
-    labels = _with_compounds(labels, words, names, every, is_foreign=True)
+    labels = _with_compounds(labels, words, names, every)
     said, objects = said_of(labels), set(labels.objects)
     amounts = [
         (phrase.head, amount.head)
@@ -186,47 +185,41 @@ def with_silent(
     )
 
 
-def _with_compounds(
-    labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase], *, is_foreign: bool
-) -> Labels:
+def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
     """Return labels in which nouns right before an object are part of its name ("pie chart")."""
     objects, said, known = set(labels.objects), said_of(labels), names.known
-    parts, attributes, relations = list(labels.parts), list(labels.attributes), list(labels.relations)
-    with_parts = {head for head, _ in parts}
+    parts, attributes = list(labels.parts), list(labels.attributes)
+    linked = {end for row in (*parts, *attributes, *labels.relations) for end in row[:2]}
     for phrase in every:
         head, before = pair = phrase.head, phrase.head - 1
         if head not in objects or head == phrase.start:
-            continue
-        if not is_foreign and (pair not in attributes or words[before] in known or before in with_parts):
             continue
         is_noun = labels.tags[before] in _NOUNS
         has_name = not _is_material(words[before]) and bool(
             load_wordnet().senses(f"{words[before]} {words[head]}", "n")
         )
         if pair in parts:
-            if labels.tags[before] in _NO_NAMES and words[head] not in known and not has_name:
+            is_said = labels.tags[before] in _PARTICIPLES or words[before] in _POSITIONS
+            if is_said and words[head] not in known and not has_name:
                 parts.remove(pair)
                 attributes.append(pair)
         elif pair in attributes:
-            is_new = is_foreign and is_noun and _is_noun(words[before]) and not _is_material(words[before])
-            if has_name or (is_new and not known.issuperset([words[at] for at in pair])):
+            unknown = {words[at] for at in pair} - known
+            if (has_name and unknown) or (is_noun and len(unknown) == len(pair)):
                 attributes.remove(pair)
                 parts.append(pair)
         elif not is_noun or words[before].endswith(_ING):
             continue
         elif before in objects:
-            if all(before not in row[:2] or {*row[:2]} == {*pair} for row in relations):
-                relations = [row for row in relations if before not in row[:2]]
+            if before not in linked:
                 objects.remove(before)
                 parts.append(pair)
         elif before not in said and (words[before] in names.vocabulary.rows[0] or _is_noun(words[before])):
             parts.append(pair)  # a typing error is no name
-    return labels._replace(
-        objects=[at for at in labels.objects if at in objects], parts=parts, attributes=attributes, relations=relations
-    )
+    return labels._replace(objects=[at for at in labels.objects if at in objects], parts=parts, attributes=attributes)
 
 
-_NO_NAMES: Final = _PARTICIPLES | {"JJ", "JJR"}
+_POSITIONS: Final = word_set("left right front back rear upper lower inner outer")
 
 
 @lru_cache(maxsize=_MOST_NOUNS)
@@ -237,17 +230,13 @@ def _is_material(word: str) -> bool:
 
 
 def of_pictures(labels: Labels, words: Sequence[str]) -> Labels:
-    """Say that pictures are "of" what they show, and nothing again of a whole that is said of its part."""
-    given = set(labels.relations)
-    part_of = [(target, subject) for subject, target, name in given if name == _HAVE and target < subject]
+    """Return labels of a caption whose pictures are "of" what they show, and not had by it."""
     return labels._replace(
         relations=[
             (target, subject, "of")
             if target < subject and name in _OF_PICTURES and words[target] in DEPICTIONS and words[target + 1] == "of"
             else (subject, target, name)
             for subject, target, name in labels.relations
-            if name in HAVE_NAMES
-            or not any(whole == target and (subject, part, name) in given for part, whole in part_of)
         ]
     )
 
