@@ -4,6 +4,7 @@ Reads descriptions with their references in any form that ``score`` reads, and p
 ``detail`` the mean gain, and the share of descriptions whose score rises by more than a thousandth.
 
     python bench/description_attacks.py items.jsonl
+    python bench/description_attacks.py captions.jsonl --sentences 1
 """
 
 from __future__ import annotations
@@ -37,8 +38,19 @@ def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
+def _halves(sentences: Sequence[str], cut: str) -> list[str]:
+    """Return a text as two sentences, the second from a word on, or from the middle where it lacks that."""
+    words = re.sub(r"[.!?\s]+$", "", " ".join(sentences)).split()
+    place = next((n for n, word in enumerate(words) if n and re.fullmatch(cut, word)), max(1, len(words) // 2))
+    return [f"{' '.join(part).capitalize()}." for part in (words[:place], words[place:]) if part]
+
+
+def _ends(said: str) -> Callable[[Sequence[str]], Sequence[str]]:
+    return lambda sentences: [*sentences[:-1], re.sub(r"[.!?\s]*$", f" {said}.", sentences[-1], count=1)]
+
+
 def _behind(said: str) -> Callable[[Sequence[str]], Sequence[str]]:
-    return lambda sentences: [*sentences, said]
+    return lambda sentences: [*sentences[:-1], re.sub(r"(?<![.!?])$", ".", sentences[-1]), said]
 
 
 ATTACKS: Mapping[str, Callable[[Sequence[str]], Sequence[str]]] = {
@@ -63,6 +75,21 @@ ATTACKS: Mapping[str, Callable[[Sequence[str]], Sequence[str]]] = {
     "pad: composition": _behind("The image is well composed, and the details are clearly visible."),
     "pad: nothing else": _behind("There are no other objects or people visible in the image."),
     "pad: a busy scene": _behind("Several people and trees can be seen in the background of the scene."),
+    "second: a photo": _behind("It is a photo."),
+    "second: a man": _behind("There is a man."),
+    "second: it is there": _behind("It is there."),
+    "second: a beautiful day": _behind("It is a beautiful day."),
+    "second: a red shirt": _behind("He is wearing a red shirt."),
+    "second: trees": _behind("There are trees in the background."),
+    "second: a table": _behind("On the table is a cup."),
+    "second: one word": _behind("Yes."),
+    "second: a full stop": _behind("."),
+    "second: the first words again": lambda sentences: [*sentences, f"{' '.join(sentences[0].split()[:3])}."],
+    "halves: at the middle": lambda sentences: _halves(sentences, "$^"),
+    "halves: at a preposition": lambda sentences: _halves(sentences, "with|on|in|at|near|next|of|holding|sitting"),
+    "ending: on top of it": _ends("on top of it"),
+    "ending: in the background": _ends("in the background"),
+    "ending: a man and a table": _ends("with a man and a table"),
 }
 """How each attack makes a description of its sentences."""
 
@@ -72,8 +99,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("items")
     parser.add_argument("--most", type=int, default=200, help="descriptions")
+    parser.add_argument("--sentences", type=int, default=2, help="sentences that they have at least")
     options = parser.parse_args()
-    items = [item for item in read_items(options.items).items if len(_sentences(item.candidate)) > 1][: options.most]
+    given = read_items(options.items).items
+    items = [item for item in given if len(_sentences(item.candidate)) >= options.sentences][: options.most]
     facts = FactCache(load_pipeline())
     metric = Detail.of(Resources(lambda: facts, evidence=False))
 

@@ -21,6 +21,7 @@ from spicegraph_parser.spice.parse import normalise, word_set
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.credit import Words
+from spicegraph_scorer.metrics.chair import mentions
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, values_of
 from spicegraph_scorer.metrics.graded.texts import cosines
 from spicegraph_scorer.metrics.graded.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
@@ -47,6 +48,8 @@ SUPPORT_EXPONENT: Final = 0.3
 """How much the support of a claim as a whole counts beside its words, by the same rule."""
 UNKNOWN_VALUE: Final = math.e
 """How many times the odds are that a colour or a count is wrong that no reference has, by the same rule."""
+ABSENT: Final = 3.0
+"""Where no caption has an object of COCO: how many times the odds are that it is wrong, and its claims' weight."""
 
 _SAID: Final = 0.55  # support from which a claim of the references counts as said
 _AROUND: Final = 10  # words on either side of a claim that are read for its meaning
@@ -143,7 +146,7 @@ def sentences_of(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(text[start:end] for text in texts for start, end in sentence_spans(text)))
 
 
-def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
+def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: bool = False) -> Claims:
     """Return the claims of both sides of a comparison.
 
     A candidate's claim is right as far as the word that is most likely wrong by its verdict, times a power of the
@@ -157,6 +160,9 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
         match: of a metric with evidence.
         vectors: those that the match was made with.
         meaning: the table of meanings.
+        coco: the references are captions of COCO's annotators, who name most of what is there. Where they name none of
+            the class of an object, its word is likelier wrong and its claims weigh more, and all claims of the
+            candidate hold as far as its objects of CHAIR's classes are named.
     """
     text, references = match.texts.candidate, sentences_of(match.texts.references)
     verdicts = judge(match, text, vectors)
@@ -170,11 +176,19 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
         for side in (match.candidate, match.reference)
     )
     order = match.texts.order
+    named, unnamed = _coco_objects(text, references) if coco else (1.0, [])
+    absent = {
+        word.word
+        for word in verdicts.words
+        for start, end in word.spans
+        if any(first <= start and end <= last for first, last in unnamed)
+    }
     doubts = {}
     for word in verdicts.words:
         probability = min(max(word.probability, _LEAST), 1 - _LEAST)
         is_unknown = word.support < _SAID and bool(values_of((word.word,)))
         odds = probability / (1 - probability) * (UNKNOWN_VALUE if is_unknown else 1.0)
+        odds *= ABSENT if word.word in absent else 1
         doubts[word.word] = odds / (1 + odds)
     candidate = []
     for number, (verdict, weight, support, partner, contradicted) in enumerate(
@@ -203,8 +217,8 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
                 aspect_of(verdict.words),
                 verdict.verdict if checked else UNCHECKED,
                 1 - right,
-                weight if checked else 0.0,
-                0.0 if contradicted else order * (right + share * (alike - right)),
+                weight * (1.0 if absent.isdisjoint(word.word for word in said) else ABSENT) if checked else 0.0,
+                0.0 if contradicted else order * named * (right + share * (alike - right)),
                 number,
                 reference_tuples[partner] if partner >= 0 else None,
                 None if worst is None else worst.word,
@@ -238,6 +252,14 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning) -> Claims:
             )
         )
     return Claims(tuple(candidate), tuple(told))
+
+
+def _coco_objects(text: str, references: Iterable[str]) -> tuple[float, list[Span]]:
+    """Return the share of a text's objects of CHAIR's classes that a reference names, and where the others stand."""
+    there = {mention.object for reference in references for mention in mentions(reference)}
+    said = mentions(text)
+    unnamed = [mention.span for mention in said if mention.object not in there]
+    return 1 - len(unnamed) / len(said) if said else 1.0, unnamed
 
 
 class _Likeness:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from spicegraph_detail.claims import MEANING_SHARE, SUPPORT_EXPONENT, WHOLE_SHARE, Claims, claims_of
 from spicegraph_detail.differences import Differences, differences_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_parser.scenes.passages import sentence_spans
+from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
@@ -19,27 +21,40 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.metrics.graded.metric import GradedStatistic
 
 NAME: Final = "Detail"
-CORRECTNESS: Final = f"{NAME}_Correctness"
-COVERAGE: Final = f"{NAME}_Coverage"
-_AT_A_TIME: Final = 128
+DESCRIPTION_LEVEL: Final = 0.9
+"""What brings the harmonic mean below SPICE-G's level, so that nobody gains by a longer candidate alone."""
+_AT_A_TIME: Final = 32  # more need more memory and are no faster
 _PARTS: Final[tuple[str, ...]] = ("pipeline", "lexicon", "vectors", "meaning")
 
 
 @dataclass(frozen=True, slots=True)
 class DetailStatistic:
-    """An item's correctness and coverage, in [0, 1], and the claims or differences behind them, if they were kept."""
+    """An item's correctness, coverage and ``Detail``, in [0, 1], and the claims or differences, if they were kept."""
 
     correctness: float
     coverage: float
+    both: float
     evidence: Claims | Differences | None = None
 
-    @property
-    def both(self) -> float:
-        """The harmonic mean of correctness and coverage, 0 where both are 0."""
-        total = self.correctness + self.coverage
-        return 2 * self.correctness * self.coverage / total if total else 0.0
+
+def description_share(candidate: str, references: Sequence[str]) -> float:
+    """Return how far a candidate is a description rather than a caption, in [0, 1].
+
+    All of it where a reference has several sentences. Otherwise none of it up to the length of the longest reference,
+    half of it at twice that length. Sentences that are said again are no longer.
+
+    Example:
+        >>> description_share("a dog runs", ["a dog"]), description_share("a dog runs", ["A dog. It runs."])
+        (0.33333333333333337, 1.0)
+    """
+    if any(len(sentence_spans(reference)) > 1 for reference in references):
+        return 1.0
+    words = sum(len(said.split()) for said in {candidate[a:b].lower() for a, b in sentence_spans(candidate)})
+    longest = max((len(reference.split()) for reference in references), default=0)
+    return 1 - longest / words if words > longest else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +63,9 @@ class Detail(Metric[DetailStatistic]):
 
     Facts are those of SPICE-G, whose likeness, weights, verdicts and table of meanings are used
     (:func:`spicegraph_detail.claims.claims_of` has the formula). ``Detail`` is the harmonic mean of
-    ``Detail_Correctness`` and ``Detail_Coverage``; all are in [0, 1]. The order of references does not matter, and it
+    ``Detail_Correctness`` and ``Detail_Coverage`` of descriptions; of captions, which are no longer than their
+    references of one sentence, it is SPICE-G, and between both it is a mean of SPICE-G and .9 of the harmonic mean
+    (:func:`description_share`). All are in [0, 1]. The order of references does not matter, and it
     matters little whether they are several captions, a list of facts or one text. Corpus scores are means of the
     items' scores. The evidence is the claims of both sides or, with ``differences``, what both sides do not agree on.
 
@@ -64,8 +81,7 @@ class Detail(Metric[DetailStatistic]):
     graded: SpiceG
     evidence: bool = True
     differences: bool = False
-
-    name = "detail"
+    coco: bool = False
 
     @classmethod
     def of(cls, given: Resources) -> Detail:
@@ -73,44 +89,58 @@ class Detail(Metric[DetailStatistic]):
         graded = replace(SpiceG.of(given), categories={}, evidence=True, references=None)
         return cls(graded, evidence=given.evidence)
 
+    @classmethod
+    def of_coco(cls, given: Resources) -> Detail:
+        """Return the metric ``detail-coco``: for images whose references are COCO's five captions, not for video."""
+        return replace(cls.of(given), coco=True)
+
+    @property
+    def name(self) -> str:
+        """``detail`` or ``detail-coco``."""
+        return "detail-coco" if self.coco else "detail"
+
     def signature(self) -> Mapping[str, str]:
         """Return formula, pipeline, lexicon, vectors and table of meanings."""
         graded = self.graded.signature()
         kept: dict[str, str] = {name: graded[name] for name in _PARTS if name in graded}
         shares = f"{MEANING_SHARE:g} {WHOLE_SHARE:g}"
-        support = f"{SUPPORT_EXPONENT:g}"
-        return {"metric": self.name, "formula": "3", **kept, "meaning shares": shares, "support": support}
+        objects = {"objects": "CHAIR, 80 COCO classes"} if self.coco else {}
+        fixed = {"meaning shares": shares, "support": f"{SUPPORT_EXPONENT:g}"}
+        return {"metric": self.name, "formula": "4", **kept, **fixed, **objects}
 
     def make_ready(self) -> None:
         """Build the vectors' table for words that they lack."""
         self.graded.make_ready()
 
     def collect(self, corpus: Corpus) -> list[DetailStatistic]:
-        """Return the statistic of each item; graphs are kept for 128 items at a time."""
-        meaning = self.graded.meaning or load_meaning()
-        statistics = []
+        """Return the statistic of each item; graphs are kept for 32 items at a time."""
+        statistics: list[DetailStatistic] = []
         for start in range(0, len(corpus.items), _AT_A_TIME):
-            for graded in self.graded.collect(Corpus(corpus.items[start : start + _AT_A_TIME])):
-                if graded.match is None:
-                    raise ValueError("SPICE-G kept no match")
-                claims = claims_of(graded.match, self.graded.vectors, meaning)
-                texts = graded.match.texts
-                evidence = (
-                    None
-                    if not self.evidence
-                    else differences_of(claims, texts.candidate, texts.references)
-                    if self.differences
-                    else claims
-                )
-                statistics.append(DetailStatistic(claims.correctness, claims.coverage, evidence))
+            statistics += map(self._statistic, self.graded.collect(Corpus(corpus.items[start : start + _AT_A_TIME])))
         return statistics
 
+    def _statistic(self, graded: GradedStatistic) -> DetailStatistic:
+        if graded.match is None:
+            raise ValueError("SPICE-G kept no match")
+        claims = claims_of(graded.match, self.graded.vectors, self.graded.meaning or load_meaning(), coco=self.coco)
+        correctness, coverage, texts = claims.correctness, claims.coverage, graded.match.texts
+        total = correctness + coverage
+        both = 2 * correctness * coverage / total if total else 0.0
+        share, caption = description_share(texts.candidate, texts.references), graded.weights[ALL].f1
+        if share < 1:
+            both = caption + share * (DESCRIPTION_LEVEL * both - caption)
+        evidence: Claims | Differences | None = claims if self.evidence else None
+        if self.evidence and self.differences:
+            evidence = differences_of(claims, texts.candidate, texts.references)
+        return DetailStatistic(correctness, coverage, both, evidence)
+
     def total(self, statistics: Sequence[DetailStatistic]) -> tuple[Score, ...]:
-        """Return ``Detail``, ``Detail_Correctness`` and ``Detail_Coverage``."""
+        """Return ``Detail``, ``Detail_Correctness`` and ``Detail_Coverage``, of ``detail-coco`` ``Detail-COCO`` ..."""
+        name = f"{NAME}-COCO" if self.coco else NAME
         return (
-            Score.mean(NAME, [statistic.both for statistic in statistics]),
-            Score.mean(CORRECTNESS, [statistic.correctness for statistic in statistics]),
-            Score.mean(COVERAGE, [statistic.coverage for statistic in statistics]),
+            Score.mean(name, [statistic.both for statistic in statistics]),
+            Score.mean(f"{name}_Correctness", [statistic.correctness for statistic in statistics]),
+            Score.mean(f"{name}_Coverage", [statistic.coverage for statistic in statistics]),
         )
 
     def compact(self, statistic: DetailStatistic) -> DetailStatistic:
@@ -118,9 +148,9 @@ class Detail(Metric[DetailStatistic]):
         return replace(statistic, evidence=None)
 
     def workings(self, corpus: Corpus, statistics: Sequence[DetailStatistic]) -> list[tuple[Working, ...]]:
-        """Return how much holds, how much is said, and their harmonic mean."""
+        """Return how much holds, how much is said, and what both come to."""
         del corpus
-        text = "{} of what the description says holds, {} of what the references say is said: harmonic mean {}"
+        text = "{} of what the description says holds, {} of what the references say is said: Detail {}"
         return [(Working(NAME, text, (s.correctness, s.coverage, s.both)),) for s in statistics]
 
     def explain(self, statistic: DetailStatistic, *, changes: int = 3) -> Claims | Differences | None:

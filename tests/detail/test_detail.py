@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spicegraph_detail.claims import MISSING, SUPPORT_EXPONENT, aspect_of
-from spicegraph_detail.metric import Detail, DetailStatistic
+from spicegraph_detail.metric import Detail, DetailStatistic, description_share
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.data import Resources
@@ -136,3 +137,54 @@ def test_aspects() -> None:
     """A claim's aspect is that of its label."""
     said = [("dog",), ("dog", "two"), ("dog", "happy"), ("dog", "chase", "cat"), ("dog", "under", "table")]
     assert [aspect_of(words) for words in said] == ["object", "count", "attribute", "action", "place"]
+
+
+CAPTIONS = ("A brown dog lies on a big couch by the window.", "Two dogs are lying on a sofa.")
+
+
+def test_a_caption_has_the_score_of_spice_g() -> None:
+    """Up to the length of the longest reference ``Detail`` is SPICE-G; against a description it is the harmonic mean."""
+    caption = "A black dog lies on a couch."
+    graded = _metric().graded.collect(Corpus((Item(1, caption, CAPTIONS),)))[0]
+    assert _detail(caption, *CAPTIONS).both == graded.f1("All")
+    described = _detail(caption, " ".join(CAPTIONS))
+    total = described.correctness + described.coverage
+    assert described.both == pytest.approx(2 * described.correctness * described.coverage / total)
+
+
+def test_the_hand_over_is_continuous_and_not_gained_by_repeating() -> None:
+    """The share grows with the words of different sentences, and is that of a description only for long references."""
+    assert description_share("a b c d", ["a b c d"]) == 0
+    assert 0 < description_share("a b c d e", ["a b c d"]) < description_share("a b c d e f g", ["a b c d"]) < 1
+    assert description_share("A dog runs. A dog runs.", ["A dog is here."]) == 0
+    assert description_share("A dog.", ["A dog. It runs."]) == 1
+
+
+@pytest.mark.parametrize("said", ["There is a man.", "It is there.", "It is a photo.", "A black dog lies.", "."])
+def test_a_second_sentence_does_not_profit_from_the_hand_over(said: str) -> None:
+    caption = "A black dog lies on a couch by the window."
+    assert _detail(f"{caption} {said}", *CAPTIONS).both <= _detail(caption, *CAPTIONS).both + 0.001
+
+
+def test_objects_that_no_caption_of_coco_names_cost_more_in_detail_coco() -> None:
+    """A couch that a reference calls a sofa costs nothing, a pizza lowers all claims by the share of unnamed objects."""
+    metric = replace(_metric(), coco=True)
+    plain, named, unnamed = (
+        of.collect(Corpus((Item(1, text, CAPTIONS),)))[0]
+        for of, text in ((_metric(), CAPTIONS[0]), (metric, CAPTIONS[0]), (metric, "A dog lies on a couch by a pizza."))
+    )
+    assert (named.correctness, named.both) == (plain.correctness, plain.both)
+    assert unnamed.evidence is not None
+    pizza = next(claim for claim in unnamed.evidence.candidate if claim.words == ("pizza",))
+    without = _detail("A dog lies on a couch by a pizza.", *CAPTIONS)
+    assert without.evidence is not None
+    other = next(claim for claim in without.evidence.candidate if claim.words == ("pizza",))
+    assert pizza.weight == 3 * other.weight
+    assert pizza.probability > other.probability
+    couch, other_couch = (
+        next(claim for claim in each.evidence.candidate if claim.words[0].startswith("couch") and len(claim.words) == 1)
+        for each in (unnamed, without)
+    )
+    assert couch.value == pytest.approx(2 / 3 * other_couch.value)
+    assert (metric.name, metric.signature()["objects"]) == ("detail-coco", "CHAIR, 80 COCO classes")
+    assert next(score.name for score in metric.total([unnamed])) == "Detail-COCO"

@@ -14,7 +14,12 @@ import pytest
 
 from spicegraph_api.detail.v1 import detail_pb2 as pb
 from spicegraph_detail import AsyncDetailClient, DetailClient, find_differences
+from spicegraph_detail.metric import Detail
+from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Item
+from spicegraph_scorer.core.data import Resources
+from spicegraph_scorer.core.facts import FactCache
+from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_service.client import item
 
 if TYPE_CHECKING:
@@ -49,7 +54,7 @@ def test_differences_over_grpc_are_the_library_s(server: RunningServer) -> None:
             assert (told.severity, told.probability) == (one.severity, one.probability)
             assert (told.correctness, told.coverage) == (one.correctness, one.coverage)
             assert (tuple(told.facts), tuple(told.reference_facts)) == (one.facts, one.reference_facts)
-    assert reply.signature.fields["formula"] == "3"
+    assert reply.signature.fields["formula"] == "4"
 
     async def ask() -> pb.FindDifferencesResponse:
         async with AsyncDetailClient(server.address) as asked:
@@ -115,11 +120,11 @@ def test_claimdiff_rl_asks_the_judge_by_url(server: RunningServer) -> None:
         rewards(f"{server.http_url}/judge", [payload | {"response": text} for text in CANDIDATES[:4]])
     )
     items = [Item(n, text, REFERENCES[:1]) for n, text in enumerate(CANDIDATES[:4])]
-    for reply, expected in zip(replies, find_differences(items), strict=True):
-        total = expected.correctness + expected.coverage
-        both = 2 * expected.correctness * expected.coverage / total if total else 0.0
+    facts = FactCache(load_pipeline())
+    scored = Detail.of(Resources(lambda: facts)).collect(Corpus(tuple(items)))
+    for reply, expected, statistic in zip(replies, find_differences(items), scored, strict=True):
         told = reply["rewards"]
-        assert told["accuracy_reward"] == told["final_reward"] == pytest.approx(both)
+        assert told["accuracy_reward"] == told["final_reward"] == statistic.both
         assert (told["format_reward"], told["correctness_reward"]) == (1.0, expected.correctness)
         assert [each["claim"] for each in reply["differences"]] == [each.claim for each in expected.differences]
     assert {"kind": "contradicted", "aspect": "colour"}.items() <= replies[0]["differences"][0].items()

@@ -86,6 +86,7 @@ _SHOWN_FIRST = (
     "chair",
     "capture",
     "detail",
+    "detail-coco",
 )
 """The order of metrics in tables and messages; others follow by name."""
 
@@ -110,9 +111,9 @@ METRICS: MutableMapping[str, MetricEntry] = _registered()
 CIDEr.
 """
 
-BY_NAME_ONLY: Final = frozenset({"spice-exact", "bleu-sentence", "cider-d", "cider-plain", "detail"})
-"""Variants that studies of their time used, and ``cider-d``, which is ``cider`` under its own name, and ``detail``,
-which is made for descriptions: not in ``all``."""
+BY_NAME_ONLY: Final = frozenset({"spice-exact", "bleu-sentence", "cider-d", "cider-plain", "detail", "detail-coco"})
+"""Variants that studies of their time used, and ``cider-d``, which is ``cider`` under its own name, and ``detail`` and
+``detail-coco``, which are made for descriptions: not in ``all``."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),

@@ -270,7 +270,7 @@ class ItemDifferences(_message.Message):
     coverage: _builtins.float
     """How much of what the references say it says, in [0, 1]."""
     score: _builtins.float
-    """The harmonic mean of both."""
+    """What the metric `detail` says: the harmonic mean of both, or SPICE-G for a caption."""
     other_correctness: _builtins.float
     """What the claims of the description that hold take from the correctness: nobody is certain of them."""
     other_coverage: _builtins.float
