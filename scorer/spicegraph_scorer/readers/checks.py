@@ -464,7 +464,7 @@ def shape_notes(source: str, items: Sequence[Item]) -> Iterator[str]:
     if long >= _LONG_WORDS and long >= _LONG * short:
         yield (
             f"{source}: candidates have {long:.0f} words on average, references {short:.0f}: BLEU, ROUGE-L and CIDEr "
-            "mostly measure that; for descriptions see --graph-style scene, --metrics spice-g and SPICE's precision"
+            "mostly measure that; for descriptions see --metrics detail, --graph-style scene and SPICE's precision"
         )
     if (single := sum(len(text.split()) == 1 for text in references)) >= _SHARE * len(references):
         of_all = counted(len(references), "reference")
