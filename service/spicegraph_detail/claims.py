@@ -179,7 +179,7 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
     named, unnamed = _coco_objects(text, references) if coco else (1.0, [])
     absent = {
         word.word
-        for word in verdicts.words
+        for word in (verdicts.words if unnamed else ())
         for start, end in word.spans
         if any(first <= start and end <= last for first, last in unnamed)
     }

@@ -97,7 +97,12 @@ class Detail(Metric[DetailStatistic]):
     @property
     def name(self) -> str:
         """``detail`` or ``detail-coco``."""
-        return "detail-coco" if self.coco else "detail"
+        return self.score.lower()
+
+    @property
+    def score(self) -> str:
+        """``Detail`` or ``Detail-COCO``, with which the names of its parts begin."""
+        return f"{NAME}-COCO" if self.coco else NAME
 
     def signature(self) -> Mapping[str, str]:
         """Return formula, pipeline, lexicon, vectors and table of meanings."""
@@ -136,11 +141,10 @@ class Detail(Metric[DetailStatistic]):
 
     def total(self, statistics: Sequence[DetailStatistic]) -> tuple[Score, ...]:
         """Return ``Detail``, ``Detail_Correctness`` and ``Detail_Coverage``, of ``detail-coco`` ``Detail-COCO`` ..."""
-        name = f"{NAME}-COCO" if self.coco else NAME
         return (
-            Score.mean(name, [statistic.both for statistic in statistics]),
-            Score.mean(f"{name}_Correctness", [statistic.correctness for statistic in statistics]),
-            Score.mean(f"{name}_Coverage", [statistic.coverage for statistic in statistics]),
+            Score.mean(self.score, [statistic.both for statistic in statistics]),
+            Score.mean(f"{self.score}_Correctness", [statistic.correctness for statistic in statistics]),
+            Score.mean(f"{self.score}_Coverage", [statistic.coverage for statistic in statistics]),
         )
 
     def compact(self, statistic: DetailStatistic) -> DetailStatistic:
@@ -150,8 +154,8 @@ class Detail(Metric[DetailStatistic]):
     def workings(self, corpus: Corpus, statistics: Sequence[DetailStatistic]) -> list[tuple[Working, ...]]:
         """Return how much holds, how much is said, and what both come to."""
         del corpus
-        text = "{} of what the description says holds, {} of what the references say is said: Detail {}"
-        return [(Working(NAME, text, (s.correctness, s.coverage, s.both)),) for s in statistics]
+        text = f"{{}} of what the description says holds, {{}} of what the references say is said: {self.score} {{}}"
+        return [(Working(self.score, text, (s.correctness, s.coverage, s.both)),) for s in statistics]
 
     def explain(self, statistic: DetailStatistic, *, changes: int = 3) -> Claims | Differences | None:
         """Return the claims of both sides, or the differences."""

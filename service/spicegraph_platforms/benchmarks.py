@@ -47,7 +47,6 @@ def score_submission(
     The page shows scores alone, because the references of a challenge are private; with ``show_references`` it is a
     whole error report. Returned is what ``scores.json`` holds: the scores that are defined. Where something is wrong
     (:class:`InputError`), nothing is written.
-
     """
     references = _only_file(Path(input_folder) / "ref")
     submission = _only_file(Path(input_folder) / "res")
@@ -97,7 +96,6 @@ def plugin_output(
 
     Predictions are JSON Lines of ``{"id", "caption"}`` and references of ``{"id", "references"}``, or any format of
     ``score``; images without a prediction are left out, and a warning says how many.
-
     """
     result = score_files(
         str(predictions), str(references), metrics=metrics, partial=True, empty=empty, pipeline=pipeline, data=data

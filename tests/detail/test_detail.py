@@ -188,3 +188,5 @@ def test_objects_that_no_caption_of_coco_names_cost_more_in_detail_coco() -> Non
     assert couch.value == pytest.approx(2 / 3 * other_couch.value)
     assert (metric.name, metric.signature()["objects"]) == ("detail-coco", "CHAIR, 80 COCO classes")
     assert next(score.name for score in metric.total([unnamed])) == "Detail-COCO"
+    ((working,),) = metric.workings(Corpus(()), [unnamed])
+    assert working.score == "Detail-COCO"

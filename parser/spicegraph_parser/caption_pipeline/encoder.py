@@ -250,9 +250,8 @@ class Encoder:
 class FirstStates(NamedTuple):
     """What the first layer says of words, step after step."""
 
-    inputs: tuple[
-        Floats, Floats
-    ]  # (words, gates) of each direction of the second layer, in the order in which it reads
+    # (words, gates) of each direction of the second layer, in the order in which it reads
+    inputs: tuple[Floats, Floats]
     tags: Floats  # (words, tags) scores
     odds: Floats  # (words, tags) probabilities
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_parser.scenes.sentences import SentenceGraph
+    from spicegraph_parser.spice.wordnet import Synset
 
 
 _FEMALE: Final = word_set("she her hers herself")
@@ -262,13 +263,24 @@ def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], 
     return next((thing for thing in inward if _is_kind(thing.head, kind)), None)
 
 
-@lru_cache(maxsize=_MOST_NOUNS)
 def _is_kind(noun: str, kind: str) -> bool:
     """Say whether a noun, in its first sense, names a kind of what another names."""
+    return not _broader(noun).isdisjoint(_kinds(kind))
+
+
+# Kept by noun: a description asks of each thing before, and to look a noun up costs more than to compare two.
+@lru_cache(maxsize=_MOST_NOUNS)
+def _kinds(noun: str) -> tuple[Synset, ...]:
+    """Return the senses of a noun, of one of which a thing may be a kind."""
+    return tuple(load_wordnet().senses(noun, "n")[:_KINDS])
+
+
+@lru_cache(maxsize=_MOST_NOUNS)
+def _broader(noun: str) -> frozenset[Synset]:
+    """Return what a noun names in its first sense, and everything broader."""
     wordnet = load_wordnet()
     senses = () if noun in _MISLEADING else wordnet.senses(noun, "n")[:1]
-    above = {broader for sense in senses for broader in wordnet.ancestors(sense)}
-    return not above.isdisjoint(wordnet.senses(kind, "n")[:_KINDS])
+    return frozenset(above for sense in senses for above in wordnet.ancestors(sense))
 
 
 _OF_SUBJECTS: Final = THINGS | {"they"}

@@ -238,16 +238,16 @@ def _show(submission: pb.Submission, form: ShownAs, *, wait: bool) -> None:
 
 def _write(messages: Message | Sequence[Message], form: ShownAs, view: str = "") -> None:
     """Write messages as JSON with the contract's field names, or as a view of ``pages.tables`` shows them."""
+    if form is ShownAs.TABLE:
+        from spicegraph_challenge.pages import tables  # noqa: PLC0415
+        from spicegraph_service.kit import rendered  # noqa: PLC0415
+
+        write_stdout(rendered(getattr(tables, view)(messages)))
+        return
     import msgspec  # noqa: PLC0415
     from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
     from google.protobuf.message import Message  # noqa: PLC0415
 
-    from spicegraph_challenge.pages import tables  # noqa: PLC0415
-    from spicegraph_service.kit import rendered  # noqa: PLC0415
-
-    if form is ShownAs.TABLE:
-        write_stdout(rendered(getattr(tables, view)(messages)))
-        return
     plain = partial(MessageToDict, preserving_proto_field_name=True)
     value = plain(messages) if isinstance(messages, Message) else [plain(message) for message in messages]
     write_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")

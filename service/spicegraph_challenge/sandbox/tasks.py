@@ -187,18 +187,24 @@ def _prepare(task: Prepare) -> Prepared:
     return Prepared(sum(map(bool, counts)), sum(counts), domains=dict(sorted(described.items())))
 
 
+class _TaggedImage(msgspec.Struct):
+    id: int | str
+    domain: str = ""
+
+
+class _TaggedImages(msgspec.Struct):
+    images: list[_TaggedImage] = []
+
+
 def _domains(content: bytes, captions: Mapping[int | str, Sequence[str]]) -> dict[int | str, str]:
     """Return the domain of each image of COCO annotations: of all that have captions, or of none."""
     if b'"domain"' not in content:
         return {}
-    decode = msgspec.json.decode
     try:
-        images = decode(content, type=dict[str, msgspec.Raw]).get("images", b"[]")
-        tagged = [image for image in decode(images, type=list[dict[str, msgspec.Raw]]) if "domain" in image]
-        named = {decode(image["id"], type=int | str): decode(image["domain"], type=str) for image in tagged}
+        tagged = msgspec.json.decode(content, type=_TaggedImages)
     except msgspec.DecodeError as error:
         raise InputError(f"annotations: the domains of images cannot be read ({error})") from error
-    domains = {key: name for key, name in named.items() if name}
+    domains = {image.id: image.domain for image in tagged.images if image.domain}
     lacking = [key for key, texts in captions.items() if texts and key not in domains]
     if domains and lacking:
         raise InputError(

@@ -88,7 +88,6 @@ def local_facts(
 
     With a ``cache`` (an SQLite file, or ``redis://HOST``; a server's store too) parses are kept from run to run.
     ``loose``: facts come with those of loose words, which SPICE-G needs. Nothing is loaded before the first caption.
-
     """
     with ExitStack() as stack:
         store = None

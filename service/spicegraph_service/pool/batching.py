@@ -115,7 +115,6 @@ class _FairQueue:
 
     Sources: Goyal, Vin and Cheng 1996, "Start-time Fair Queuing"; Duda and Cheriton 1999, "Borrowed-Virtual-Time (BVT)
     scheduling", for the bounded lag.
-
     """
 
     def __init__(self) -> None:
@@ -318,7 +317,6 @@ class Dispatcher:
 
         Else a caller with one call at a time would have every third turn instead of every second.
         Source: Iyer and Druschel 2001, "Anticipatory scheduling".
-
         """
         await asyncio.sleep(0)  # the callers of the batch that has just ended count as away from here on
         until = _time() + min(_WAIT_SHARE * self._batch_s, _LONGEST_WAIT_S)

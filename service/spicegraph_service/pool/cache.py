@@ -95,14 +95,16 @@ class ParseCache:
         self._writer = writes
         self._signatures: Mapping[GraphStyle, str] = {"spice": signature, "scene": scenes}
         self._memory = memory
-        self._signature = signature
         self._observe = observe
         self._paused_until = 0.0
         self._writes: set[asyncio.Task[None]] = set()
 
+    def _key(self, tenant: str, text: StyledText) -> tuple[str, str, StyledText]:
+        return self._signatures["spice"], tenant, text  # caches that share the memory differ in it
+
     def missing(self, texts: Iterable[StyledText], *, tenant: str = "") -> int:
         """Return how many of a tenant's texts are not in memory."""
-        return sum((self._signature, tenant, text) not in self._memory for text in texts)
+        return sum(self._key(tenant, text) not in self._memory for text in texts)
 
     async def get(
         self, texts: Iterable[StyledText], *, tenant: str = "", lasting: Collection[StyledText] | None = None
@@ -111,7 +113,7 @@ class ParseCache:
         known: dict[StyledText, bytes] = {}
         unknown = []
         for text in texts:
-            value = self._memory.get((self._signature, tenant, text))
+            value = self._memory.get(self._key(tenant, text))
             if value is None:
                 unknown.append(text)
             else:
@@ -119,7 +121,7 @@ class ParseCache:
         asked = unknown if lasting is None else [text for text in unknown if text in lasting]
         stored = await self._stored(self._reads, asked, tenant) if asked and self._reads is not None else {}
         for text, value in stored.items():
-            self._memory.put((self._signature, tenant, text), value)
+            self._memory.put(self._key(tenant, text), value)
         misses = len(unknown) - len(stored)
         for result, number in (("memory", len(known)), ("store", len(stored)), ("miss", misses)):
             if number and self._observe is not None:
@@ -131,7 +133,7 @@ class ParseCache:
     ) -> None:
         """Keep new parses of a tenant: in memory now, those of ``lasting`` (``None``: all) in the store soon."""
         for text, value in parses.items():
-            self._memory.put((self._signature, tenant, text), value)
+            self._memory.put(self._key(tenant, text), value)
         kept = {text: value for text, value in parses.items() if lasting is None or text in lasting}
         if kept and self._writer is not None and self._open() and len(self._writes) < _MOST_WAITING_WRITES:
             task = asyncio.create_task(self._write(self._writer, kept, tenant))

@@ -77,7 +77,6 @@ def build_report(
     """Score the systems (different names, the same ids and references) and explain every tuple without a partner.
 
     What parses is a name or a value; ``CaptionPipeline`` and what ``local_facts`` gives know where words stand.
-
     """
     options = options or ReportOptions()
     corpora = _corpora(systems)

@@ -47,7 +47,6 @@ def create_token(
 
     A token is 32 random bytes, so a plain SHA-256 protects it: there is nothing to guess. ``tenant`` (empty: the
     token's name) owns what is stored with it; it is refused from ``expires`` on, in seconds since 1970 (0: never).
-
     """
     token = _PREFIX + secrets.token_urlsafe(32)
     now = time.time()

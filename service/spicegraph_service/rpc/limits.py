@@ -87,7 +87,6 @@ class Budget:
     A request is accepted whole or refused whole; one on its own is never too large. What it waits for is its caller's
     earlier work and as much of every other caller's, since the dispatcher serves callers in turn: a caller with much
     work in the queue is refused while others are not. Twice its own time is added, and more with every refusal.
-
     """
 
     def __init__(
@@ -242,7 +241,6 @@ class SharedBucket:
 
     Each server counts for itself, so that no call waits for the store, and within a tenth of a second adds its count to
     that of all. What servers grant too much in that time, all of them have to wait for afterwards.
-
     """
 
     __slots__ = ("_bucket", "_sharing", "_spend", "_unsent")

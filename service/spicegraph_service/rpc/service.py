@@ -163,7 +163,6 @@ class HealthMonitor:
 
     A service is SERVING while a worker is alive and the service's probe succeeds. The server itself (``""``) is while a
     worker is alive: to start it again does not help against a store that cannot be reached.
-
     """
 
     def __init__(
