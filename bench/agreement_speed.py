@@ -46,10 +46,7 @@ def main() -> None:
     }
     start = process_time()
     correlate(
-        judgements,
-        values,
-        CAPTION_PROTOCOLS["flickr8k-expert"],
-        resampling=Resampling(draws=options.draws, seed=1),
+        judgements, values, CAPTION_PROTOCOLS["flickr8k-expert"], resampling=Resampling(draws=options.draws, seed=1)
     )
     print(f"{process_time() - start:.1f} s")
 

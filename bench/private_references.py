@@ -371,12 +371,7 @@ def main() -> None:
     print(f"{len(references)} images, {len(target.content):,} content words; {options.submissions} submissions")
     print("attack                          defences  refused  claimed  right  learned  per cent of all")
     for (name, attack), defended in product(ATTACKS.items(), (False, True)):
-        made = Attack(
-            target,
-            DEFAULT if defended else NONE,
-            options.submissions,
-            np.random.default_rng(options.seed),
-        )
+        made = Attack(target, DEFAULT if defended else NONE, options.submissions, np.random.default_rng(options.seed))
         claims = list(attack(made))
         right = sum(claim in target.content for claim in claims)
         words = learned(target, claims)

@@ -76,8 +76,7 @@ def sets_of(folder: Path) -> dict[str, Judged]:
             rows[name] = [json.loads(line) for line in lines]
 
     def judged(
-        captions: Sequence[tuple[str, Sequence[str], float, str]],
-        length: Callable[[Item], float] | None = None,
+        captions: Sequence[tuple[str, Sequence[str], float, str]], length: Callable[[Item], float] | None = None
     ) -> Judged:
         items = [Item(n, text, tuple(references)) for n, (text, references, _, _) in enumerate(captions)]
         truth = np.array([value for _, _, value, _ in captions], np.float64)
@@ -93,7 +92,7 @@ def sets_of(folder: Path) -> dict[str, Judged]:
                 (fact["text"], row["references"], float(fact["right"]), row["image_id"])
                 for row in faith
                 for fact in row["facts"]
-            ],
+            ]
         ),
         "answers": judged(
             [
@@ -104,25 +103,23 @@ def sets_of(folder: Path) -> dict[str, Judged]:
                     row["image_id"],
                 )
                 for row in faith
-            ],
+            ]
         ),
         "HaELM": judged(
             [
                 (row["candidate"], row["references"], float(row["accurate"]), row["references"][0])
                 for row in rows["haelm"]
-            ],
+            ]
         ),
         "MSVD": judged(
             [(row["candidate"], tuple(dict.fromkeys(row["references"])), row["grades"][4], row["id"]) for row in msvd],
             lambda item: len(item.candidate.split()),
         ),
         "hallucination": judged(
-            [(row["candidate"], row["references"], row["grades"]["Hallucination"], row["id"]) for row in iiw],
-            ratio,
+            [(row["candidate"], row["references"], row["grades"]["Hallucination"], row["id"]) for row in iiw], ratio
         ),
         "specificity": judged(
-            [(row["candidate"], row["references"], row["grades"]["Specificity"], row["id"]) for row in iiw],
-            ratio,
+            [(row["candidate"], row["references"], row["grades"]["Specificity"], row["id"]) for row in iiw], ratio
         ),
     }
 

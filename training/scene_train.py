@@ -184,11 +184,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def fit(
-    network: SceneNetwork,
-    codes: Codes,
-    data: Sequence[Labelled],
-    phrases: Sequence[Taught],
-    settings: Settings,
+    network: SceneNetwork, codes: Codes, data: Sequence[Labelled], phrases: Sequence[Taught], settings: Settings
 ) -> Iterator[str]:
     """Train a network, and yield after each pass what is to be reported.
 

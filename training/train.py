@@ -166,10 +166,7 @@ def train(arguments: argparse.Namespace) -> None:
     )
     numbers = Codes(known)
     encoded: list[tuple[float, Mapping[int, Batch]]] = [
-        (
-            data.times.get(kind, 1.0),
-            numbers.encode([s for s in sentences(captions) if len(s.words) <= data.longest]),
-        )
+        (data.times.get(kind, 1.0), numbers.encode([s for s in sentences(captions) if len(s.words) <= data.longest]))
         for kind, captions in training.items()
     ]
     if arguments.teachers:

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from spicegraph_api.detail.v1.detail_pb2 import (
-    Aspect,
-    DifferenceKind,
-    FindDifferencesRequest,
-    FindDifferencesResponse,
-)
+from spicegraph_api.detail.v1.detail_pb2 import Aspect, DifferenceKind, FindDifferencesRequest, FindDifferencesResponse
 from spicegraph_api.v1.scores_pb2 import Item
 from spicegraph_service.kit import Dialect
 

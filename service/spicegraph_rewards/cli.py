@@ -42,8 +42,7 @@ def reward(
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file, as for score.")
     ] = None,
     credit: Annotated[
-        bool,
-        typer.Option("--credit", help="In JSON and JSON Lines: what each word of a caption earned of its reward."),
+        bool, typer.Option("--credit", help="In JSON and JSON Lines: what each word of a caption earned of its reward.")
     ] = False,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add a 95 % bootstrap interval to every corpus score.")

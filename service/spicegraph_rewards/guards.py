@@ -168,19 +168,7 @@ def colours(item: Item) -> float:
 
 GUARDS: Final[Mapping[str, Callable[[Item], float]]] = {
     guard.__name__.replace("_", "-"): guard
-    for guard in (
-        unfinished,
-        broken,
-        disorder,
-        said_again,
-        excess,
-        stub,
-        signs,
-        hedge,
-        denial,
-        chain,
-        colours,
-    )
+    for guard in (unfinished, broken, disorder, said_again, excess, stub, signs, hedge, denial, chain, colours)
 }
 """Every guard by its name."""
 

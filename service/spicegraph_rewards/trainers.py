@@ -203,12 +203,7 @@ def openrlhf_reward(model: RewardModel) -> Callable[..., dict[str, Any]]:
 
 
 def self_critical_reward(
-    model: RewardModel,
-    greedy: Sequence[str],
-    sampled: Sequence[str],
-    images: Sequence[ItemId],
-    *,
-    length: int,
+    model: RewardModel, greedy: Sequence[str], sampled: Sequence[str], images: Sequence[ItemId], *, length: int
 ) -> NDArray[np.float32]:
     """Return the rewards of ImageCaptioning.pytorch's ``get_self_critical_reward``: (samples, words).
 

@@ -18,16 +18,8 @@ from spicegraph_service.cli.stores import (
     server_extra as server_extra,
     token_end as token_end,
 )
-from spicegraph_service.engines import (
-    Engine as Engine,
-    System as System,
-    Task as Task,
-)
-from spicegraph_service.engines.local import (
-    Spread as Spread,
-    local_facts as local_facts,
-    spread_over as spread_over,
-)
+from spicegraph_service.engines import Engine as Engine, System as System, Task as Task
+from spicegraph_service.engines.local import Spread as Spread, local_facts as local_facts, spread_over as spread_over
 from spicegraph_service.engines.objects import (
     ID_COLUMN as ID_COLUMN,
     METADATA as METADATA,
@@ -40,9 +32,7 @@ from spicegraph_service.engines.objects import (
     score_table as score_table,
     table_bytes as table_bytes,
 )
-from spicegraph_service.engines.table import (
-    score_here as score_here,
-)
+from spicegraph_service.engines.table import score_here as score_here
 from spicegraph_service.output.charts import (
     HUMAN_INK as HUMAN_INK,
     Line as Line,
@@ -75,14 +65,8 @@ from spicegraph_service.output.pages import (
     render_page as render_page,
     static as static,
 )
-from spicegraph_service.output.results import (
-    ResultFormat as ResultFormat,
-    ResultOutput as ResultOutput,
-)
-from spicegraph_service.output.tables import (
-    rendered as rendered,
-    signature_lines as signature_lines,
-)
+from spicegraph_service.output.results import ResultFormat as ResultFormat, ResultOutput as ResultOutput
+from spicegraph_service.output.tables import rendered as rendered, signature_lines as signature_lines
 from spicegraph_service.output.terminal import (
     check_output as check_output,
     format_by_ending as format_by_ending,
@@ -123,32 +107,12 @@ from spicegraph_service.registry import (
     ServiceEntry as ServiceEntry,
     StatePart as StatePart,
 )
-from spicegraph_service.rpc.gateway import (
-    FailedCallError as FailedCallError,
-    Gateway as Gateway,
-    Origin as Origin,
-)
-from spicegraph_service.rpc.host import (
-    Dialect as Dialect,
-    Host as Host,
-)
-from spicegraph_service.rpc.http import (
-    HTTP_STATUSES as HTTP_STATUSES,
-    peer_of as peer_of,
-)
-from spicegraph_service.rpc.interceptor import (
-    Context as Context,
-    current_call as current_call,
-)
-from spicegraph_service.rpc.scheduler import (
-    Scheduler as Scheduler,
-    count_captions as count_captions,
-)
-from spicegraph_service.rpc.service import (
-    Caller as Caller,
-    Service as Service,
-    TokenService as TokenService,
-)
+from spicegraph_service.rpc.gateway import FailedCallError as FailedCallError, Gateway as Gateway, Origin as Origin
+from spicegraph_service.rpc.host import Dialect as Dialect, Host as Host
+from spicegraph_service.rpc.http import HTTP_STATUSES as HTTP_STATUSES, peer_of as peer_of
+from spicegraph_service.rpc.interceptor import Context as Context, current_call as current_call
+from spicegraph_service.rpc.scheduler import Scheduler as Scheduler, count_captions as count_captions
+from spicegraph_service.rpc.service import Caller as Caller, Service as Service, TokenService as TokenService
 from spicegraph_service.rpc.status import (
     CallError as CallError,
     Violation as Violation,
@@ -182,6 +146,4 @@ from spicegraph_service.store import (
     open_store as open_store,
     why_not_opened as why_not_opened,
 )
-from spicegraph_service.store.backup import (
-    file_of as file_of,
-)
+from spicegraph_service.store.backup import file_of as file_of

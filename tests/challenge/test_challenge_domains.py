@@ -193,9 +193,7 @@ def test_an_address_that_is_none_is_refused(
             ann.submit("nocaps", path, **{field: url})
 
 
-def test_the_second_score_ranks_equal_rows(
-    nocaps: tuple[RunningServer, int, ChallengeClient, ChallengeClient],
-) -> None:
+def test_the_second_score_ranks_equal_rows(nocaps: tuple[RunningServer, int, ChallengeClient, ChallengeClient]) -> None:
     """By Bleu_4, which is 0 for two, the one with the better ROUGE_L is first, though it came later."""
     *_, boss, _ = nocaps
     board = boss.leaderboard("nocaps", score="Bleu_4", domain="in-domain")

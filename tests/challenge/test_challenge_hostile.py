@@ -117,11 +117,7 @@ WRONG = {
     "list": ({"image_id": 7, "caption": ["a dog"]}, "caption", "expected a string"),
     "file name": ({"image_id": 7, "caption": "image_7.jpg"}, "caption", "own id or file name"),
     "other file name": ({"image_id": 7, "caption": "other.jpg"}, "caption", "is a file name"),
-    "long caption": (
-        {"image_id": 7, "caption": "a man " * 334},
-        "caption",
-        "has 2,004 characters, the limit is 2,000",
-    ),
+    "long caption": ({"image_id": 7, "caption": "a man " * 334}, "caption", "has 2,004 characters, the limit is 2,000"),
     "surrogate": ({"image_id": 7, "caption": "\ud800"}, "caption", "surrogate"),
     "no id": ({"caption": "a dog"}, "image_id", "is missing"),
     "unknown id": ({"image_id": 99, "caption": "a dog"}, "image_id", "is not an image of this split"),
@@ -242,9 +238,7 @@ def hosted(
 
 
 @pytest.mark.model
-def test_every_fault_of_a_large_submission_is_listed(
-    hosted: tuple[Arena, RunningServer, ChallengeClient],
-) -> None:
+def test_every_fault_of_a_large_submission_is_listed(hosted: tuple[Arena, RunningServer, ChallengeClient]) -> None:
     """40,504 captions, with and without faults."""
     arena, _, client = hosted
     sound = [{"image_id": n, "caption": f"a man riding a brown horse, number {n}"} for n in range(COCO_VAL_IMAGES)]
@@ -340,9 +334,7 @@ def test_wrong_settings_are_named(
 
 
 @pytest.mark.model
-def test_uploads_without_settings_or_content_are_refused(
-    hosted: tuple[Arena, RunningServer, ChallengeClient],
-) -> None:
+def test_uploads_without_settings_or_content_are_refused(hosted: tuple[Arena, RunningServer, ChallengeClient]) -> None:
     _, server, client = hosted
     settings = pb.CreateSubmissionRequest(settings=pb.SubmissionSettings(challenge="large", file_name=NAME))
     chunk = pb.CreateSubmissionRequest(chunk=b"[]")

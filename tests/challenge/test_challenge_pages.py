@@ -113,11 +113,7 @@ class Site:
             now = database.now(session)
             for name, role in (("boss", Role.ORGANISER), ("ann", Role.PARTICIPANT), ("bob", Role.PARTICIPANT)):
                 _, self.tokens[name] = add_user(session, name, role, now)
-        self._config = ServerConfig(
-            address="127.0.0.1:0",
-            http="127.0.0.1:0",
-            store="memory",
-        )
+        self._config = ServerConfig(address="127.0.0.1:0", http="127.0.0.1:0", store="memory")
         self._options = {"challenge": ChallengeOptions(place, self.files, https_proxy=https_proxy)}
         started: Future[int] = Future()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run(started)))
@@ -518,8 +514,7 @@ def test_rows_compare_each_submission_with_its_user_s_one_before() -> None:
     assert [row["change"] for row in rows] == ["", "", "", ""] or rows[0]["change"] == ""
     assert rows[0]["main"]["text"] == "0.3000"
     rows = views.submission_rows(
-        [submission(2, 0.3), submission(1, 0.2)],
-        pb.Challenge(settings=pb.ChallengeSettings(primary_score="SPICE")),
+        [submission(2, 0.3), submission(1, 0.2)], pb.Challenge(settings=pb.ChallengeSettings(primary_score="SPICE"))
     )
     assert [row["change"] for row in rows] == ["+0.1000", ""]
 
@@ -768,10 +763,7 @@ def test_no_probe_fires_on_any_page_in_chromium(
     form = {"proof": proof, "name": "probes", "title": PROBES[0] + PROBES[11], "metrics": "spice", "sets": "val/c5"}
     form |= {"description": "\n".join(PROBES), "daily_limit": "0", "total_limit": "0"}
     assert boss.post("/new", form).status == 303
-    references = {
-        "images": [{"id": 1}],
-        "annotations": [{"image_id": 1, "caption": PROBES[0]}],
-    }
+    references = {"images": [{"id": 1}], "annotations": [{"image_id": 1, "caption": PROBES[0]}]}
     target = {"proof": proof, "set": "val/c5"}
     made = boss.upload("/challenges/probes/references", target, "r.json", json.dumps(references).encode())
     assert made.status == 303, made.text
@@ -892,10 +884,7 @@ def test_the_keyboard_is_enough(
 
 
 def test_a_challenge_says_what_happens_to_empty_captions() -> None:
-    for empty, words in (
-        (scores_pb2.EMPTY_CANDIDATES_ZERO, "zero"),
-        (scores_pb2.EMPTY_CANDIDATES_REFUSE, "refuse"),
-    ):
+    for empty, words in ((scores_pb2.EMPTY_CANDIDATES_ZERO, "zero"), (scores_pb2.EMPTY_CANDIDATES_REFUSE, "refuse")):
         page = views.challenge_page(
             pb.Challenge(name="x", settings=pb.ChallengeSettings(empty=empty)), datetime.now(UTC)
         )

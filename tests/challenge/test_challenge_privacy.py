@@ -354,9 +354,7 @@ def test_a_wrong_disclosure_is_refused(
         organiser.create_challenge(wrong)
 
 
-def test_parses_of_references_cannot_be_found_by_guessing(
-    secret: tuple[Arena, RunningServer, ChallengeClient],
-) -> None:
+def test_parses_of_references_cannot_be_found_by_guessing(secret: tuple[Arena, RunningServer, ChallengeClient]) -> None:
     """A caption of a private reference is as new to other calls as any: its parse is kept apart."""
     arena, server, _ = secret
     texts = [text for captions in REFERENCES.values() for text in captions]

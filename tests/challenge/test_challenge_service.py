@@ -467,11 +467,7 @@ def moment(seconds: float) -> Timestamp:
 
 
 def test_dates_and_visibility(world: World) -> None:
-    name = world.challenge(
-        close_time=moment(3600),
-        open_time=moment(1800),
-        splits={"val": ["c5"], "test": ["c5"]},
-    )
+    name = world.challenge(close_time=moment(3600), open_time=moment(1800), splits={"val": ["c5"], "test": ["c5"]})
     user = world.user()
     assert refused(lambda: user.submit(name, world.file("early"))) == (CODES.FAILED_PRECONDITION, "NOT_OPEN")
     world.scored(world.organiser, name, "trial")  # organisers may try

@@ -44,8 +44,7 @@ SMALL = {"num_cpus": 1, "object_store_memory": 100 << 20}
 
 def main(folder: Path, bucket: str, cache: str) -> None:
     cluster = Cluster(
-        initialize_head=True,
-        head_node_args={**SMALL, "include_dashboard": False, "_system_config": QUICK_TO_NOTICE},
+        initialize_head=True, head_node_args={**SMALL, "include_dashboard": False, "_system_config": QUICK_TO_NOTICE}
     )
     second = cluster.add_node(**SMALL)
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")

@@ -38,13 +38,7 @@ ITEMS = [
 
 def run(command: list[str], *, cwd: Path, env: dict[str, str] | None = None) -> str:
     ended = subprocess.run(
-        command,
-        cwd=cwd,
-        env=os.environ | (env or {}),
-        capture_output=True,
-        text=True,
-        timeout=800,
-        check=False,
+        command, cwd=cwd, env=os.environ | (env or {}), capture_output=True, text=True, timeout=800, check=False
     )
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
@@ -89,11 +83,7 @@ def test_go_scores_as_the_library(
 ) -> None:
     go = program("go")
     project = shutil.copytree(CLIENTS / "go", tmp_path / "go", ignore=shutil.ignore_patterns("gen", "bin"))
-    run(
-        ["bash", "generate.sh"],
-        cwd=project,
-        env={"PYTHON": sys.executable, "SPICEGRAPH_PROTO": str(ROOT / "proto")},
-    )
+    run(["bash", "generate.sh"], cwd=project, env={"PYTHON": sys.executable, "SPICEGRAPH_PROTO": str(ROOT / "proto")})
     rows = [line.split("\t") for line in run([go, "run", ".", server.address], cwd=project).splitlines()]
     found = {(way, name, key): None if value == "undefined" else float(value) for way, name, key, value in rows}
     assert found == {

@@ -108,10 +108,7 @@ def test_values_that_may_be_undefined_are_optional() -> None:
         field for file in FILES for message in file.message_types_by_name.values() for field in own(message)
     ]
     doubles = [field for field in fields if field.type == FieldDescriptor.TYPE_DOUBLE]
-    assert {field.full_name for field in doubles} >= {
-        "spicegraph.v1.Score.value",
-        "spicegraph.v1.CategoryScore.f1",
-    }
+    assert {field.full_name for field in doubles} >= {"spicegraph.v1.Score.value", "spicegraph.v1.CategoryScore.f1"}
     assert all(field.has_presence for field in doubles)
 
 

@@ -72,9 +72,7 @@ def set_item(**fields: object) -> pb.ScoreRequest:
             id="too many items",
         ),
         pytest.param(
-            pb.ScoreRequest(items=[GOOD, item("2", "a dog")]),
-            {"items[1].references": "is empty"},
-            id="no references",
+            pb.ScoreRequest(items=[GOOD, item("2", "a dog")]), {"items[1].references": "is empty"}, id="no references"
         ),
         pytest.param(
             pb.ScoreRequest(items=[item("", "a dog", ["a", " "]), GOOD, GOOD]),
@@ -164,8 +162,7 @@ def test_items_without_an_entry_are_named(channel: grpc.Channel) -> None:
         iter([rpb.CreateReferenceSetRequest(entries=entries)]), timeout=20
     )
     request = pb.ScoreRequest(
-        items=[item("1", "a"), item("2", "b"), item("3", "c", reference_id="9")],
-        reference_set=created.reference_set.id,
+        items=[item("1", "a"), item("2", "b"), item("3", "c", reference_id="9")], reference_set=created.reference_set.id
     )
     with pytest.raises(grpc.RpcError) as caught:
         EvaluationServiceStub(channel).Score(request, timeout=20)

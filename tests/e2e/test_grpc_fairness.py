@@ -162,12 +162,7 @@ def test_small_groups_do_not_wait_for_somebody_else_s_large_one() -> None:
     assert (
         batches == [["l0", "o"], ["h"], ["l1"]]
         or batches == [["l0", "o"], ["h", "l1"]]
-        or batches[0]
-        == [
-            "l0",
-            "o",
-            "l1",
-        ]
+        or batches[0] == ["l0", "o", "l1"]
     )
     assert not any("h" in batch and batch[0] != "h" for batch in batches)
 

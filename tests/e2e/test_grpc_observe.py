@@ -116,11 +116,7 @@ def test_reflection_lists_the_services(server: RunningServer) -> None:
         request = reflection_pb2.ServerReflectionRequest(list_services="")
         (reply,) = stub.ServerReflectionInfo(iter([request]), timeout=20)
     names = {service.name for service in reply.list_services_response.service}
-    assert {
-        "spicegraph.v1.EvaluationService",
-        "spicegraph.v1.ReferenceService",
-        "grpc.health.v1.Health",
-    } <= names
+    assert {"spicegraph.v1.EvaluationService", "spicegraph.v1.ReferenceService", "grpc.health.v1.Health"} <= names
 
 
 def test_the_request_id_comes_back(server: RunningServer) -> None:

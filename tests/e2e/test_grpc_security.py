@@ -44,9 +44,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture(scope="module")
 def secured(
-    start_server: Callable[..., RunningServer],
-    authority: trustme.CA,
-    tmp_path_factory: pytest.TempPathFactory,
+    start_server: Callable[..., RunningServer], authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[RunningServer, Path]:
     """A server with mutual TLS and tokens, and its store."""
     folder = tmp_path_factory.mktemp("tls")
@@ -214,15 +212,9 @@ def test_a_token_s_rate_is_its_own(
         (["serve", "--http-origins=*", "--store=memory"], "--http-origins"),
         (["serve", "--http=127.0.0.1:0", "--http-origins=example.org", "--store=memory"], "an origin is"),
         (["serve", "--tls-cert=c.pem", "--store=memory"], "both --tls-cert and --tls-key"),
-        (
-            ["serve", "--tls-cert=c.pem", "--tls-key=k.pem", "--store=memory", "--address=127.0.0.1:0"],
-            "TLS file",
-        ),
+        (["serve", "--tls-cert=c.pem", "--tls-key=k.pem", "--store=memory", "--address=127.0.0.1:0"], "TLS file"),
         (["serve", "--log-level=loud"], "--log-level"),
-        (
-            ["serve", "--pipeline=no_such_pipeline", "--store=memory", "--address=127.0.0.1:0"],
-            "not installed",
-        ),
+        (["serve", "--pipeline=no_such_pipeline", "--store=memory", "--address=127.0.0.1:0"], "not installed"),
         (["token", "create", "x", "--store=memory"], "a persistent store"),
         (["token", "create", " "], "a token's name"),
         (["token", "create", "x", "--scope=all"], "there is no scope 'all'"),

@@ -47,10 +47,7 @@ def collector() -> tuple[grpc.Server, int, list[Any], list[Any]]:
     server.add_generic_rpc_handlers(
         (
             handler(
-                "trace.v1.TraceService",
-                take_spans,
-                traces.ExportTraceServiceRequest,
-                traces.ExportTraceServiceResponse,
+                "trace.v1.TraceService", take_spans, traces.ExportTraceServiceRequest, traces.ExportTraceServiceResponse
             ),
             handler(
                 "metrics.v1.MetricsService",

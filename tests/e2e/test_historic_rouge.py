@@ -136,8 +136,7 @@ def test_long_texts_get_the_same_score(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("measure", "value"),
-    [("precision", 0.625), ("recall", 0.5555555555555556), ("f", 0.5882352941176471)],
+    ("measure", "value"), [("precision", 0.625), ("recall", 0.5555555555555556), ("f", 0.5882352941176471)]
 )
 def test_stemmed_rouge_l(measure, value):
     """``RougeScorer(["rougeL"], use_stemmer=True)`` on two sentences about a fox, as a published notebook prints it."""

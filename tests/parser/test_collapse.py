@@ -37,13 +37,7 @@ def test_case(block: str) -> None:
 def test_collapsed_parse_comes_back_unchanged() -> None:
     """One collapsed label shows that the graph has been collapsed: nothing is named twice."""
     words = tuple(Word(form, "NN", form) for form in ("cat", "on", "mat", "by", "door"))
-    edges = (
-        Edge("root", 0, 1),
-        Edge("nmod:on", 1, 3),
-        Edge("case", 3, 2),
-        Edge("nmod", 3, 5),
-        Edge("case", 5, 4),
-    )
+    edges = (Edge("root", 0, 1), Edge("nmod:on", 1, 3), Edge("case", 3, 2), Edge("nmod", 3, 5), Edge("case", 5, 4))
     parse = Parse(words, edges)
     assert collapse(parse) is parse
 

@@ -40,13 +40,7 @@ def graph_of(*captions: list[tuple[str, ...]]) -> SceneGraph:
 @pytest.fixture(scope="module")
 def street() -> SceneGraph:
     return graph_of(
-        [
-            ("man",),
-            ("horse", "brown"),
-            ("man", "horse", "ride"),
-            ("man", "horse", "pet"),
-            ("horse", "street", "on"),
-        ],
+        [("man",), ("horse", "brown"), ("man", "horse", "ride"), ("man", "horse", "pet"), ("horse", "street", "on")],
         [("man", "tall"), ("man", "street", "on"), ("bench",)],
     )
 

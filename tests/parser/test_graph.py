@@ -183,14 +183,7 @@ def test_the_most_similar_node_wins_then_the_first() -> None:
 def test_attributes_and_relations_join_the_first_that_shares() -> None:
     """ "grey" joins "gray"; the copula in front of a relation is dropped."""
     graph = _merge(
-        [
-            [
-                _fact("cat", "gray"),
-                _fact("cat", "grey"),
-                _fact("cat", "mat", "be on"),
-                _fact("cat", "mat", "on"),
-            ]
-        ]
+        [[_fact("cat", "gray"), _fact("cat", "grey"), _fact("cat", "mat", "be on"), _fact("cat", "mat", "on")]]
     )
     assert [(a.object, a.concept.strings) for a in graph.attributes] == [(0, ("gray", "grey"))]
     assert [(r.subject, r.object, r.concept.label) for r in graph.relations] == [(0, 1, "on")]

@@ -16,14 +16,7 @@ from spicegraph_parser.spice.lexicon import Concept, Lexicon, load_lexicon
 
 @pytest.mark.parametrize(
     ("form", "base"),
-    [
-        ("dogs", "dog"),
-        ("buses", "bus"),
-        ("boxes", "box"),
-        ("puppies", "puppy"),
-        ("geese", "goose"),
-        ("riding", "ride"),
-    ],
+    [("dogs", "dog"), ("buses", "bus"), ("boxes", "box"), ("puppies", "puppy"), ("geese", "goose"), ("riding", "ride")],
 )
 def test_an_inflected_form_has_the_synsets_of_its_base(form: str, base: str) -> None:
     """By the exception list, else by the first suffix that leads to a known word."""
@@ -34,12 +27,7 @@ def test_an_inflected_form_has_the_synsets_of_its_base(form: str, base: str) -> 
 
 @pytest.mark.parametrize(
     ("one", "other", "related"),
-    [
-        ("sofa", "couch", True),
-        ("gray", "grey", True),
-        ("dog", "puppy", False),
-        ("fire hydrant", "fireplug", True),
-    ],
+    [("sofa", "couch", True), ("gray", "grey", True), ("dog", "puppy", False), ("fire hydrant", "fireplug", True)],
 )
 def test_synonyms_share_a_synset(one: str, other: str, related: bool) -> None:
     """Phrases are looked up with underscores for spaces."""

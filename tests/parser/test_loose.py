@@ -52,11 +52,7 @@ NOT_STANDING = caption("man NN man 4 nsubj", "is VBZ be 4 aux", "not RB not 4 ne
 NOT_RED = caption("bus NN bus 4 nsubj", "is VBZ be 4 cop", "not RB not 4 neg", "red JJ red 0 root")
 NO_PARKING = caption("a DT a 4 det", "no DT no 4 neg", "parking NN parking 4 compound", "sign NN sign 0 root")
 IN_FRONT = caption(
-    "dogs NNS dog 0 root",
-    "in IN in 5 case",
-    "front NN front 2 mwe",
-    "of IN of 2 mwe",
-    "bus NN bus 1 nmod",
+    "dogs NNS dog 0 root", "in IN in 5 case", "front NN front 2 mwe", "of IN of 2 mwe", "bus NN bus 1 nmod"
 )
 
 
@@ -160,9 +156,7 @@ DOGS, TOY, TREES = (1,), (6,), (9,)
             id="a guessed verb in front of a stated preposition is replaced alone",
         ),
         pytest.param(
-            scene("run VB run, fast RB fast"),
-            [("run", LOOSE)],
-            id="a word of a sentence without things is one",
+            scene("run VB run, fast RB fast"), [("run", LOOSE)], id="a word of a sentence without things is one"
         ),
         pytest.param(
             scene("!!! NN !!!, dog NN dog, *** VB ***, \u72d7 NN \u72d7", fact("dog", (1,))),

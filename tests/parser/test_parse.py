@@ -63,17 +63,7 @@ def test_without_newdoc_a_block_is_a_caption() -> None:
 
 def test_newdoc_holds_sentences_together() -> None:
     """The longest text of the document is the caption's; words are found in it from left to right."""
-    lines = [
-        "# newdoc id = 7",
-        "# text = dog",
-        _line(),
-        "",
-        "# text = dog dog",
-        _line(),
-        "",
-        "# newdoc",
-        _line(),
-    ]
+    lines = ["# newdoc id = 7", "# text = dog", _line(), "", "# text = dog dog", _line(), "", "# newdoc", _line()]
     first, second = read_conllu(lines)
     assert first.text == "dog dog"
     assert [parse.words[0][3:] for parse in first.sentences] == [(0, 3), (4, 7)]

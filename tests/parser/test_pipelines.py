@@ -87,10 +87,7 @@ def test_document_becomes_sentences() -> None:
 def test_tokens_count_through_sentences() -> None:
     """The second sentence's facts point at the caption's fifth word and on."""
     facts = extract(_read("A Dog runs. It Barks", _doc())).facts
-    assert [(fact.words, fact.tokens) for fact in facts] == [
-        (("dog", "run"), ((1,), (2,))),
-        (("dog",), ((1,),)),
-    ]
+    assert [(fact.words, fact.tokens) for fact in facts] == [(("dog", "run"), ((1,), (2,))), (("dog",), ((1,),))]
 
 
 def test_spans_refer_to_the_original_text() -> None:

@@ -50,8 +50,7 @@ def _run(rule: Rule, parse: Parse) -> _Facts:
 
 
 @pytest.mark.parametrize(
-    ("name", "case"),
-    [pytest.param(name, case, id=f"{name}: {case.text}") for name in RULES for case in _cases(name)],
+    ("name", "case"), [pytest.param(name, case, id=f"{name}: {case.text}") for name in RULES for case in _cases(name)]
 )
 def test_rule_alone(name: str, case: _Case) -> None:
     """A rule gives exactly the facts of the case, in order."""

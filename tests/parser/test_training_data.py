@@ -208,11 +208,7 @@ def test_crossed_captions_go_on_with_the_same_word(training: dict[str, ModuleTyp
 def test_lemma_table_holds_what_rules_get_wrong(training: dict[str, ModuleType]) -> None:
     silver = training["silver"]
     sentence = silver.Sentence(
-        words=("Feet", "dogs", "ate"),
-        lemmas=("foot", "dog", "eat"),
-        tags=("NNS", "NNS", "VBD"),
-        heads=(),
-        labels=(),
+        words=("Feet", "dogs", "ate"), lemmas=("foot", "dog", "eat"), tags=("NNS", "NNS", "VBD"), heads=(), labels=()
     )
     table = training["lemma_table"].exceptions([silver.Caption("", (sentence,))])
     assert table == {"NNS": {"feet": "foot"}, "V": {"ate": "eat"}}

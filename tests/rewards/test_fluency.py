@@ -151,11 +151,7 @@ def test_each_guard_stops_and_passes(name: str, stopped: str, passed: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("caption", "kind"),
-    [
-        ("a dog is barking and a dog barks", "repetition"),
-        ("man horse beach dog ball", "function"),
-    ],
+    ("caption", "kind"), [("a dog is barking and a dog barks", "repetition"), ("man horse beach dog ball", "function")]
 )
 def test_repetition_in_other_forms_and_telegrams_are_found(caption: str, kind: str) -> None:
     (found,) = fluency_of(load_detector(), [caption])

@@ -123,11 +123,7 @@ def test_evaluate_shape_takes_single_references_and_refuses_a_mismatch(pipeline:
 
 
 def test_the_real_evaluate_loads_the_metric_offline(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    result: Result,
-    candidates: list[str],
-    references: list[list[str]],
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, result: Result, candidates: list[str], references: list[list[str]]
 ) -> None:
     for name, value in {"HF_HUB_OFFLINE": "1", "HF_UPDATE_DOWNLOAD_COUNTS": "0", "HF_HOME": str(tmp_path)}.items():
         monkeypatch.setenv(name, value)

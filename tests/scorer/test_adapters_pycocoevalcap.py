@@ -16,16 +16,7 @@ from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.spice.rules import Fact
-from spicegraph_scorer.compat.pycocoevalcap import (
-    COCO,
-    Bleu,
-    Cider,
-    COCOEvalCap,
-    Meteor,
-    PTBTokenizer,
-    Rouge,
-    Spice,
-)
+from spicegraph_scorer.compat.pycocoevalcap import COCO, Bleu, Cider, COCOEvalCap, Meteor, PTBTokenizer, Rouge, Spice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -112,10 +103,7 @@ def test_spice_scores_are_in_the_order_of_the_sorted_ids(spice: Spice) -> None:
 
 
 def test_tokenizer() -> None:
-    captions = {
-        2: [{"caption": "A man's dog.", "id": 1}, {"caption": "Two\ndogs, (running)!"}],
-        1: [{"caption": "!"}],
-    }
+    captions = {2: [{"caption": "A man's dog.", "id": 1}, {"caption": "Two\ndogs, (running)!"}], 1: [{"caption": "!"}]}
     assert PTBTokenizer().tokenize(captions) == {2: ["a man 's dog", "two dogs -lrb- running -rrb-"], 1: [""]}
 
 

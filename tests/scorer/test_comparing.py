@@ -52,10 +52,7 @@ def test_intervals_of_score_hold_the_score_and_stand_in_its_json():
     [
         (GOOD[:-1], "item 29 is only in the first"),
         ([*GOOD, Item("x", "dog", REFERENCES)], "item 'x' is only in the second"),
-        (
-            [Item(item.id, item.candidate, ("a cow",)) for item in GOOD],
-            "item 0 has other references.*25 more",
-        ),
+        ([Item(item.id, item.candidate, ("a cow",)) for item in GOOD], "item 0 has other references.*25 more"),
     ],
 )
 def test_systems_that_can_t_be_compared_are_refused_with_the_items(second, message):

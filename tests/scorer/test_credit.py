@@ -45,26 +45,14 @@ def golden() -> tuple[Item, ...]:
 
 
 def test_which_metrics_divide_their_scores() -> None:
-    assert CREDITED == (
-        "spice",
-        "spice-exact",
-        "spice-g",
-        "spice-g-4",
-        "cider",
-        "cider-d",
-        "cider-plain",
-        "spider",
-    )
+    assert CREDITED == ("spice", "spice-exact", "spice-g", "spice-g-4", "cider", "cider-d", "cider-plain", "spider")
 
 
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "items",
-    [
-        items_of("human.json", "captions_without_first.json") + golden(),
-        items_of("retrieval.json", "captions.json"),
-    ],
+    [items_of("human.json", "captions_without_first.json") + golden(), items_of("retrieval.json", "captions.json")],
     ids=["human and goldens", "retrieval"],
 )
 def test_credits_add_up_to_the_score_of_every_item(items: tuple[Item, ...]) -> None:

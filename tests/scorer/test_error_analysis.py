@@ -50,11 +50,7 @@ CASES: dict[str, tuple[Tuples, Tuples, set[tuple[str, ...]]]] = {
             ("object_missed", "mammal"),
         },
     ),
-    "objects under a common one": (
-        [("man",)],
-        [("woman",)],
-        {("object_invented", "man"), ("object_missed", "woman")},
-    ),
+    "objects under a common one": ([("man",)], [("woman",)], {("object_invented", "man"), ("object_missed", "woman")}),
     "objects that only a rare sense connects": (
         [("dog",)],
         [("runway",)],
@@ -104,11 +100,7 @@ CASES: dict[str, tuple[Tuples, Tuples, set[tuple[str, ...]]]] = {
     "attribute that follows": (
         [("zebra",), ("zebra", "red")],
         [("sky",)],
-        {
-            ("object_invented", "zebra"),
-            ("attribute_of_invented_object", "zebra", "red"),
-            ("object_missed", "sky"),
-        },
+        {("object_invented", "zebra"), ("attribute_of_invented_object", "zebra", "red"), ("object_missed", "sky")},
     ),
     "relation wrong": (
         [("cat",), ("mat",), ("cat", "mat", "under")],

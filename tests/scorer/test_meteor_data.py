@@ -23,14 +23,7 @@ from spicegraph_scorer.metrics.meteor.data import Sources, open_index, write_ind
 from spicegraph_scorer.metrics.meteor.paraphrases import BACK, Paraphrases, PhraseFinder, build_index
 from spicegraph_scorer.metrics.meteor.text import Module, TextWords, english_stemmer
 
-PARAPHRASES = [
-    ("a b", "c"),
-    ("a b", "b c d"),
-    ("b c d", "a b"),
-    ("c", "d"),
-    ("c", "a"),
-    ("d", "a a a a a a a"),
-]
+PARAPHRASES = [("a b", "c"), ("a b", "b c d"), ("b c d", "a b"), ("c", "d"), ("c", "a"), ("d", "a a a a a a a")]
 
 Write = Callable[..., Sources]
 
@@ -119,11 +112,7 @@ def test_the_index_holds_every_paraphrase_in_order(write: Write) -> None:
     finder_words = ["a", "b", "c", "d"]
     texts = [(0, 1), (2,), (1, 2, 3), (3,), (0,), (0,) * 7]
     rows = dict(
-        zip(
-            table.sources.tolist(),
-            zip(table.target_starts, table.target_starts[1:], strict=False),
-            strict=True,
-        )
+        zip(table.sources.tolist(), zip(table.target_starts, table.target_starts[1:], strict=False), strict=True)
     )
     phrases = [" ".join(finder_words[word] for word in text) for text in texts]
     assert len(table.phrases) == len(phrases)
@@ -145,11 +134,7 @@ def test_phrases_and_their_links_are_found(write: Write, tmp_path: Path) -> None
     assert [start for start, size, _ in book.occurrences[2] if size == 7] == [0, 1]
     assert links(book.links[phrases["a b"]]) == {phrases["c"]: (1, 0), phrases["b c d"]: (2, 1)}
     assert links(book.links[phrases["b c d"]]) == {phrases["a b"]: (1, 2)}
-    assert links(book.links[phrases["c"]]) == {
-        phrases["d"]: (1, 0),
-        phrases["a"]: (2, 0),
-        phrases["a b"]: (0, 1),
-    }
+    assert links(book.links[phrases["c"]]) == {phrases["d"]: (1, 0), phrases["a"]: (2, 0), phrases["a b"]: (0, 1)}
 
 
 def test_long_words_and_empty_texts_hold_no_phrases(write: Write, tmp_path: Path) -> None:
@@ -157,11 +142,7 @@ def test_long_words_and_empty_texts_hold_no_phrases(write: Write, tmp_path: Path
     words = TextWords(data)
     texts = [words.numbers(["a", "x" * 10_000, "b"]), (), words.numbers(["c"])]
     book = PhraseFinder(data.paraphrases).find(texts, words.texts)
-    assert [[occurrence[:2] for occurrence in found] for found in book.occurrences] == [
-        [(0, 1)],
-        [],
-        [(0, 1)],
-    ]
+    assert [[occurrence[:2] for occurrence in found] for found in book.occurrences] == [[(0, 1)], [], [(0, 1)]]
     assert PhraseFinder(data.paraphrases).find([(), ()], []).occurrences == [[], []]
 
 

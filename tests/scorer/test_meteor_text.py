@@ -82,14 +82,7 @@ def test_lines_are_cut_as_the_program_cuts_them(line: str, fields: list[str]) ->
 
 @pytest.mark.parametrize(
     ("word", "value"),
-    [
-        ("", 0),
-        ("a", 97),
-        ("Aa", 2112),
-        ("BB", 2112),
-        ("polygenelubricants", 0x80000000),
-        ("🐶", 0xD83D * 31 + 0xDC36),
-    ],
+    [("", 0), ("a", 97), ("Aa", 2112), ("BB", 2112), ("polygenelubricants", 0x80000000), ("🐶", 0xD83D * 31 + 0xDC36)],
 )
 def test_java_hash_is_javas(word: str, value: int) -> None:
     assert java_hash(word) == value

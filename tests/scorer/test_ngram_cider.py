@@ -23,9 +23,7 @@ from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, CiderWarning, cid
 GOLDEN = Path(__file__).parents[1] / "golden" / "ngram" / "ngram_scores.json.gz"
 WORDS = st.lists(st.sampled_from("abcd"), max_size=6).map(tuple)
 ITEMS = st.lists(
-    st.builds(TokenizedItem, WORDS, st.lists(WORDS, min_size=1, max_size=3).map(tuple)),
-    min_size=2,
-    max_size=5,
+    st.builds(TokenizedItem, WORDS, st.lists(WORDS, min_size=1, max_size=3).map(tuple)), min_size=2, max_size=5
 )
 
 

@@ -34,8 +34,7 @@ def test_combined_bleu(candidate, bleu4):
 
 
 @pytest.mark.parametrize(
-    ("n", "value"),
-    [(1, 0.772184789761521), (2, 0.6303549304175682), (3, 0.5883312683897303), (4, 0.5294981415507573)],
+    ("n", "value"), [(1, 0.772184789761521), (2, 0.6303549304175682), (3, 0.5883312683897303), (4, 0.5294981415507573)]
 )
 def test_bleu_of_one_order(n, value):
     """``weights`` of 1 for one order: its precision, with the penalty for a short candidate."""

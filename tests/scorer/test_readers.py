@@ -60,17 +60,9 @@ def lines(*objects: object) -> str:
     ("content", "form", "expected"),
     [
         (JAR, "SPICE input", (DOG,)),
-        (
-            lines({"image_id": 1, "candidate": "a dog", "references": ["a brown dog", "one dog"]}),
-            "JSON Lines",
-            (DOG,),
-        ),
+        (lines({"image_id": 1, "candidate": "a dog", "references": ["a brown dog", "one dog"]}), "JSON Lines", (DOG,)),
         (lines({"id": 1, "caption": "a dog", "refs": ["a brown dog", "one dog"]}), "JSON Lines", (DOG,)),
-        (
-            "\n" + lines({"id": 1, "test": "a dog", "refs": ["a brown dog", "one dog"]}) + "\n",
-            "JSON Lines",
-            (DOG,),
-        ),
+        ("\n" + lines({"id": 1, "test": "a dog", "refs": ["a brown dog", "one dog"]}) + "\n", "JSON Lines", (DOG,)),
         (b"\xef\xbb\xbf" + json.dumps(JAR).encode(), "SPICE input", (DOG,)),
         (json.dumps(JAR, indent=4), "SPICE input", (DOG,)),
         (
@@ -115,11 +107,7 @@ def zipped(path: Path, **members: bytes | str) -> str:
 
 
 def test_a_zip_is_read_without_looking_at_what_macos_adds(tmp_path: Path) -> None:
-    members = {
-        "results/in.json": json.dumps(JAR),
-        "__MACOSX/results/._in.json": "x",
-        "results/.DS_Store": "y",
-    }
+    members = {"results/in.json": json.dumps(JAR), "__MACOSX/results/._in.json": "x", "results/.DS_Store": "y"}
     dataset = read_items(zipped(tmp_path / "in.zip", **members))
     assert dataset.items == (DOG,)
     assert dataset.format == "SPICE input (zip)"
@@ -152,28 +140,13 @@ BAD_FILES: dict[str, tuple[object, str]] = {
         ANNOTATIONS,
         "is a COCO annotations file, which holds references; give it with --references",
     ),
-    "unknown keys in a line": (
-        lines({"img": 1}),
-        "an object with the keys 'img', expected one object per line",
-    ),
-    "a pretty object": (
-        json.dumps({"a": 1}, indent=1),
-        "an object with the keys 'a', expected one object per line",
-    ),
-    "pretty annotations": (
-        json.dumps(ANNOTATIONS, indent=1),
-        "is a COCO annotations file, which holds references",
-    ),
-    "a spread item": (
-        json.dumps({"id": 1, "caption": "a"}, indent=1),
-        "is one object that is spread over several",
-    ),
+    "unknown keys in a line": (lines({"img": 1}), "an object with the keys 'img', expected one object per line"),
+    "a pretty object": (json.dumps({"a": 1}, indent=1), "an object with the keys 'a', expected one object per line"),
+    "pretty annotations": (json.dumps(ANNOTATIONS, indent=1), "is a COCO annotations file, which holds references"),
+    "a spread item": (json.dumps({"id": 1, "caption": "a"}, indent=1), "is one object that is spread over several"),
     "a broken object": ('{\n"a": 1', "is not JSON"),
     "a bad line": (lines({"id": 1, "candidate": "a", "refs": ["b"]}) + "oops\n", "line 2: is not JSON"),
-    "a list as line": (
-        lines({"id": 1, "candidate": "a", "refs": ["b"]}, [1]),
-        "line 2: is [1], expected an object",
-    ),
+    "a list as line": (lines({"id": 1, "candidate": "a", "refs": ["b"]}, [1]), "line 2: is [1], expected an object"),
     "bzip2": (b"BZh91AY", "is compressed with bzip2; give it unpacked, or as zip, gzip or zstandard"),
     "damaged gzip": (b"\x1f\x8b\x08\x00", "is a damaged gzip file"),
     "damaged zstandard": (b"(\xb5/\xfd and no more", "is a damaged zstandard file"),
@@ -181,10 +154,7 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "damaged zip": (b"PK\x03\x04 and no more", "is a damaged or unreadable zip"),
     "no id": ([{"test": "a dog", "refs": ["b"]}], "item 1, image_id: is missing"),
     "id is null": (jar(image_id=None), "item 1, image_id: is null, expected an integer or a string"),
-    "id is a truth value": (
-        jar(image_id=True),
-        "image_id: is true or false, expected an integer or a string",
-    ),
+    "id is a truth value": (jar(image_id=True), "image_id: is true or false, expected an integer or a string"),
     "id is a fraction": (jar(image_id=1.5), "image_id: is a number, expected an integer or a string"),
     "id is a list": (jar(image_id=[1]), "image_id: is a list, expected"),
     "id is empty": (jar(image_id=" "), "image_id: is empty"),
@@ -197,10 +167,7 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "candidate is a list": (jar(test=["a dog"]), "test: is a list, expected a string"),
     "candidate is a number": (jar(test=7), "test: is a number, expected a string"),
     "candidate is the id": (jar(test="1"), "test: is the image's own id or file name, not a caption"),
-    "candidate is a file name": (
-        jar(test="COCO_val2014_000000000042.jpg"),
-        "test: is a file name, not a caption",
-    ),
+    "candidate is a file name": (jar(test="COCO_val2014_000000000042.jpg"), "test: is a file name, not a caption"),
     "NUL in candidate": (jar(test="a \0 dog"), "test: holds a NUL character"),
     "huge candidate": (jar(test="dog " * 30_000), "test: is longer than 100,000 characters"),
     "no references": (
@@ -212,10 +179,7 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "reference empty": (jar(refs=["a dog", ""]), "item 1 (image_id 1), refs[1]: is empty"),
     "reference is null": (jar(refs=["a dog", None]), "refs[1]: is null, expected a string"),
     "NUL in reference": (jar(refs=["\0"]), "refs[0]: holds a NUL character"),
-    "results without annotations": (
-        RESULTS,
-        "contains no references (COCO results): give them with --references FILE",
-    ),
+    "results without annotations": (RESULTS, "contains no references (COCO results): give them with --references FILE"),
 }
 
 
@@ -254,11 +218,7 @@ BAD_PAIRS: dict[str, tuple[object, object, str]] = {
         ANNOTATIONS,
         "caption: is the image's own id or file name",
     ),
-    "references twice": (
-        JAR,
-        ANNOTATIONS,
-        "refs: stands in the file although --references gives the references",
-    ),
+    "references twice": (JAR, ANNOTATIONS, "refs: stands in the file although --references gives the references"),
     "image without caption": (
         RESULTS,
         annotated(annotations=ANNOTATIONS["annotations"][:1]),
@@ -266,11 +226,7 @@ BAD_PAIRS: dict[str, tuple[object, object, str]] = {
     ),
     "no annotations": (RESULTS, {"images": []}, "is not COCO annotations"),
     "results as references": (RESULTS, RESULTS, "is COCO results, which hold candidates"),
-    "annotation is no object": (
-        RESULTS,
-        annotated(annotations=["x"]),
-        "annotation 1: is 'x', expected an object",
-    ),
+    "annotation is no object": (RESULTS, annotated(annotations=["x"]), "annotation 1: is 'x', expected an object"),
     "annotation without caption": (
         RESULTS,
         annotated(annotations=[{"image_id": 1}]),

@@ -270,9 +270,7 @@ def test_yaml_is_named(tmp_path: Path) -> None:
         read_items(str(path))
 
 
-def test_missing_references_are_one_fault_of_the_file_beside_those_of_its_items(
-    write: Callable[[object], str],
-) -> None:
+def test_missing_references_are_one_fault_of_the_file_beside_those_of_its_items(write: Callable[[object], str]) -> None:
     results = [{"image_id": number, "caption": "a dog"} for number in (1, 2, 2)]
     with pytest.raises(InputError) as caught:
         read_items(write(results))

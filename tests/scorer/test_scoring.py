@@ -184,8 +184,7 @@ def test_every_metric_of_the_table_scores_every_item_or_says_none(name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("names", "expected"),
-    [(["bleu", "spice", "bleu"], ("bleu", "spice")), *(([g], m) for g, m in GROUPS.items())],
+    ("names", "expected"), [(["bleu", "spice", "bleu"], ("bleu", "spice")), *(([g], m) for g, m in GROUPS.items())]
 )
 def test_names_are_spelled_out_without_repeats(names: list[str], expected: tuple[str, ...]) -> None:
     assert metric_names(names) == expected

@@ -17,11 +17,7 @@ from spicegraph_scorer.metrics.bleu import Bleu
 from spicegraph_scorer.metrics.cider import Cider
 
 ITEMS = tuple(
-    Item(
-        number,
-        f"a {color} {animal} on the grass",
-        (f"a {color} {animal} runs", f"one {animal} on green grass"),
-    )
+    Item(number, f"a {color} {animal} on the grass", (f"a {color} {animal} runs", f"one {animal} on green grass"))
     for number, (color, animal) in enumerate(
         [("brown", "dog"), ("black", "cat"), ("white", "horse"), ("red", "bird"), ("gray", "elephant")] * 4
     )

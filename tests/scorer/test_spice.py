@@ -202,12 +202,7 @@ def test_exact_mode_knows_no_synonyms() -> None:
     metric = Spice(_SOURCE, exact=True)
     (score, *_) = metric.total(metric.collect(_corpus(("a couch", ["a sofa"]))))
     assert (metric.name, score.name, score.value) == ("spice-exact", "SPICE-exact", 0.0)
-    assert metric.signature() == {
-        "metric": "spice-exact",
-        "pipeline": "table",
-        "text": "as written",
-        "lexicon": "none",
-    }
+    assert metric.signature() == {"metric": "spice-exact", "pipeline": "table", "text": "as written", "lexicon": "none"}
     assert Spice(_SOURCE).signature()["lexicon"] == load_lexicon().signature
 
 

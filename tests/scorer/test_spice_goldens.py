@@ -113,11 +113,7 @@ def test_category_words(category: str, words: frozenset[str]) -> None:
     ("candidate", "references", "reason"),
     [
         ([[]], [[["dog"]]], r"candidate\[0\]: a tuple is a list of one to three words"),
-        (
-            [["dog"], ["a", "b", "c", "d"]],
-            [[["dog"]]],
-            r"candidate\[1\]: a tuple is a list of one to three words",
-        ),
+        ([["dog"], ["a", "b", "c", "d"]], [[["dog"]]], r"candidate\[1\]: a tuple is a list of one to three words"),
         ([["dog"]], [[["dog"]], [["dog", ""]]], r"references\[1\]\[0\]: a word is a non-empty string"),
         ([["dog"]], [[["dog", " "]]], r"references\[0\]\[0\]: a word is a non-empty string"),
         (["dog"], [[["dog"]]], r"candidate\[0\]: a tuple is a list of one to three words, got 'dog'"),

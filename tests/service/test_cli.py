@@ -66,13 +66,7 @@ def test_version_and_help(run: Callable[..., tuple[int, str, str]]) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ("frobnicate",),
-        ("score",),
-        ("score", "in.json", "--format", "xml"),
-        ("score", "a", "b"),
-        ("parse", "--colour"),
-    ],
+    [("frobnicate",), ("score",), ("score", "in.json", "--format", "xml"), ("score", "a", "b"), ("parse", "--colour")],
 )
 def test_a_wrong_command_ends_with_2(run: Callable[..., tuple[int, str, str]], arguments: tuple[str, ...]) -> None:
     status, out, err = run(*arguments)
@@ -162,10 +156,7 @@ def test_bad_input_ends_with_2_one_message_and_no_file(
             ("--metrics", "bleu", "--format", "csv", "--confidence"),
             "--confidence: intervals are of corpus scores, but csv",
         ),
-        (
-            ("--metrics", "bleu", "-o", "out.tex"),
-            "out.tex: this command can't write .tex; it can write .json, .jsonl",
-        ),
+        (("--metrics", "bleu", "-o", "out.tex"), "out.tex: this command can't write .tex; it can write .json, .jsonl"),
         (("--metrics", "bleu", "--columns", "candidate=other"), "is SPICE input, which has no columns"),
     ],
 )

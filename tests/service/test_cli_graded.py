@@ -109,11 +109,7 @@ def test_compare_takes_the_same_vectors(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("captions", "message"),
-    [
-        ("one caption each", "several of each image"),
-        ("hardly any words", "only"),
-    ],
+    ("captions", "message"), [("one caption each", "several of each image"), ("hardly any words", "only")]
 )
 def test_captions_that_make_no_table_are_refused(
     captions: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

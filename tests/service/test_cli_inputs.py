@@ -113,10 +113,7 @@ def test_references_given_as_candidates_are_pointed_out(
     (tmp_path / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     note = f"warning: {tmp_path}/r.jsonl: {same} of 10 candidates equal one of their own references; is it the right"
     source = str(tmp_path / "r.jsonl")
-    commands = (
-        ("score", source),
-        ("compare", source, f"B={source}", "--draws", "2"),
-    )
+    commands = (("score", source), ("compare", source, f"B={source}", "--draws", "2"))
     for command in commands:
         status, _, err = run(*command, "--metrics", "rouge")
         assert status == 0

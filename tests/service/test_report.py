@@ -148,10 +148,7 @@ def test_categories_of_ones_own_are_scored_everywhere() -> None:
         ([System("a", ONE), System("a", TWO)], "two systems have the name 'a'"),
         ([System("a", ONE), System("b", TWO[1:])], "item 0 is only in 'a'"),
         ([System("a", ONE[1:]), System("b", TWO)], "item 0 is only in 'b'"),
-        (
-            [System("a", ONE), System("b", (Item(0, "dog", ("cat",)), *TWO[1:]))],
-            "item 0 has other references",
-        ),
+        ([System("a", ONE), System("b", (Item(0, "dog", ("cat",)), *TWO[1:]))], "item 0 has other references"),
     ],
 )
 def test_faults_are_named(systems: list[System], message: str) -> None:
@@ -288,8 +285,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
 
 @pytest.mark.model
 @pytest.mark.parametrize(
-    ("name", "begins"),
-    [("r.html", "<!DOCTYPE html>"), ("r.json", "{"), ("r.md", "# mine and b"), ("r", "<!DOCTYPE")],
+    ("name", "begins"), [("r.html", "<!DOCTYPE html>"), ("r.json", "{"), ("r.md", "# mine and b"), ("r", "<!DOCTYPE")]
 )
 def test_the_command_writes_what_the_ending_says(
     files: tuple[str, str], tmp_path: Path, name: str, begins: str

@@ -64,10 +64,7 @@ def test_cached_parses_and_workers_give_the_same_report_with_its_marks(
             assert [caption[a:b] for a, b in view["mentions"][0]["spans"]] == ["big", "dog"]
             (synset,) = (n for n in view["how"] if n)
             assert report["synsets"][str(synset)] == [
-                {
-                    "name": "large.a.01",
-                    "gloss": "above average in size or number or quantity or magnitude or extent",
-                }
+                {"name": "large.a.01", "gloss": "above average in size or number or quantity or magnitude or extent"}
             ]
             break
     else:

@@ -210,9 +210,7 @@ def tools() -> type:
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def arena(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    start_server: Callable[..., RunningServer],
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, start_server: Callable[..., RunningServer]
 ) -> Arena:
     """An empty arena on each of the databases."""
     return make_arena(request, request.param, tmp_path_factory.mktemp("arena"), start_server)

@@ -174,12 +174,7 @@ def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
     ) -> RunningServer:
         folder = tmp_path_factory.mktemp("server")
         given = {option.partition("=")[0] for option in options}
-        defaults = {
-            "--address": "127.0.0.1:0",
-            "--workers": "1",
-            "--store": str(folder / "server.db"),
-            "--grace": "10",
-        }
+        defaults = {"--address": "127.0.0.1:0", "--workers": "1", "--store": str(folder / "server.db"), "--grace": "10"}
         arguments = [f"{name}={value}" for name, value in defaults.items() if name not in given]
         log = folder / "log"
         with log.open("wb") as stream:

@@ -246,10 +246,7 @@ def test_scores_are_grouped_and_none_stands_twice() -> None:
         ("", [("SPICE", "SPICE")]),
         (
             "SPICE by category",
-            [
-                ("SPICE_categories_Object_f", "SPICE Object: F"),
-                ("SPICE_categories_Object_tp", "SPICE Object: Right"),
-            ],
+            [("SPICE_categories_Object_f", "SPICE Object: F"), ("SPICE_categories_Object_tp", "SPICE Object: Right")],
         ),
         ("by category", [("Color_re", "Color: Recall")]),
     ]

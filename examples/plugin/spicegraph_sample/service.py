@@ -29,9 +29,7 @@ _CONTRACT: Final = descriptor_pb2.FileDescriptorProto(
             name="RecallService",
             method=[
                 descriptor_pb2.MethodDescriptorProto(
-                    name="Recall",
-                    input_type=".google.protobuf.ListValue",
-                    output_type=".google.protobuf.DoubleValue",
+                    name="Recall", input_type=".google.protobuf.ListValue", output_type=".google.protobuf.DoubleValue"
                 )
             ],
         )

@@ -118,7 +118,5 @@ def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:
                     head, label = str(incoming[0].head), incoming[0].label
                 elif incoming:
                     deps = "|".join(f"{edge.head}:{edge.label}" for edge in incoming)
-                yield "\t".join(
-                    (str(index), word.form, word.lemma, "_", word.tag, "_", head, label, deps, "_"),
-                )
+                yield "\t".join((str(index), word.form, word.lemma, "_", word.tag, "_", head, label, deps, "_"))
             yield ""

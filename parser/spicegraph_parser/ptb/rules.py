@@ -335,11 +335,7 @@ def _joined_words(a: Patterns) -> tuple[Rule, ...]:
         Rule(f"[yY]{q}", a.letter, a.write_name),
         Rule(rf"{slash}(?:\\?/{slash}){{1,2}}"),
         Rule(company, "", decoded),
-        Rule(
-            rf"(?:{a.word}|{a.run}|{hyphenated}|{hyphenated_late}|{a.name}|{company})\.",
-            "[,;:]",
-            cleaned,
-        ),
+        Rule(rf"(?:{a.word}|{a.run}|{hyphenated}|{hyphenated_late}|{a.name}|{company})\.", "[,;:]", cleaned),
         Rule(r"[cC]\+\+|[cCfF]#"),
     )
 

@@ -281,9 +281,7 @@ def _with_phrase(
     adjectives = [(head, at) for at in inner if tags[at] in _SAID_BEFORE and at not in said]
     if not taken or not firm:
         return labels._replace(
-            objects=[*labels.objects, head],
-            parts=[*labels.parts, *parts],
-            attributes=[*labels.attributes, *adjectives],
+            objects=[*labels.objects, head], parts=[*labels.parts, *parts], attributes=[*labels.attributes, *adjectives]
         )
     moved = dict.fromkeys(taken, head)
     pairs = [
@@ -298,11 +296,7 @@ def _with_phrase(
 
 
 def between_phrases(
-    labels: Labels,
-    words: Sequence[str],
-    known: Collection[str],
-    every: Sequence[Phrase],
-    left_out: Collection[int],
+    labels: Labels, words: Sequence[str], known: Collection[str], every: Sequence[Phrase], left_out: Collection[int]
 ) -> Iterator[tuple[int, int, str]]:
     """Yield relations by the words between of phrases that the network relates to nothing before them."""
     objects = set(labels.objects)
@@ -352,9 +346,7 @@ def without_inner(labels: Labels, words: Sequence[str], within: Collection[int],
             relations.append((subject, target.head, name))
     objects = [at for at in labels.objects if at not in inner]
     return labels._replace(
-        objects=objects,
-        relations=relations,
-        attributes=[pair for pair in labels.attributes if pair[0] not in inner],
+        objects=objects, relations=relations, attributes=[pair for pair in labels.attributes if pair[0] not in inner]
     )
 
 

@@ -21,22 +21,20 @@ _PRONOUN_TAGS = frozenset({"PRP", "PRP$"})
 _NAMING_TAGS = _NOUN_TAGS | _PRONOUN_TAGS
 
 
-_SINGULAR_PRONOUNS = word_set(
-    "one he him his himself she her hers herself it its itself i me my mine myself",
-)
+_SINGULAR_PRONOUNS = word_set("one he him his himself she her hers herself it its itself i me my mine myself")
 # "a lot of trees": the noun after "of" is what the caption shows.
 _QUANTIFYING_NOUNS = word_set(
     """lot assortment number couple bunch handful litany sheaf slew dozen series variety multitude wad clutch
     wave mountain array spate string ton range plethora heap sort form kind type version bit pair triple
-    total""",
+    total"""
 )
 _QUANTIFYING_PLURALS = word_set(
     """lots many several plenty tons dozens multitudes mountains loads pairs tens hundreds thousands millions
-    billions trillions""",
+    billions trillions"""
 )
 _QUANTIFYING_WORDS = word_set(
     """some all both neither everyone nobody one two three four five six seven eight nine ten hundred thousand
-    million billion trillion""",
+    million billion trillion"""
 )
 _QUANTIFIERS = _QUANTIFYING_NOUNS | _QUANTIFYING_PLURALS | _QUANTIFYING_WORDS
 _ARTICLES = frozenset({"a", "an"})

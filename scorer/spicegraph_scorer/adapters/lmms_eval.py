@@ -47,10 +47,7 @@ def with_spice(process_result: Callable[..., dict[str, Any]]) -> Callable[..., d
 
 
 def spice(
-    results: Sequence[Mapping[str, Any]],
-    args: object = None,
-    *,
-    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    results: Sequence[Mapping[str, Any]], args: object = None, *, pipeline: str | FactSource = DEFAULT_PIPELINE
 ) -> float:
     """Aggregate a task's results to the mean SPICE, in [0, 1].
 

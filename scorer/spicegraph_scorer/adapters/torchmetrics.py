@@ -115,10 +115,7 @@ def sums_of(statistics: Iterable[SpiceStatistic], categories: Sequence[str]) -> 
 
     At most 2 ** 29 items (536 million) can be summed before an int64 is full.
     """
-    sums = SpiceSums(
-        np.zeros((len(categories), len(_SCORES), _LIMBS), np.int64),
-        np.zeros(len(categories), np.int64),
-    )
+    sums = SpiceSums(np.zeros((len(categories), len(_SCORES), _LIMBS), np.int64), np.zeros(len(categories), np.int64))
     for statistic in statistics:
         for row, name in enumerate(categories):
             counts = statistic.counts[name]
@@ -135,11 +132,7 @@ def _split(value: float) -> list[int]:
     if scaled.denominator != 1:  # below 2 ** -49: no F1 of fewer than a hundred million tuples is
         raise OverflowError(f"{value!r} is too small to be summed exactly")
     low_bits = 2**_LIMB_BITS - 1
-    return [
-        scaled.numerator >> 2 * _LIMB_BITS,
-        scaled.numerator >> _LIMB_BITS & low_bits,
-        scaled.numerator & low_bits,
-    ]
+    return [scaled.numerator >> 2 * _LIMB_BITS, scaled.numerator >> _LIMB_BITS & low_bits, scaled.numerator & low_bits]
 
 
 def means_of_sums(sums: SpiceSums, categories: Sequence[str]) -> dict[str, float]:

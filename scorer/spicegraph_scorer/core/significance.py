@@ -78,11 +78,7 @@ class Comparison:
 
 
 def intervals(
-    metric: Metric[Any],
-    statistics: Sequence[Any],
-    *,
-    resampling: Resampling | None = None,
-    level: float = LEVEL,
+    metric: Metric[Any], statistics: Sequence[Any], *, resampling: Resampling | None = None, level: float = LEVEL
 ) -> tuple[Interval, ...]:
     """Return a bootstrap interval for each score of a metric, in the order of ``metric.total``.
 

@@ -182,10 +182,7 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
 
 
 def _kind(
-    name: str,
-    findings: dict[tuple[str, ...], list[tuple[int, Finding]]],
-    total: int,
-    names: Counter[str] | None,
+    name: str, findings: dict[tuple[str, ...], list[tuple[int, Finding]]], total: int, names: Counter[str] | None
 ) -> ErrorKind:
     groups = [
         ErrorGroup(

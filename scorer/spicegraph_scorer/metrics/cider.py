@@ -181,10 +181,7 @@ COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")
 
 
 def cider_statistics(
-    items: Sequence[TokenizedItem],
-    *,
-    variant: Variant = "CIDEr-D",
-    frequencies: DocumentFrequencies | None = None,
+    items: Sequence[TokenizedItem], *, variant: Variant = "CIDEr-D", frequencies: DocumentFrequencies | None = None
 ) -> list[CiderStatistic]:
     """Return the score of each item.
 

@@ -39,8 +39,7 @@ _SECOND: Final = dict(
 )
 _THIRD: Final = dict(word_pairs("""icate ic, ative, alize al, iciti ic, ical ic, ful, ness"""))
 _FOURTH: Final = dict.fromkeys(
-    ["al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ou", "ism", "ate", "iti", "ous", "ive", "ize"],
-    "",
+    ["al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ou", "ism", "ate", "iti", "ous", "ive", "ize"], ""
 )
 
 

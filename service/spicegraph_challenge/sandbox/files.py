@@ -160,9 +160,7 @@ _faults = msgspec.msgpack.Decoder(list[FaultRow])
 
 
 def reference_frames(
-    captions: Mapping[int | str, tuple[str, ...]],
-    file_names: Mapping[int | str, str],
-    domains: Mapping[int | str, str],
+    captions: Mapping[int | str, tuple[str, ...]], file_names: Mapping[int | str, str], domains: Mapping[int | str, str]
 ) -> Iterator[bytes]:
     """Yield the file of a reference set: all its images, then those with references, some at a time."""
     images = [Image(key, file_names.get(key, ""), len(texts), domains.get(key, "")) for key, texts in captions.items()]

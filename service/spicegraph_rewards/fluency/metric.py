@@ -166,12 +166,7 @@ class SpiderFl(Metric[SpiderFlStatistic]):
 
     def signature(self) -> Mapping[str, str]:
         """Return what both metrics say, and the penalty."""
-        return {
-            **self.spider.signature(),
-            **self.fluency.signature(),
-            "penalty": str(PENALTY),
-            "metric": self.name,
-        }
+        return {**self.spider.signature(), **self.fluency.signature(), "penalty": str(PENALTY), "metric": self.name}
 
     def collect(self, corpus: Corpus) -> list[SpiderFlStatistic]:
         """Return both statistics of every item."""

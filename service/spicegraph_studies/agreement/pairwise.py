@@ -111,11 +111,7 @@ class PairAgreement:
             "metrics": _metrics_dict(self.accuracies),
             "comparisons": [asdict(comparison) for comparison in self.comparisons],
             "curve": [
-                {
-                    "references": count,
-                    "fewer_references": self.too_few[count],
-                    "metrics": _metrics_dict(accuracies),
-                }
+                {"references": count, "fewer_references": self.too_few[count], "metrics": _metrics_dict(accuracies)}
                 for count, accuracies in self.curve.items()
             ],
             **({"length": length_json(self.length)} if self.length else {}),

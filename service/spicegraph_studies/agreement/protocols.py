@@ -183,9 +183,7 @@ CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = by_name(
 
 PAIR_PROTOCOLS: Mapping[str, PairProtocol] = by_name(
     PairProtocol(
-        "plain",
-        "All references; a tie counts half, so that a metric that knows nothing gets 0.5.",
-        own=Own.KEEP,
+        "plain", "All references; a tie counts half, so that a metric that knows nothing gets 0.5.", own=Own.KEEP
     ),
     PairProtocol(
         "pascal50s",

@@ -16,14 +16,7 @@ import scipy
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import Fault, shown
 from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
-from spicegraph_studies.agreement.records import (
-    Content,
-    JudgementRow,
-    field_of,
-    is_number,
-    pairs_of_records,
-    text_of,
-)
+from spicegraph_studies.agreement.records import Content, JudgementRow, field_of, is_number, pairs_of_records, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -11,12 +11,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
-from spicegraph_studies.agreement.coefficients import (
-    correlation,
-    pair_order,
-    resampled,
-    resamples,
-)
+from spicegraph_studies.agreement.coefficients import correlation, pair_order, resampled, resamples
 from spicegraph_studies.agreement.length import length_json, with_length_constant
 from spicegraph_studies.agreement.pair_counts import compared
 

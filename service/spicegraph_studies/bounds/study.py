@@ -210,15 +210,7 @@ class Lower:
         seed: the same seed draws the same texts, whatever other kinds are asked for.
     """
 
-    kinds: tuple[str, ...] = (
-        "intra",
-        "inter",
-        "sentences",
-        "definitions",
-        "gibberish",
-        "gibberish-sentences",
-        "words",
-    )
+    kinds: tuple[str, ...] = ("intra", "inter", "sentences", "definitions", "gibberish", "gibberish-sentences", "words")
     others: tuple[tuple[str, ...], ...] = ()
     sentences: tuple[str, ...] = ()
     lengths: tuple[int | None, ...] = (10, None)

@@ -44,12 +44,7 @@ from spicegraph_studies.agreement.protocols import (
     pair_protocol,
     protocol_of,
 )
-from spicegraph_studies.agreement.reading import (
-    read_judgements,
-    read_pairs,
-    read_system_scores,
-    read_system_table,
-)
+from spicegraph_studies.agreement.reading import read_judgements, read_pairs, read_system_scores, read_system_table
 from spicegraph_studies.agreement.systems import agree_on_systems
 from spicegraph_studies.cli import StudyOptions
 from spicegraph_studies.pages.agreement import (

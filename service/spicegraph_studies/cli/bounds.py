@@ -81,8 +81,7 @@ def bounds(
     per_image: Annotated[
         int | None,
         typer.Option(
-            metavar="N",
-            help="How many texts each lower bound draws per image; default: one for each of its captions.",
+            metavar="N", help="How many texts each lower bound draws per image; default: one for each of its captions."
         ),
     ] = None,
     options: StudyOptions,
@@ -104,11 +103,7 @@ def bounds(
         options.seed,
     )
     study, systems = _read(sources or [], given, first=captions, empty=scoring.empty)
-    with (
-        warned_progress() as progress,
-        spread_over(parsing.workers) as spread,
-        parsing.facts() as facts,
-    ):
+    with warned_progress() as progress, spread_over(parsing.workers) as spread, parsing.facts() as facts:
         results = find_bounds(
             study,
             [*systems, *lower_trials(study, wanted)],

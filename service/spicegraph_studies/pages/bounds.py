@@ -8,18 +8,7 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import (
-    HUMAN_INK,
-    Column,
-    Grid,
-    Line,
-    Mark,
-    Row,
-    box_chart,
-    headings,
-    ink,
-    interval_chart,
-)
+from spicegraph_service.kit import HUMAN_INK, Column, Grid, Line, Mark, Row, box_chart, headings, ink, interval_chart
 from spicegraph_studies.bounds import Distribution
 from spicegraph_studies.pages import ends
 from spicegraph_studies.pages.output import Chart, Section, Study

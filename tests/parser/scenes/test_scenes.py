@@ -252,8 +252,7 @@ def test_places_in_the_picture_and_what_summaries_add_are_kept_apart() -> None:
 def test_what_is_faint_is_said_and_not_drawn() -> None:
     """It stands apart, names nothing that a pronoun stands for, and hides no relation that is drawn."""
     labels = _labels([1], (), [(1, 0)])._replace(
-        tags=["JJ", "NN", "IN", "JJ", "NN"],
-        faint=_labels([4], (), [(4, 3)], [(1, 4, "near")]),
+        tags=["JJ", "NN", "IN", "JJ", "NN"], faint=_labels([4], (), [(4, 3)], [(1, 4, "near")])
     )
     house = sentence_graph(labels, ["red", "house", "near", "old", "barn"], _names())
     assert [(node.name, node.is_faint) for node in house.nodes] == [("house", False), ("barn", True)]
@@ -397,9 +396,7 @@ def test_what_cannot_be_seen_is_kept_apart() -> None:
     """Denied, hedged and abstract: not among the facts, but with their reason; relations follow their ends."""
     labels = _labels([1, 6, 9, 12], [], [], [(6, 1, "on")])
     graph = _sentence(
-        "The street has no cars or people , a sense , perhaps rain",
-        "DT NN VBZ DT NNS CC NNS , DT NN , RB NN",
-        labels,
+        "The street has no cars or people , a sense , perhaps rain", "DT NN VBZ DT NNS CC NNS , DT NN , RB NN", labels
     )
     found = facts_of([graph], _names())
     assert [fact.words for fact in found.seen] == [("street",)]

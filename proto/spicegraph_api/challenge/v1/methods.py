@@ -39,6 +39,6 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "GetImageInfo": Method(),
         "RescoreChallenge": Method(repeatable=False),
         "GetSubmissionReport": Method(repeatable=False),
-    },
+    }
 }
 """Every method of every service, by the service's full name."""

@@ -499,10 +499,7 @@ def matches_of(
     precision, recall = supports
     halves = [
         [
-            (
-                Side(sides.nodes[graph], weights[end - count : end]),
-                side.found.part(slice(end - count, end)),
-            )
+            (Side(sides.nodes[graph], weights[end - count : end]), side.found.part(slice(end - count, end)))
             for graph, count, end in zip(graphs, side.counts.tolist(), side.counts.cumsum().tolist(), strict=True)
         ]
         for side, graphs, weights in (

@@ -450,11 +450,7 @@ class Weighed(NamedTuple):
 
 
 def weigh(
-    sides: Sides,
-    precision: Supports,
-    recall: Supports,
-    categories: Mapping[str, Category],
-    order: Sequence[float],
+    sides: Sides, precision: Supports, recall: Supports, categories: Mapping[str, Category], order: Sequence[float]
 ) -> list[dict[str, Weighed]]:
     """Add up the weights of each comparison in total (``All``) and by category.
 

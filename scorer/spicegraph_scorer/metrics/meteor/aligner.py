@@ -100,13 +100,7 @@ def _take(states: list[_State], match: Possible) -> list[_State]:
     """Add a definite match. Its weight and distance are the same for all states, so they are left out."""
     start, length, other, other_length, _ = match
     return [
-        (
-            rank + (_CHUNK if end >= 0 and end != other else 0),
-            used,
-            start + length,
-            other + other_length,
-            chain,
-        )
+        (rank + (_CHUNK if end >= 0 and end != other else 0), used, start + length, other + other_length, chain)
         for rank, used, _, end, chain in states
     ]
 

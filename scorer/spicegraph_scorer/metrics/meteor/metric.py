@@ -215,10 +215,7 @@ def _check_matches(matches: int) -> None:
 
 
 def score_texts(
-    items: Sequence[tuple[str, Sequence[str]]],
-    *,
-    data: MeteorData,
-    options: TextOptions = COCO_TEXT,
+    items: Sequence[tuple[str, Sequence[str]]], *, data: MeteorData, options: TextOptions = COCO_TEXT
 ) -> list[MeteorStatistic]:
     """Return METEOR's statistics for items, each a candidate with one or more references.
 
@@ -234,10 +231,7 @@ def score_texts(
 
 
 def scored_texts(
-    items: Iterable[tuple[str, Sequence[str]]],
-    *,
-    data: MeteorData,
-    options: TextOptions = COCO_TEXT,
+    items: Iterable[tuple[str, Sequence[str]]], *, data: MeteorData, options: TextOptions = COCO_TEXT
 ) -> Iterator[MeteorStatistic]:
     """Yield what :func:`score_texts` returns; few items are held at a time."""
     scorer = _MeteorScorer(data, options)

@@ -157,9 +157,7 @@ def english_stemmer() -> Callable[[str], str]:
     """Return the Snowball stemmer for English in the version that METEOR has ("Porter2", about 2010)."""
     try:
         # Not snowballstemmer.stemmer("english"): that may pick a compiled stemmer of another version.
-        from snowballstemmer.english_stemmer import (  # type: ignore[import-untyped] # noqa: PLC0415 (an extra)
-            EnglishStemmer,
-        )
+        from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped] # noqa: PLC0415 (an extra)
 
         installed = version("snowballstemmer")
     except ImportError as error:
