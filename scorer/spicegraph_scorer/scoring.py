@@ -162,15 +162,11 @@ def credit(
 
 @dataclass(frozen=True, slots=True)
 class SystemComparison:
-    """The comparisons of each metric's scores, with the signature that both systems share.
-
-    ``length`` is what length says of each score, the second system minus the first; empty where neither system's
-    captions have more than 30 words in the mean.
-    """
+    """The comparisons of each metric's scores, with the signature that both systems share."""
 
     signature: Mapping[str, Json]
     metrics: Mapping[str, tuple[Comparison, ...]]
-    length: Mapping[str, LengthControl] = field(default_factory=dict)
+    length: Mapping[str, LengthControl] = field(default_factory=dict)  # second minus first; empty for short captions
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values: ``signature``, and ``scores``: by name, the fields of a :class:`Comparison`."""
@@ -227,10 +223,7 @@ def compare_systems(
 
 @dataclass(frozen=True, slots=True)
 class BestCandidates:
-    """One candidate of every image, under the image's own id, and what it was chosen by.
-
-    ``values`` holds each chosen candidate's value of the score ``by``.
-    """
+    """One candidate of every image, under the image's own id, with its value of the score ``by``."""
 
     items: tuple[Item, ...]
     by: str
@@ -303,15 +296,8 @@ def resources(
     metrics: Sequence[str] | None = None,
     evidence: bool = True,
 ) -> Resources:
-    """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts.
-
-    Args:
-        pipeline: see :func:`score`.
-        progress: is called while something takes long.
-        data: see :func:`score`.
-        metrics: those that will be made and collect once; ``None``: any, and facts are kept for all of them.
-        evidence: statistics keep what they come from.
-    """
+    """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts."""
+    # Of the metrics that will be made and collect once it is known whether facts are kept; None: they are.
 
     @cache
     def facts() -> FactSource:

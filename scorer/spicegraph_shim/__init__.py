@@ -92,15 +92,7 @@ def install_from_environment() -> None:
 
 
 def read_names(values: Sequence[str]) -> dict[str, str]:
-    """Read ``NAME=TARGET`` values.
-
-    Raises:
-        ValueError: a value has another form, or the target is unknown.
-
-    Example:
-        >>> read_names(["evaluation=pycocoevalcap"])
-        {'evaluation': 'pycocoevalcap'}
-    """
+    """Read ``NAME=TARGET`` values; a ValueError for another form or an unknown target."""
     names = {}
     for value in values:
         name, separator, target = (part.strip() for part in value.partition("="))
@@ -121,10 +113,7 @@ def _check(names: Mapping[str, str]) -> None:
 
 
 class _Finder:
-    """Finds the modules that spicegraph stands in for; comes first in ``sys.meta_path``.
-
-    ``names`` holds vendored copies by their own name.
-    """
+    """Finds the modules that spicegraph stands in for, first in ``sys.meta_path``; ``names`` are vendored copies."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
@@ -161,10 +150,8 @@ class _Finder:
     def _copied(
         self, fullname: str, place: str, path: Sequence[str] | None, target: ModuleType | None
     ) -> ModuleSpec | None:
-        """Answer the computing modules of a vendored copy; its own packages and ``eval`` modules stay.
-
-        Copies differ from the original there: other arguments, other names. What the copy lacks is answered whole.
-        """
+        """Answer the computing modules of a vendored copy; its own packages and ``eval`` modules stay."""
+        # Copies differ from the original there: other arguments, other names. What the copy lacks is answered whole.
         original = self._elsewhere(fullname, path, target)
         its_own = original is not None and (
             original.submodule_search_locations is not None or fullname.rpartition(".")[2].startswith("eval")

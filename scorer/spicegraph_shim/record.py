@@ -38,11 +38,7 @@ _noted: set[tuple[str, str]] = set()
 
 
 def start(*, quiet: bool) -> None:
-    """Begin to note; the first process of a program reports when it ends.
-
-    Args:
-        quiet: the report has warnings only.
-    """
+    """Begin to note; the first process of a program reports when it ends, or ``quiet`` warns only."""
     sys.addaudithook(_watch)
     os.register_at_fork(after_in_child=_noted.clear)
     path = os.environ.get(_PATH_VARIABLE)
@@ -95,12 +91,7 @@ def _note_copies() -> None:
 
 
 def copies() -> Iterator[str]:
-    """Yield ``NAME=TARGET`` for loaded modules that are copies of pycocoevalcap's, as ``--as`` takes it.
-
-    Example:
-        >>> list(copies())
-        []
-    """
+    """Yield ``NAME=TARGET`` for loaded modules that are copies of pycocoevalcap's, as ``--as`` takes it."""
     known: set[str] = set()
     for module in list(sys.modules.values()):
         for class_name, home in _SCORERS.items():
@@ -128,16 +119,7 @@ def _has_copy(module: ModuleType | None, class_name: str) -> bool:
 
 
 def _name_of(module: str, home: str) -> str:
-    """Return ``NAME=TARGET`` that makes a module with a scorer one of ours.
-
-    Example:
-        >>> _name_of("evaluation.bleu.bleu", "pycocoevalcap.bleu.bleu")
-        'evaluation=pycocoevalcap'
-        >>> _name_of("bleu.bleu", "pycocoevalcap.bleu.bleu")
-        'bleu=pycocoevalcap.bleu'
-        >>> _name_of("eval.fast_bleu", "pycocoevalcap.bleu.bleu")
-        'eval.fast_bleu=pycocoevalcap.bleu.bleu'
-    """
+    """Return ``NAME=TARGET`` that makes a module with a scorer one of ours."""
     package, folder, file = home.split(".")
     if module in {f"{folder}.{file}", folder}:  # first: "bleu.bleu" also ends as a module of a package "bleu" does
         return f"{folder}={package}.{folder}"
@@ -162,14 +144,7 @@ def _finish(path: str, process: int, *, quiet: bool) -> None:
 
 
 def report(rows: list[list[str]], *, quiet: bool = False) -> list[str]:
-    """Return the lines of the report of a record.
-
-    Example:
-        >>> report([["replaced", "7", "pycocoevalcap.bleu.bleu"]])
-        ['replaced pycocoevalcap.bleu.bleu']
-        >>> report([["copy", "7", "evaluation=pycocoevalcap"]])[1]
-        'warning: evaluation is a copy of pycocoevalcap and ran as it is'
-    """
+    """Return the lines of the report of a record."""
     by_kind: dict[str, dict[str, set[str]]] = {}
     for kind, process, text in (row for row in rows if len(row) == 3):
         by_kind.setdefault(kind, {}).setdefault(text, set()).add(process)

@@ -55,14 +55,7 @@ MODULES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def module_spec(fullname: str, path: str) -> ModuleSpec | None:
-    """Return the specification of a module ``fullname`` that has the names of a path; ``None`` for an unknown path.
-
-    The path ``""`` is this package, which holds the others.
-
-    Example:
-        >>> module_spec("pycocoevalcap.eval", "pycocoevalcap.eval").name
-        'pycocoevalcap.eval'
-    """
+    """Return the specification of a module with the names of a path ("" is this package); ``None`` if unknown."""
     has_modules = not path or any(known.startswith(f"{path}.") for known in MODULES)
     if path not in MODULES and not has_modules:
         return None

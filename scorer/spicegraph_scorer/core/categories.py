@@ -25,21 +25,12 @@ CategoryDict: TypeAlias = "dict[str, float | int | None]"
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """Which tuples belong to a category: those of a length (1 object, 2 attribute, 3 relation), or some.
-
-    ``words`` limits a category of attributes or relations to those whose whole label is in a word list.
-    The label of a merged attribute ("gray/grey") is in no list: SPICE 1.0 loses such tuples from their
-    category.
-
-    ``keys`` and ``roots`` limit a category of the user's own to tuples whose object, attribute or relation has one
-    of these strings or synsets, or a string that WordNet calls a kind of one of the roots; merged labels are not
-    lost there.
-    """
+    """Which tuples belong to a category: those of a length (1 object, 2 attribute, 3 relation), or some."""
 
     length: int
-    words: frozenset[str] | None = None
-    keys: frozenset[str | int] | None = None
-    roots: tuple[Synset, ...] = ()
+    words: frozenset[str] | None = None  # only tuples whose whole label is here: merged ones never are, as in SPICE 1.0
+    keys: frozenset[str | int] | None = None  # only tuples whose concept has one of these strings or synsets
+    roots: tuple[Synset, ...] = ()  # ... or a string that WordNet calls a kind of one of these
 
     def select(self, tuples: Sequence[SceneTuple], indices: Iterable[int]) -> list[int]:
         """Return which of the given indices, all of tuples of this category's length, belong to it."""
@@ -84,10 +75,7 @@ class Counts(NamedTuple):
 
     @property
     def recall(self) -> float:
-        """Matched tuples over reference tuples, in [0, 1] but for many-to-one matches; 0 without references.
-
-        SPICE divides the number of matched *candidate* tuples by the number of reference tuples.
-        """
+        """Matched *candidate* tuples over reference tuples, as in SPICE: above 1 only by many-to-one matches."""
         return self.matched / self.reference if self.reference else 0.0
 
     @property
@@ -108,15 +96,12 @@ class Counts(NamedTuple):
 
 
 class CategoryScore(NamedTuple):
-    """One item's F1, precision and recall in a category, in [0, 1]; ``None`` where they are undefined.
-
-    ``counts`` are the tuples that they come from, ``None`` for metrics that weigh tuples and do not count them.
-    """
+    """One item's F1, precision and recall in a category, in [0, 1]; ``None`` where they are undefined."""
 
     f: float | None
     pr: float | None
     re: float | None
-    counts: Counts | None = None
+    counts: Counts | None = None  # what they come from; None for metrics that weigh tuples and do not count them
 
     @classmethod
     def of(cls, counts: Counts, category: str) -> CategoryScore:
@@ -135,18 +120,13 @@ class CategoryScore(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CategoryMeans:
-    """A category over a corpus: the means over the items where it is defined, and the sums of the counts.
-
-    ``f``, ``pr``, ``re`` are means over the ``items`` whose references have such tuples (all items for ``All``),
-    ``None`` if there is none. ``micro`` sums the counts of *every* item, so that a colour, count or size that no
-    reference has still costs precision; it is ``None`` for metrics that do not count.
-    """
+    """A category over a corpus: means over the items whose references have such tuples (``All``: all), and counts."""
 
     f: float | None
     pr: float | None
     re: float | None
     items: int
-    micro: Counts | None = None
+    micro: Counts | None = None  # summed over every item, so that a colour that no reference has costs precision
 
     def to_dict(self) -> dict[str, float | int | CategoryDict | None]:
         """Return JSON values; a share of nothing is undefined in ``micro``, unlike in SPICE's per-item scores."""
@@ -172,13 +152,7 @@ def micro_shares(counts: Counts) -> dict[str, float | None]:
 
 
 def category_means(items: Iterable[Mapping[str, CategoryScore]]) -> dict[str, CategoryMeans]:
-    """Return the means and micro counts of every category, in the order of the items' (``All`` first).
-
-    Args:
-        items: the scores by category of each item; all items have the same categories.
-
-    The means are rounded once: they do not depend on the order of the items.
-    """
+    """Return the means and micro counts of every category, in the order of the items'; independent of their order."""
     sums: dict[str, _Sums] = {}
     for scores in items:
         for name, score in scores.items():

@@ -39,15 +39,10 @@ _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 class CreditPart(NamedTuple):
-    """Something that a score is made of, and what it earned or cost.
+    """Something that a score is made of, and what it earned or cost."""
 
-    ``kind`` says what it is: ``object``, ``attribute`` or ``relation``; a content ``word`` wherever it is said;
-    a word's ``alignment`` with the best reference; the ``order`` of two neighbours; ``1-gram`` to ``4-gram``; the
-    ``length``. ``words`` are those of the part, none where it is the whole caption.
-    """
-
-    kind: str
-    words: tuple[str, ...]
+    kind: str  # object, attribute, relation, word, alignment, order, meaning, 1-gram to 4-gram, or length
+    words: tuple[str, ...]  # of the part; none where it is the whole caption
     credit: float
 
 
@@ -62,31 +57,22 @@ class WordCredit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """An item's score and who earned it.
-
-    The credits of ``words``, in the order of the text, add up to ``score``, and so do those of ``parts``. ``phrases``
-    are runs of words that stand and fall together, by how many words each has; see :meth:`of_phrases`.
-    """
+    """An item's score and who earned it: the credits of the words, in the order of the text, add up to it."""
 
     score: float
     words: tuple[WordCredit, ...]
     parts: tuple[CreditPart, ...]
-    phrases: tuple[int, ...] = ()
+    phrases: tuple[int, ...] = ()  # the number of words of each run that stands and falls together
 
     def of_tokens(self, offsets: Sequence[Span]) -> list[float]:
-        """Return the credit of each token of any tokenizer; they add up to the score.
+        """Return the credit of each token of any tokenizer, by its span in code points; they add up to the score.
 
         A word's credit is divided among the tokens that share characters with it, by how many they share; that of a
         word which no token covers goes to all tokens in equal parts.
 
-        Args:
-            offsets: start and end of each token in the caption, in code points, as fast tokenizers give them with
-                ``return_offsets_mapping``; tokens that stand for no text have an empty span.
-
-        Example:
-            >>> credit = Credit(1.0, (WordCredit("hotdog", 0, 6, 0.75), WordCredit("bun", 7, 10, 0.25)), ())
-            >>> credit.of_tokens([(0, 0), (0, 3), (3, 6), (6, 10)])
-            [0.0, 0.375, 0.375, 0.25]
+        >>> credit = Credit(1.0, (WordCredit("hotdog", 0, 6, 0.75), WordCredit("bun", 7, 10, 0.25)), ())
+        >>> credit.of_tokens([(0, 0), (0, 3), (3, 6), (6, 10)])
+        [0.0, 0.375, 0.375, 0.25]
         """
         token_credits = [0.0] * len(offsets)
         for word in self.words:
@@ -106,11 +92,6 @@ class Credit:
         with "of" belongs to it, too. A caption that lacks a phrase is parsed as it was before; one that lacks a word,
         or a verb without what it leads to, often is not. A score without objects has content words in their place.
         Without ``phrases``, each word is one.
-
-        Example:
-            >>> words = [("a", 0, 1, 0.0), ("dog", 2, 5, 0.5), ("on", 6, 8, 0.125), ("grass", 9, 14, -0.25)]
-            >>> Credit(0.375, tuple(WordCredit(*word) for word in words), (), (2, 2)).of_phrases()
-            [((0, 5), 0.5), ((6, 14), -0.125)]
         """
         each = iter(self.words)
         runs = [tuple(islice(each, size)) for size in self.phrases or [1] * len(self.words)]
@@ -126,13 +107,7 @@ class Credit:
 
     @classmethod
     def mixed(cls, credits_of: Sequence[tuple[float, Credit]]) -> Credit:
-        """Return the credit of a weighted sum of scores of one caption; of their phrases, the longest.
-
-        Example:
-            >>> credit = Credit(1.0, (WordCredit("a", 0, 1, 1.0),), (CreditPart("length", (), 1.0),))
-            >>> Credit.mixed([(0.5, credit), (2.0, credit)]).words[0].credit
-            2.5
-        """
+        """Return the credit of a weighted sum of scores of one caption; of their phrases, the longest."""
         weights = [weight for weight, _ in credits_of]
         words = [
             same[0]._replace(credit=math.fsum(map(mul, weights, [word.credit for word in same])))
@@ -202,11 +177,9 @@ class Words:
         return Credit(score, tuple(named), tuple(kept), tuple(self._phrases(objects or content)))
 
     def _phrases(self, heads: Set[int]) -> list[int]:
-        """Return the number of words of each phrase, in their order.
-
-        A phrase ends behind a head, or behind several in a row that nothing but space divides ("tennis court"), unless
-        "of" follows; what is behind the last head belongs to the last phrase.
-        """
+        """Return the number of words of each phrase, in their order."""
+        # A phrase ends behind a head, or behind several in a row that nothing but space divides ("tennis court"),
+        # unless "of" follows; what is behind the last head belongs to the last phrase.
         sizes: list[int] = []
         last, end = max(heads, default=0), 0
         for number, (start, stop) in enumerate(self.spans):

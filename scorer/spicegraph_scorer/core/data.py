@@ -84,12 +84,7 @@ class DataFields(TypedDict, total=False):
 
 
 def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
-    """Return ``data`` with the fields that were given as keywords.
-
-    Example:
-        >>> merged_data(None, {"categories": {}})
-        MetricData(frequencies=None, categories={}, vectors=None, meaning=None, spice_text=None, instances=None)
-    """
+    """Return ``data`` with the fields that were given as keywords."""
     alone = MetricData(**fields)
     if data is None:
         return alone
@@ -101,25 +96,16 @@ def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
 
 
 def with_spice_text(names: Iterable[str], data: MetricData) -> MetricData:
-    """Return the data with the text that SPICE parses: as given, else the toolkit's where the group ``coco`` is named.
-
-    Example:
-        >>> with_spice_text(["coco"], MetricData()).spice_text, with_spice_text(["spice"], MetricData()).spice_text
-        ('coco', 'written')
-    """
+    """Return the data with the text that SPICE parses: as given, else the toolkit's where ``coco`` is named."""
     return data if data.spice_text else replace(data, spice_text="coco" if "coco" in names else "written")
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What metrics are made from; facts come as a function, which is called only by metrics that need them.
-
-    ``evidence``: statistics keep what they come from, such as matches and alignments. ``images``: how many images'
-    merged references SPICE keeps from one corpus to the next, for training loops that score the same images again.
-    """
+    """What metrics are made from; facts come as a function, which is called only by metrics that need them."""
 
     facts: Callable[[], FactSource]
     progress: Progress | None = None
     data: MetricData = field(default_factory=MetricData)
-    evidence: bool = True
-    images: int = 0
+    evidence: bool = True  # statistics keep what they come from, such as matches
+    images: int = 0  # how many images' merged references SPICE keeps from one corpus to the next

@@ -100,10 +100,9 @@ class FactCache:
 
 
 class FactsInOrder:
-    """The facts of the items' captions, as the source finds them: items are scored while others are parsed.
+    """The facts of the items' captions, as the source finds them: items are scored while others are parsed."""
 
-    They are kept only until every item has them that has the caption, so that memory does not grow with the corpus.
-    """
+    # They are kept only until every item has them that has the caption, so that memory does not grow with the corpus.
 
     def __init__(self, source: FactSource, items: Sequence[Item]) -> None:
         self._uses = Counter(text for item in items for text in (item.candidate, *item.references))

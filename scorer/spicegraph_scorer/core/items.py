@@ -35,10 +35,8 @@ class Item:
     references: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Take the values in the types that are hashed and written; what fits none of them is left, and refused later.
-
-        Millions of items are made, so the usual types cost one comparison each.
-        """
+        """Take the values in the types that are hashed and written; what fits none of them is refused later."""
+        # Millions of items are made, so the usual types cost one comparison each.
         references: object = self.references
         if type(references) is not tuple and isinstance(references, Iterable) and not isinstance(references, _NO_LISTS):
             object.__setattr__(self, "references", tuple(map(_plain_text, references)))
@@ -68,12 +66,6 @@ def to_item(value: object, number: int) -> Item:
     It is an item; a mapping, a named tuple or a row of a pandas table with the names of a file's fields (``image_id``,
     ``candidate``, ``references``); or a tuple (id, candidate, references) or (candidate, references). The message of
     the ``ValueError`` for what is none of these is the reason.
-
-    Example:
-        >>> to_item({"image_id": 7, "caption": "a dog", "refs": ["the dog"]}, 0)
-        Item(id=7, candidate='a dog', references=('the dog',))
-        >>> to_item(("a dog", ["the dog"]), 0)
-        Item(id=0, candidate='a dog', references=('the dog',))
     """
     if isinstance(value, Item):
         return value
@@ -108,17 +100,10 @@ _BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Number of items, the fewest and the most references of one, a hash of all ids and references, empty candidates.
+    """Number of items, the fewest and most references of one, a hash of all ids and references, empty candidates."""
 
-    The fingerprints of parts of a corpus add up to that of the whole: the hash is the sum of the items' hashes,
-    modulo 2^64.
-
-    Example:
-        >>> from spicegraph_scorer.core.items import Item
-        >>> one, other = Item(1, "", ("a dog",)), Item(2, "", ("a cat", "cats"))
-        >>> Fingerprint.of([one, other]) == Fingerprint.of([other]) + Fingerprint.of([one])
-        True
-    """
+    # Fingerprints of parts of a corpus add up to that of the whole: the hash is the sum of the items' hashes modulo
+    # 2^64.
 
     items: int
     fewest: int
@@ -170,19 +155,7 @@ _SHOWN = 5
 def in_order_of(
     first: Sequence[Item], second: Sequence[Item], *, names: tuple[str, str] = ("the first", "the second")
 ) -> tuple[Item, ...]:
-    """Return the second system's items in the order of the first's.
-
-    Args:
-        first: a system's items; ids differ.
-        second: another's, for the same ids with the same references, in any order.
-        names: what the systems are called in an error.
-
-    Example:
-        >>> from spicegraph_scorer.core.items import Item
-        >>> a, b = Item(1, "a dog", ("dog",)), Item(2, "a cat", ("cat",))
-        >>> in_order_of([a, b], [b, a]) == (a, b)
-        True
-    """
+    """Return the second system's items in the order of the first's; an error lists ids and references that differ."""
     first_name, second_name = names
     by_id = {item.id: item for item in second}
     known = {item.id for item in first}

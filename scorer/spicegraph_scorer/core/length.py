@@ -25,20 +25,11 @@ LIKE: Final = 1.25
 
 @dataclass(frozen=True, slots=True)
 class LengthControl:
-    """What length says of a pair of systems.
+    """What length says of a pair of systems; the interval is one of 95 %."""
 
-    Attributes:
-        words: the mean words of a caption of the better system and of the other.
-        longer_wins: the share of images on which the longer caption has the higher score, of those where both differ.
-        difference: of the scores, the better system minus the other, of captions of equal length; ``None`` where no
-            image has captions of like length, so that nothing says what these would have.
-        low: the lower end of its 95 % interval.
-        high: the upper end.
-    """
-
-    words: tuple[float, float]
-    longer_wins: float | None
-    difference: float | None = None
+    words: tuple[float, float]  # mean words of a caption of the better system and of the other
+    longer_wins: float | None  # share of images, of those where both differ, on which the longer caption wins
+    difference: float | None = None  # better minus other, of captions of equal length; None: none have like length
     low: float | None = None
     high: float | None = None
 
@@ -49,12 +40,7 @@ class LengthControl:
 
 
 def control_of(lengths: Sequence[tuple[int, int]], scores_of: Sequence[tuple[float, float]]) -> LengthControl:
-    """Compare two systems with length held constant.
-
-    Args:
-        lengths: the words of both captions of each image.
-        scores_of: their scores.
-    """
+    """Compare two systems with length held constant, by the words of each image's two captions and their scores."""
     words, scores = np.maximum(np.array(lengths, dtype=float), 1), np.array(scores_of)
     ratios, gaps = np.log(words[:, 0] / words[:, 1]), scores[:, 0] - scores[:, 1]
     both = (ratios != 0) & (gaps != 0)

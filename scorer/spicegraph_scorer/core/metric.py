@@ -33,10 +33,9 @@ Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One number of a metric: its corpus value and its value for every item.
+    """One number of a metric: its corpus value and its value for every item."""
 
-    ``None`` means undefined (for instance a colour score where no reference names a colour).
-    """
+    # None means undefined, for instance a colour score where no reference names a colour.
 
     name: str
     value: float | None
@@ -44,19 +43,13 @@ class Score:
 
     @classmethod
     def mean(cls, name: str, each: Sequence[float | None]) -> Score:
-        """Return a score whose corpus value is the mean of the items that have one, ``None`` where none has.
-
-        The sum is rounded once, so that it does not depend on the order of the items.
-        """
+        """Return a score whose corpus value is the mean of the items that have one, rounded once; else ``None``."""
         defined = [value for value in each if value is not None]
         return cls(name, math.fsum(defined) / len(defined) if defined else None, tuple(each))
 
 
 class Working(NamedTuple):
-    """How one score of an item comes about: a sentence with ``{}`` where its numbers stand, and the numbers.
-
-    The sentence is the same for all items of a metric, so that a page holds it once.
-    """
+    """How one score of an item comes about: a sentence with ``{}`` where its numbers stand, the same for all items."""
 
     score: str
     text: str
@@ -65,15 +58,11 @@ class Working(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a metric reads beside the captions' words.
+    """What a metric reads beside the captions' words."""
 
-    ``facts``: what the captions say, for which they are parsed; ``loose``: the facts of loose words as well.
-    ``data`` names the fields of :class:`spicegraph_scorer.metrics.MetricData` that it uses.
-    """
-
-    facts: bool = False
-    loose: bool = False
-    data: frozenset[str] = frozenset()
+    facts: bool = False  # what the captions say, for which they are parsed
+    loose: bool = False  # the facts of loose words as well
+    data: frozenset[str] = frozenset()  # fields of MetricData
 
 
 class Weights(Protocol):
@@ -176,20 +165,12 @@ class Metric(ABC, Generic[Statistic]):
 
     @staticmethod
     def by_category(statistic: Any) -> Mapping[str, CategoryScore]:
-        """Return an item's scores by category, ``All`` first; nothing for metrics without categories.
-
-        The first of the metric's scores is the total's, the others are the categories'.
-        """
+        """Return an item's scores by category, ``All`` first, which is the first score; nothing without categories."""
         del statistic
         return {}
 
     def explain(self, statistic: Statistic, *, changes: int = 3) -> Any:
-        """Return the evidence of an item's score, ``None`` without any.
-
-        Args:
-            statistic: one that was collected with evidence.
-            changes: the number of changes to look for that would raise the score, where the metric finds such.
-        """
+        """Return the evidence of an item's score, if any, and up to so many ``changes`` that would raise it."""
         del statistic, changes
 
     def make_ready(self) -> None:
@@ -197,26 +178,12 @@ class Metric(ABC, Generic[Statistic]):
         return
 
     def workings(self, corpus: Corpus, statistics: Sequence[Statistic]) -> list[tuple[Working, ...]]:
-        """Return for each item how its scores come about, for people; by default nothing.
-
-        Args:
-            corpus: the items.
-            statistics: what :meth:`collect` returned for them.
-        """
+        """Return for each item how its scores come about, for people; by default nothing."""
         del corpus
         return [()] * len(statistics)
 
     def credit(self, corpus: Corpus, statistics: Sequence[Statistic]) -> list[Credit]:
-        """Return which words earned or cost each item's first score.
-
-        Args:
-            corpus: the items; all that are scored together, where a score depends on the others.
-            statistics: theirs, collected with evidence.
-
-        Raises:
-            ValueError: a statistic has no evidence.
-            InputError: the metric does not divide its score.
-        """
+        """Return which words earned or cost each item's first score; a ValueError for statistics without evidence."""
         del corpus, statistics
         raise InputError(f"{self.name} does not divide its score among words")
 

@@ -33,17 +33,12 @@ _SLICE: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class NgramCounts:
-    """The n-grams of one order in some captions.
-
-    ``matrix[caption, column]`` says how often a caption has an n-gram. The n-gram of a column is the n-gram
-    ``prefix[column]`` of the next lower order followed by the word ``last[column]``; single words have no
-    prefix.
-    """
+    """The n-grams of one order in some captions."""
 
     order: int
-    matrix: CountMatrix
-    prefix: Integers
-    last: Integers
+    matrix: CountMatrix  # (captions, columns): how often a caption has an n-gram
+    prefix: Integers  # the column of a column's first n-1 words in the order below
+    last: Integers  # the number of its last word
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +59,14 @@ class CorpusCounts:
 
 
 def split_at_spaces(tokens: Tokens) -> Tokens:
-    """Split tokens at white space inside them, as the COCO toolkit does for BLEU and CIDEr, not for ROUGE.
-
-    Few tokens have any: the Penn Treebank keeps ``2 1/2`` in one piece, with a no-break space.
-
-    >>> split_at_spaces((f"2{chr(160)}1/2", "cups"))
-    ('2', '1/2', 'cups')
-    """
+    """Split tokens at white space inside them ("2 1/2"), as the COCO toolkit does for BLEU and CIDEr, not for ROUGE."""
     return tuple(" ".join(tokens).split())
 
 
 def count_slices(
     items: Sequence[TokenizedItem], *, orders: int = 4, only_references: bool = False
 ) -> Iterator[CorpusCounts]:
-    """Count the n-grams up to ``orders`` of a corpus, a slice of its items at a time, all with one vocabulary.
-
-    So memory for n-grams does not grow with the corpus. With ``only_references`` candidates count as empty.
-    """
+    """Count n-grams a slice of the items at a time, all with one vocabulary; or as if candidates were empty."""
     table = items if isinstance(items, TokenizedItems) else TokenizedItems.of(items)
     # Words are split at white space: the pieces of word k are table_numbers from number_starts[k] to [k + 1].
     pieces_of = [split_at_spaces((word,)) for word in table.vocabulary]
@@ -121,11 +107,9 @@ def count_ngrams(captions: Sequence[Tokens], *, orders: int) -> tuple[tuple[str,
 
 
 def _count(words: Integers, lengths: Integers, vocabulary: int, orders: int) -> tuple[NgramCounts, ...]:
-    """Count the n-grams of captions of such lengths, whose words come as numbers below ``vocabulary``.
-
-    An n-gram of order n gets its number from that of its first n-1 words and its last word, so that every
-    order is one sort of whole numbers, without a tuple per n-gram.
-    """
+    """Count the n-grams of captions of such lengths, whose words come as numbers below ``vocabulary``."""
+    # An n-gram gets its number from that of its first n-1 words and its last word, so that every order is one sort of
+    # whole numbers, without a tuple per n-gram.
     from scipy import sparse  # noqa: PLC0415 (a third of the time that importing the scorer would take)
 
     caption = np.repeat(np.arange(len(lengths)), lengths)
@@ -156,13 +140,9 @@ _UNKNOWN: Final = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Order:
-    """The n-grams of one order: a code each, sorted, and the number of images that have it.
+    """The n-grams of one order: a code each, sorted, and the number of images that have it."""
 
-    A code is the number of the first n-1 words' n-gram, times the size of the vocabulary, plus the number of
-    the last word.
-    """
-
-    codes: Integers
+    codes: Integers  # number of the first n-1 words' n-gram, times the size of the vocabulary, plus the last word's
     images: Images
 
     def find(self, codes: Integers) -> Integers:
@@ -214,10 +194,7 @@ class DocumentFrequencies:
 
     @classmethod
     def from_ngrams(cls, images: int, ngrams: Mapping[tuple[str, ...], float]) -> DocumentFrequencies:
-        """Take frequencies that were counted elsewhere; n-grams of more than four words are left out.
-
-        Raises:
-            ValueError: an n-gram is not a tuple of words.
+        """Take frequencies counted elsewhere, of n-grams up to four words; a ValueError if some are not tuples.
 
         >>> frequencies = DocumentFrequencies.from_ngrams(2, {("a",): 2.0, ("dog",): 1.0, ("a", "dog"): 1.0})
         >>> dict(frequencies.ngrams())
@@ -264,12 +241,7 @@ class DocumentFrequencies:
 
     @classmethod
     def sum_of(cls, parts: Sequence[DocumentFrequencies]) -> DocumentFrequencies:
-        """Return the frequencies of the images of all parts together, as if they had been counted at once.
-
-        >>> dog, cat = (DocumentFrequencies.from_references([[(word, "runs")]]) for word in ("dog", "cat"))
-        >>> dict(DocumentFrequencies.sum_of([dog, cat]).ngrams())
-        {'cat': 1, 'dog': 1, 'runs': 2, 'cat runs': 1, 'dog runs': 1}
-        """
+        """Return the frequencies of the images of all parts together, as if they had been counted at once."""
         known = {part.vocabulary for part in parts}
         vocabulary = known.pop() if len(known) == 1 else tuple(sorted({word for words in known for word in words}))
         words = [_places(part.vocabulary, vocabulary) for part in parts]
@@ -331,11 +303,7 @@ class DocumentFrequencies:
         return contents.hexdigest()[:_DIGEST_CHARACTERS]
 
     def write(self, path: Path) -> None:
-        """Write the frequencies to a file (numpy's compressed ``.npz``).
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Write the frequencies to a file (numpy's compressed ``.npz``)."""
         words = np.frombuffer("\n".join(self.vocabulary).encode(), np.uint8)
         arrays = {"header": np.array([_FORMAT, self.images, len(self.vocabulary)]), "words": words}
         for order, table in enumerate(self.orders, 1):
@@ -345,12 +313,7 @@ class DocumentFrequencies:
 
     @classmethod
     def read(cls, path: Path | str) -> DocumentFrequencies:
-        """Read what :meth:`write` wrote.
-
-        Raises:
-            InputError: the path is none.
-            DataError: the file is missing, or is not a file of frequencies.
-        """
+        """Read what :meth:`write` wrote; a DataError if the file is missing, or is not a file of frequencies."""
         expect(path, (str, Path), "path", "the path of a file")
         try:
             with np.load(path, allow_pickle=False) as arrays:

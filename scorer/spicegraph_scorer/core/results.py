@@ -43,14 +43,11 @@ class CorpusScore:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One metric's scores, and the means of its categories by name, ``All`` first; empty for metrics without any.
-
-    ``intervals`` are in the order of the scores, or none if they were not asked for.
-    """
+    """One metric's scores, and the means of its categories by name, ``All`` first; empty for metrics without any."""
 
     scores: tuple[CorpusScore, ...]
     categories: Mapping[str, CategoryMeans] = field(default_factory=dict)
-    intervals: tuple[Interval, ...] = ()
+    intervals: tuple[Interval, ...] = ()  # in the order of the scores, or none if they were not asked for
 
     @property
     def headline(self) -> tuple[CorpusScore, ...]:
@@ -96,10 +93,8 @@ class Run:
     """One metric's part of a result: its name and signature, one statistic per item, and the scores of those.
 
     ``intervals`` are in the order of the scores, ``explanations`` and ``credits`` in that of the statistics; all are
-    empty if they were not asked for. ``by_category`` gives the scores by category of a statistic, as the metric's own
-    does.
-
-    The statistics are the evidence: a report, an interval or the jar's output is drawn from them.
+    empty if they were not asked for. The statistics are the evidence: a report, an interval or the jar's output is
+    drawn from them.
     """
 
     name: str
@@ -220,10 +215,8 @@ class Result:
 
 
 def collect(items: tuple[Item, ...], metrics: Mapping[str, Metric[Any]]) -> dict[str, list[Any]]:
-    """Return each item's statistic by metric.
-
-    Captions are parsed last: what the other metrics hold meanwhile, tokens and n-grams, is gone by then.
-    """
+    """Return each item's statistic by metric."""
+    # Captions are parsed last: what the other metrics hold meanwhile, tokens and n-grams, is gone by then.
     for metric in metrics.values():
         metric.signature()
     words = Corpus(items)
@@ -243,17 +236,7 @@ def run_of(
     credited: Corpus | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Return a metric's scores of the items whose statistics are given.
-
-    Args:
-        name: of the metric.
-        metric: the metric itself.
-        statistics: one per item, complete ones.
-        confidence: how to resample for intervals of every corpus score; ``None``: no intervals.
-        explain: explain every item's score, if the metric does so.
-        credited: the items of the statistics, to divide their scores among their words, if the metric does so.
-        progress: is called while something takes long.
-    """
+    """Return a metric's scores of the items whose complete statistics are given; ``credited``: these items."""
     kept = tuple(statistics)
     explanations: list[Explanation] = []
     for done, statistic in enumerate(kept if explain and metric.explains else (), start=1):
@@ -282,17 +265,7 @@ def result_of(
     credit: bool = False,
     progress: Progress | None = None,
 ) -> Result:
-    """Return the scores of items whose statistics are there already.
-
-    Args:
-        items: all items, in order.
-        metrics: the metrics by name.
-        statistics: by the same names, one statistic per item.
-        confidence: see :func:`run_of`.
-        explain: see :func:`run_of`.
-        credit: divide every item's score among its words, of metrics that do so.
-        progress: is called while something takes long.
-    """
+    """Return the scores of items, in order, from each metric's statistics of them; see :func:`run_of`."""
     corpus = Corpus(tuple(items)) if credit else None
     run = partial(run_of, confidence=confidence, explain=explain, credited=corpus, progress=progress)
     runs = [run(name, metric, statistics[name]) for name, metric in metrics.items()]
@@ -303,12 +276,7 @@ def result_of(
 
 
 def signature_of(references: Fingerprint | Sequence[Item], metrics: Mapping[str, Mapping[str, str]]) -> dict[str, Json]:
-    """Return what two results must share for their numbers to be comparable.
-
-    Args:
-        references: the items, or the fingerprint of their references.
-        metrics: the signature of each metric by its name.
-    """
+    """Return what two results must share for their numbers to be comparable, by each metric's signature."""
     from importlib.metadata import version  # noqa: PLC0415 (a sixth of the time that the library takes to import)
 
     fingerprint = references if isinstance(references, Fingerprint) else Fingerprint.of(references)
@@ -327,17 +295,9 @@ Row: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class ExactSums:
-    """The sums of the columns of a table, each as the few floats that add up to it without rounding.
+    """The sums of the columns of a table, each as the few floats that add up to it without rounding."""
 
-    Sums of parts of a table add up to those of the whole, to the bit.
-
-    Example:
-        >>> whole = ExactSums.of([(0.1, 1.0), (0.2, 2.0), (0.3, 3.0)])
-        >>> whole == ExactSums.of([(0.3, 3.0)]) + ExactSums.of([(0.1, 1.0), (0.2, 2.0)])
-        True
-        >>> whole.rounded().tolist()
-        [[0.6, 6.0]]
-    """
+    # Sums of parts of a table add up to those of the whole, to the bit.
 
     columns: tuple[tuple[float, ...], ...]
 
@@ -361,13 +321,7 @@ class ExactSums:
 
 
 def _parts(values: Sequence[float]) -> tuple[float, ...]:
-    """Return the rounded sum, the rounded rest, the rest of that ...: together the sum itself.
-
-    >>> _parts((1e100, 1.0, -1e100, 0.5))
-    (1.5,)
-    >>> _parts((1e100, 1.0))
-    (1e+100, 1.0)
-    """
+    """Return the rounded sum, the rounded rest, the rest of that ...: together the sum itself."""
     parts: list[float] = []
     while rest := math.fsum((*values, *(-part for part in parts))):
         parts.append(rest)
@@ -376,14 +330,10 @@ def _parts(values: Sequence[float]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RunTotals:
-    """One metric's sums over some items.
+    """One metric's sums over some items."""
 
-    ``sums`` are of what its corpus scores are functions of, ``defined`` counts by score the items where it is defined,
-    and ``categories`` holds the sums of its categories.
-    """
-
-    sums: ExactSums
-    defined: tuple[int, ...]
+    sums: ExactSums  # of what its corpus scores are functions of
+    defined: tuple[int, ...]  # by score, the items where it is defined
     categories: Mapping[str, ExactSums]
 
     def __add__(self, other: RunTotals) -> RunTotals:
@@ -396,18 +346,7 @@ class RunTotals:
 
 
 def totals_of(metric: Metric[Any], statistics: Sequence[Any]) -> RunTotals:
-    """Return the sums over the statistics of at least one item.
-
-    Example:
-        >>> from spicegraph_scorer.core.tokens import Corpus
-        >>> from spicegraph_scorer.core.items import Item
-        >>> from spicegraph_scorer.metrics.rouge import RougeL
-        >>> rouge = RougeL()
-        >>> statistics = rouge.collect(Corpus((Item(1, "a dog", ("a dog",)), Item(2, "a cat", ("dogs",)))))
-        >>> parts = [totals_of(rouge, [statistic]) for statistic in statistics]
-        >>> summary_of(rouge, parts[1] + parts[0]).scores
-        (CorpusScore(name='ROUGE_L', value=0.5, items=2),)
-    """
+    """Return the sums over the statistics of at least one item."""
     # Of each category of an item: its scores, whether it is defined, and its counts.
     rows = [
         {

@@ -80,14 +80,7 @@ class Comparison:
 def intervals(
     metric: Metric[Any], statistics: Sequence[Any], *, resampling: Resampling | None = None, level: float = LEVEL
 ) -> tuple[Interval, ...]:
-    """Return a bootstrap interval for each score of a metric, in the order of ``metric.total``.
-
-    Args:
-        metric: the metric that the statistics belong to.
-        statistics: one an item, from ``metric.collect``; at least one.
-        resampling: number of draws and seed.
-        level: the share of resamples inside, in (0, 1).
-    """
+    """Return an interval with the share ``level`` of resamples for each score, in the order of ``metric.total``."""
     _check(statistics, level)
     resampling = resampling or Resampling()
     draws = _draw(metric, [metric.columns(statistics)], resampling)[0]
@@ -102,15 +95,7 @@ def compare(
     resampling: Resampling | None = None,
     level: float = LEVEL,
 ) -> tuple[Comparison, ...]:
-    """Test two systems' statistics on the same items, in the same order, against each other.
-
-    Args:
-        metric: the metric that the statistics belong to.
-        first: the first system's statistics.
-        second: the second system's, item by item for the same images and references.
-        resampling: number of draws and seed.
-        level: the share of resamples inside the interval of the difference, in (0, 1).
-    """
+    """Test two systems' statistics on the same items, in the same order, against each other."""
     _check(first, level)
     if len(first) != len(second):
         raise InputError(f"the systems have different numbers of items: {len(first)} and {len(second)}")

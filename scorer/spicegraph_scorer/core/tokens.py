@@ -45,18 +45,13 @@ class TokenizedItem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenizedItems(Sequence[TokenizedItem]):
-    """Many items as tokens, in four bytes per word: an item is put together when it is asked for.
-
-    ``words`` are the numbers in ``vocabulary`` of the captions' words, caption after caption; caption ``k`` is from
-    ``starts[k]`` to ``starts[k + 1]``. ``captions`` are the items' captions, the candidate first; item ``i`` has
-    those from ``firsts[i]`` to ``firsts[i + 1]``.
-    """
+    """Many items as tokens, in four bytes per word: an item is put together when it is asked for."""
 
     vocabulary: tuple[str, ...]
-    words: array[int]
-    starts: array[int]
-    captions: array[int]
-    firsts: array[int]
+    words: array[int]  # the numbers of the captions' words, caption after caption
+    starts: array[int]  # caption k is from starts[k] to starts[k + 1]
+    captions: array[int]  # of the items, the candidate first
+    firsts: array[int]  # item i has the captions from firsts[i] to firsts[i + 1]
 
     @classmethod
     def of(cls, items: Iterable[TokenizedItem]) -> TokenizedItems:
@@ -108,8 +103,6 @@ def tokenize_texts(
 
     >>> tokenize_texts(["A man's dog (brown).", "!"])
     (('a', 'man', "'s", 'dog', '-lrb-', 'brown', '-rrb-'), ())
-    >>> tokenize_texts(["The letter K.", "A man"], together=True)[0], tokenize_texts(["The letter K."])[0]
-    (('the', 'letter', 'k'), ('the', 'letter', 'k.'))
     """
     removed = PUNCTUATION if keep == "words" else frozenset[str]()
     if together:
@@ -119,27 +112,12 @@ def tokenize_texts(
 
 
 def toolkit_text(text: str) -> str:
-    """Return a caption as the COCO toolkit hands it to SPICE: its tokens, lower-cased, without punctuation.
-
-    Source: ``pycocoevalcap/eval.py``, where every scorer gets the output of ``PTBTokenizer``.
-
-    >>> toolkit_text("A man's dog (brown).")
-    "a man 's dog -lrb- brown -rrb-"
-    """
+    """Return a caption as ``pycocoevalcap/eval.py`` hands it to SPICE: tokens, lower-cased, without punctuation."""
     return " ".join(_lowered(words(text), PUNCTUATION))
 
 
 def tokenize_items(items: Sequence[Item], *, together: bool = False) -> TokenizedItems:
-    """Tokenize the captions of items, equal texts once.
-
-    ``together=True`` reads all candidates as one text and all references as another, in the order of the
-    items: the numbers that the COCO toolkit prints.
-
-    Example:
-        >>> from spicegraph_scorer.core.items import Item
-        >>> tokenize_items([Item(1, "A dog.", ("the dog", "a dog"))])[0]
-        TokenizedItem(candidate=('a', 'dog'), references=(('the', 'dog'), ('a', 'dog')))
-    """
+    """Tokenize items, equal texts once; ``together``: all candidates, or references, as one text, as the toolkit."""
     numbered = _Numbered()
     number = numbered.lines if together else numbered.texts
     candidates = number(item.candidate for item in items)

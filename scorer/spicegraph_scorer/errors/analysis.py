@@ -37,13 +37,10 @@ KINDS: Mapping[str, Kind] = {**INVENTED, **MISSED}
 
 
 def explain(match: Match) -> tuple[Finding, ...]:
-    """Explain every tuple without a partner, the candidate's first.
+    """Explain every tuple of a match without a partner, the candidate's first.
 
     Each of them gets exactly one finding, so that findings add up to the counts behind the score: those of
     the candidate to its unmatched tuples (``fp``), those of the references to theirs.
-
-    Args:
-        match: from ``SpiceStatistic.match``.
 
     Example:
         >>> from spicegraph_scorer import score_tuples
@@ -71,31 +68,19 @@ def explain(match: Match) -> tuple[Finding, ...]:
 
 
 def error_words(match: Match) -> frozenset[tuple[str, tuple[str, ...]]]:
-    """Return the kinds and words of a match's errors, each once, without those that follow from another.
-
-    Example:
-        >>> from spicegraph_scorer import score_tuples
-        >>> result = score_tuples([["car"], ["car", "blue"]], [[["car"], ["car", "red"]]])
-        >>> sorted(error_words(result.statistic.match))
-        [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
-    """
+    """Return the kinds and words of a match's errors, each once, without those that follow from another."""
     return frozenset((finding.kind, finding.words) for finding in explain(match) if KINDS[finding.kind].primary)
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Errors of a kind with the same words, such as ``("red", "blue")``; the kind's ``columns`` name them.
-
-    ``count`` is the number of tuples, ``weight``, for what is missed, the sum over these of the reference captions that
-    agree on each, ``of`` how many objects of that name the side has in all (objects only, else ``None``), ``items`` the
-    positions of the items, in order, without repeats.
-    """
+    """Errors of a kind with the same words, such as ``("red", "blue")``; the kind's ``columns`` name them."""
 
     words: tuple[str, ...]
-    count: int
-    weight: int
-    of: int | None
-    items: tuple[int, ...]
+    count: int  # of tuples
+    weight: int  # of what is missed, the sum over these of the reference captions that agree
+    of: int | None  # how many objects of that name the side has in all; None: not an object
+    items: tuple[int, ...]  # positions, in order, without repeats
 
     @property
     def rate(self) -> float | None:
@@ -105,11 +90,10 @@ class ErrorGroup:
 
 @dataclass(frozen=True, slots=True)
 class ErrorKind:
-    """All errors of a kind: ``count`` of the ``of`` tuples that can have it, in ``items`` items.
+    """All errors of a kind: ``count`` of the ``of`` tuples that can have it, in ``items`` items."""
 
-    ``of`` counts the tuples that ``CHANCES`` names, matched or not: of colours said of a wrong object none can be
-    confused, so that a system with many wrong objects does not look careful with colours.
-    """
+    # The tuples that CHANCES names, matched or not: of colours said of a wrong object none can be confused, so that a
+    # system with many wrong objects does not look careful with colours.
 
     name: str
     count: int
@@ -144,12 +128,6 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
     """Explain and count the errors of a corpus, from the matches that its SPICE scores were made from.
 
     Groups come with the heaviest first: by the references that agree, then by count.
-
-    Example:
-        >>> from spicegraph_scorer import score_tuples
-        >>> result = score_tuples([["cat"]], [[["dog"]], [["dog"]]])
-        >>> analyse_errors([result.statistic]).kind("object_missed").groups[0]
-        ErrorGroup(words=('dog',), count=1, weight=2, of=1, items=(0,))
     """
     matches = [statistic.match for statistic in statistics]
     findings = tuple(map(explain, matches))
@@ -208,21 +186,13 @@ _CHANCES = {
 
 @dataclass(frozen=True, slots=True)
 class Hallucination:
-    """What candidates say in a category and no reference does.
+    """What candidates say in a category and no reference does."""
 
-    Attributes:
-        category: a SPICE category, such as ``Object``.
-        invented: candidate tuples without a partner.
-        said: all candidate tuples.
-        captions: candidates with at least one invented tuple.
-        of: all candidates.
-    """
-
-    category: str
-    invented: int
-    said: int
-    captions: int
-    of: int
+    category: str  # of SPICE, such as Object
+    invented: int  # candidate tuples without a partner
+    said: int  # all candidate tuples
+    captions: int  # candidates with at least one invented tuple
+    of: int  # all candidates
 
     @property
     def per_instance(self) -> float | None:
@@ -236,14 +206,7 @@ class Hallucination:
 
 
 def hallucinations(statistics: Sequence[SpiceStatistic]) -> tuple[Hallucination, ...]:
-    """Return the hallucination of every category but the total, from the counts behind the scores.
-
-    Example:
-        >>> from spicegraph_scorer import score_tuples
-        >>> result = score_tuples([["cat"], ["mat"]], [[["mat"]]])
-        >>> {h.category: h.per_instance for h in hallucinations([result.statistic])}["Object"]
-        0.5
-    """
+    """Return the hallucination of every category but the total, from the counts behind the scores."""
     result = []
     for name in statistics[0].counts if statistics else ():
         if name != ALL:
@@ -256,23 +219,14 @@ def hallucinations(statistics: Sequence[SpiceStatistic]) -> tuple[Hallucination,
 
 @dataclass(frozen=True, slots=True)
 class WrongStatement:
-    """What captions say of an object and their references, by SPICE-G's verdicts, do not support.
+    """What captions say of an object and their references, by SPICE-G's verdicts, do not support."""
 
-    Attributes:
-        words: an object; object and attribute; or subject, relation, object.
-        count: in how many captions it is not supported.
-        said: in how many captions it stands.
-        contradicted: in how many the references have something else in its place.
-        instead: what they have there, the most frequent first.
-        items: positions of the captions in which it is not supported.
-    """
-
-    words: tuple[str, ...]
-    count: int
-    said: int
-    contradicted: int
-    instead: tuple[str, ...]
-    items: tuple[int, ...]
+    words: tuple[str, ...]  # an object; object and attribute; or subject, relation, object
+    count: int  # in how many captions it is not supported
+    said: int  # in how many captions it stands
+    contradicted: int  # in how many the references have something else in its place
+    instead: tuple[str, ...]  # what they have there, the most frequent first
+    items: tuple[int, ...]  # positions of the captions in which it is not supported
 
     @property
     def rate(self) -> float:
@@ -281,10 +235,8 @@ class WrongStatement:
 
 
 def wrong_statements(explanations: Sequence[GradedExplanation]) -> tuple[WrongStatement, ...]:
-    """Return what the references of captions do not support by SPICE-G's explanations, the most frequent first.
-
-    Of what is said of an unsupported object, only the object is listed.
-    """
+    """Return what references do not support by SPICE-G's explanations, the most frequent first."""
+    # Of what is said of an unsupported object, only the object is listed.
     said: Counter[tuple[str, ...]] = Counter()
     wrong: defaultdict[tuple[str, ...], dict[int, str | None]] = defaultdict(dict)
     contradicted: Counter[tuple[str, ...]] = Counter()

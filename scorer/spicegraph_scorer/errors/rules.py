@@ -32,10 +32,7 @@ def agreement(scene_tuple: SceneTuple) -> int:
 
 
 def word(scene_tuple: SceneTuple, slot: int) -> str:
-    """Return the string that most of the captions behind the tuple use for a slot.
-
-    A merged concept ("couch/sofa") gets one name under which it can be counted over images.
-    """
+    """Return the string that most captions behind the tuple use for a slot: one name of "couch/sofa" in all images."""
     strings = scene_tuple.concepts[slot].strings
     if len(strings) == 1:
         return strings[0]
@@ -85,13 +82,10 @@ _stem = lru_cache(maxsize=_REMEMBERED)(stem)
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """How the candidate's word is near that of the references: ``same stem``, or it is ``broader`` or ``narrower``.
-
-    ``distance`` is the number of steps between their synsets in WordNet; ``None`` for a stem.
-    """
+    """How the candidate's word is near that of the references: ``same stem``, or it is ``broader`` or ``narrower``."""
 
     how: str
-    distance: int | None = None
+    distance: int | None = None  # steps between their synsets in WordNet; None for a stem
 
     def __str__(self) -> str:
         """Return it in words, such as ``narrower, WordNet distance 2``."""
@@ -99,16 +93,7 @@ class Near:
 
 
 def near_concepts(candidate: Concept, reference: Concept, parts: str = "n") -> Near | None:
-    """Return how a candidate's concept is near one of the references, if it is: by stem, else by WordNet.
-
-    ``parts`` are the parts of speech under which WordNet is asked.
-
-    Example:
-        >>> from spicegraph_parser.spice.lexicon import load_lexicon
-        >>> concept = load_lexicon().concept
-        >>> near_concepts(concept("puppy"), concept("dog"))
-        Near(how='narrower', distance=1)
-    """
+    """Return how a candidate's concept is near a reference's: by stem, else by WordNet under some parts of speech."""
     if {_stem(w) for w in candidate.strings} & {_stem(w) for w in reference.strings}:
         return Near("same stem")
     nears = [near for a in candidate.strings for b in reference.strings for near in _by_wordnet(a, b, parts)]
@@ -138,14 +123,11 @@ class ErrorSide(StrEnum):
 
 
 class ErrorCause(NamedTuple):
-    """What a rule says of a tuple: the words under which it is counted, and its counterpart, if any.
-
-    ``counterpart`` is an index into the other side's tuples; ``near`` says how a near miss is near it.
-    """
+    """What a rule says of a tuple: the words under which it is counted, and its counterpart, if any."""
 
     words: tuple[str, ...]
-    counterpart: int | None = None
-    near: Near | None = None
+    counterpart: int | None = None  # an index into the other side's tuples
+    near: Near | None = None  # how a near miss is near it
 
 
 Rule = Callable[[MatchView, SceneTuple], ErrorCause | None]
@@ -154,23 +136,14 @@ Rule = Callable[[MatchView, SceneTuple], ErrorCause | None]
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The tuples that can have errors of some kinds: what their rates are shares of.
+    """The tuples that can have errors of some kinds: what their rates are shares of."""
 
-    Attributes:
-        side: whose tuples.
-        length: how long they are.
-        title: what they are, in words.
-        known: only those whose objects the other side has, too.
-        words: only attributes from this list; ``None``: whatever they say.
-        others: only attributes that are neither colours nor counts nor sizes.
-    """
-
-    side: ErrorSide
-    length: int
-    title: str
-    known: bool = False
-    words: frozenset[str] | None = None
-    others: bool = False
+    side: ErrorSide  # whose tuples
+    length: int  # how long they are
+    title: str  # what they are, in words
+    known: bool = False  # only those whose objects the other side has, too
+    words: frozenset[str] | None = None  # only attributes from this list; None: whatever they say
+    others: bool = False  # only attributes that are neither colours nor counts nor sizes
 
     def holds(self, view: MatchView, scene_tuple: SceneTuple, *, matched: bool) -> bool:
         """Say whether a tuple of the side and length is one of them."""
@@ -187,20 +160,15 @@ _LISTED = COLORS | NUMERALS | SIZES
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of error: the tuples that it may explain, and the rule that does.
-
-    ``title`` names it; ``columns`` name what ``Explanation.words`` hold; ``among`` is the key in ``CHANCES`` of the
-    tuples that can have it; ``primary`` is false for errors that follow from another one (an attribute of an object
-    that is itself invented).
-    """
+    """A kind of error: the tuples that it may explain, and the rule that does."""
 
     side: ErrorSide
     length: int
     title: str
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # what the words of a Finding hold
     rule: Rule
-    among: str
-    primary: bool = True
+    among: str  # the key in CHANCES of the tuples that can have it
+    primary: bool = True  # False: follows from another one (an attribute of an invented object)
 
     @property
     def near(self) -> bool:
@@ -210,16 +178,13 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The explanation of one tuple without a partner.
-
-    ``tuple`` is its index among the tuples of its side, ``agreeing`` the number of captions that say it.
-    """
+    """The explanation of one tuple without a partner."""
 
     kind: str
     words: tuple[str, ...]
-    tuple: int
+    tuple: int  # its index among the tuples of its side
     counterpart: int | None
-    agreeing: int
+    agreeing: int  # the number of captions that say it
     near: Near | None = None
 
 
@@ -243,12 +208,7 @@ _OPPOSITES = (
 
 
 def are_opposite(first: str, second: str) -> bool:
-    """Say whether two size words mean opposite sizes.
-
-    Example:
-        >>> are_opposite("big", "tiny"), are_opposite("big", "large")
-        (True, False)
-    """
+    """Say whether two size words mean opposite sizes."""
     return any((first in a and second in b) or (first in b and second in a) for a, b in _OPPOSITES)
 
 

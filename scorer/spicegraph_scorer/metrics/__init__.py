@@ -130,12 +130,7 @@ _PRINTED: Final[Mapping[str, str]] = {
 
 
 def check_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of metrics, also of those that are written as scores are; others stay as they are.
-
-    Example:
-        >>> check_names(["SPICE", "ROUGE_L", "cider"])
-        ('spice', 'rouge', 'cider')
-    """
+    """Return the names of metrics, also of those that are written as scores are; others stay as they are."""
     if isinstance(names, str):
         raise InputError(f"metrics: expected a list of names such as [{names!a}], got the string {names!a}")
     given = expect_texts(tuple(names) if isinstance(names, Mapping) else names, "metrics")
@@ -143,12 +138,7 @@ def check_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def metric_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names without repeats, with groups spelled out.
-
-    Example:
-        >>> metric_names(["spice", "spice"])
-        ('spice',)
-    """
+    """Return the names without repeats, with groups spelled out."""
     spelled: list[str] = []
     for name in check_names(names):
         if name not in METRICS and name not in GROUPS:
@@ -165,22 +155,12 @@ def metric_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def needs_of(names: Iterable[str]) -> tuple[Needs, ...]:
-    """Return what each of the metrics reads beside the captions' words.
-
-    Example:
-        >>> [needs.facts for needs in needs_of(["rouge", "spice"])]
-        [False, True]
-    """
+    """Return what each of the metrics reads beside the captions' words."""
     return tuple(METRICS[name].kind.needs for name in metric_names(names))
 
 
 def lower_is_better(names: Iterable[str]) -> frozenset[str]:
-    """Return the scores of the metrics of which the lowest is the best; names that are unknown here have none.
-
-    Example:
-        >>> sorted(lower_is_better(["spice", "chair"]))
-        ['CHAIRi', 'CHAIRs']
-    """
+    """Return the scores of the metrics of which the lowest is the best; names that are unknown here have none."""
     return frozenset(score for name in names if name in METRICS for score in METRICS[name].kind.lower_is_better)
 
 

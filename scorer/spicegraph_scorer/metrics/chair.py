@@ -151,15 +151,12 @@ _TOKEN: Final = re.compile(r"\w+(?:-\w+)*|[^\w\s]")
 
 
 class ObjectMention(NamedTuple):
-    """An object that a caption mentions: the class, the words and where they stand, as character offsets.
-
-    ``hallucinated``: the image is known, and does not have it.
-    """
+    """An object that a caption mentions: the class, the words and where they stand, as character offsets."""
 
     object: str
     words: str
     span: tuple[int, int]
-    hallucinated: bool = False
+    hallucinated: bool = False  # the image is known, and does not have it
 
 
 @lru_cache(maxsize=50_000)
@@ -174,11 +171,7 @@ def _singular(word: str) -> str:
 
 
 def mentions(caption: str) -> list[ObjectMention]:
-    """Return the COCO objects that a caption mentions, in order, each as often as it is mentioned.
-
-    >>> [(found.object, found.words) for found in mentions("Two puppies on sofas near a traffic light.")]
-    [('dog', 'puppies'), ('couch', 'sofas'), ('traffic light', 'traffic light')]
-    """
+    """Return the COCO objects that a caption mentions, in order, each as often as it is mentioned."""
     tokens = [(named.group().lower(), named.span()) for named in _TOKEN.finditer(caption)]
     words = [_singular(word) for word, _ in tokens]
     named: list[tuple[str, int, int]] = []
@@ -197,12 +190,7 @@ def mentions(caption: str) -> list[ObjectMention]:
 
 
 def read_instances(path: str) -> Instances:
-    """Read a COCO instances file: ``images``, ``annotations`` with ``category_id`` and ``categories``.
-
-    Example:
-        >>> len(read_instances("instances_val2014.json").objects)  # doctest: +SKIP
-        40504
-    """
+    """Read a COCO instances file: ``images``, ``annotations`` with ``category_id`` and ``categories``."""
     try:
         text = Path(path).read_bytes()
         data = json.loads(text)
@@ -231,16 +219,13 @@ def read_instances(path: str) -> Instances:
 
 @dataclass(frozen=True, slots=True)
 class ChairStatistic:
-    """An item's counts: mentions, how many of these are hallucinated, objects of the image, and how many are said.
-
-    ``evidence`` are the mentions, each with whether the image has the object; ``None`` once it was sent off.
-    """
+    """An item's counts: mentions, how many of these are hallucinated, objects of the image, and how many are said."""
 
     mentioned: int
     hallucinated: int
     objects: int
     said: int
-    evidence: ChairExplanation | None = None
+    evidence: ChairExplanation | None = None  # the mentions, and whether the image has each; None once sent off
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,15 +299,7 @@ class Chair(Metric[ChairStatistic]):
         return statistics
 
     def total(self, statistics: Sequence[ChairStatistic]) -> tuple[Score, ...]:
-        """Return ``CHAIRi``, ``CHAIRs`` and ``CHAIR_Recall``.
-
-        >>> from spicegraph_scorer.core.tokens import Corpus
-        >>> from spicegraph_scorer.core.items import Item
-        >>> chair = Chair()
-        >>> items = (Item(1, "a dog and a cat on a couch", ("a puppy on a sofa", "a dog and a ball")),)
-        >>> [round(score.value, 2) for score in chair.total(chair.collect(Corpus(items)))]
-        [0.33, 1.0, 0.67]
-        """
+        """Return ``CHAIRi``, ``CHAIRs`` and ``CHAIR_Recall``."""
         columns = self.columns(statistics)
         each = _ratios(columns)
         each["CHAIRi"] = np.nan_to_num(each["CHAIRi"])  # an item that mentions nothing hallucinates nothing

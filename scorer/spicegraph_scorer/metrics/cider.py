@@ -115,11 +115,7 @@ class Cider(Metric[CiderStatistic]):
         }
 
     def collect(self, corpus: Corpus) -> list[CiderStatistic]:
-        """Return the score of each item, in the order of ``corpus.items``.
-
-        Warns:
-            CiderWarning: the document frequencies come from a single image.
-        """
+        """Return the score of each item; a ``CiderWarning`` if document frequencies come from a single image."""
         return cider_statistics(corpus.tokens, variant=self.variant, frequencies=self.frequencies)
 
     @property
@@ -139,15 +135,7 @@ class Cider(Metric[CiderStatistic]):
         return cider_credits(corpus, self, scores)
 
     def total(self, statistics: Sequence[CiderStatistic]) -> tuple[Score, ...]:
-        """Return the score ``CIDEr-D`` or ``CIDEr``.
-
-        >>> from spicegraph_scorer.core.tokens import Corpus
-        >>> from spicegraph_scorer.core.items import Item
-        >>> cider = Cider()
-        >>> items = (Item(1, "a dog runs", ("a dog runs",)), Item(2, "a cat", ("the cats sleep",)))
-        >>> [score.each for score in cider.total(cider.collect(Corpus(items)))]
-        [(7.5, 0.0)]
-        """
+        """Return the score ``CIDEr-D`` or ``CIDEr``."""
         return (Score.mean(self.key or self.variant, [statistic.score for statistic in statistics]),)
 
     def workings(self, corpus: Corpus, statistics: Sequence[CiderStatistic]) -> list[tuple[Working, ...]]:
@@ -183,11 +171,7 @@ COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")
 def cider_statistics(
     items: Sequence[TokenizedItem], *, variant: Variant = "CIDEr-D", frequencies: DocumentFrequencies | None = None
 ) -> list[CiderStatistic]:
-    """Return the score of each item.
-
-    Warns:
-        CiderWarning: the document frequencies come from a single image.
-    """
+    """Return the score of each item; a ``CiderWarning`` if document frequencies come from a single image."""
     table = items if isinstance(items, TokenizedItems) else TokenizedItems.of(items)
     if frequencies is None:
         frequencies = DocumentFrequencies.of_items(table)
@@ -201,11 +185,7 @@ def cider_statistics(
 def statistics_of_counts(
     counts: CorpusCounts, *, variant: Variant, frequencies: DocumentFrequencies | None = None
 ) -> list[CiderStatistic]:
-    """Return the score of each item of a corpus whose n-grams are counted.
-
-    Warns:
-        CiderWarning: the document frequencies come from a single image.
-    """
+    """Return the score of each item of a corpus whose n-grams are counted; warns as :func:`cider_statistics`."""
     images = counts.items if frequencies is None else frequencies.images
     if images <= 1:
         return _undefined(counts.items)
@@ -268,10 +248,9 @@ class SpiderStatistic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spider(Metric[SpiderStatistic]):
-    """SPIDEr as ``(CIDEr-D + SPICE) / 2``, of a corpus and of every item.
+    """SPIDEr as ``(CIDEr-D + SPICE) / 2``, of a corpus and of every item."""
 
-    CIDEr-D runs from 0 to 10 and SPICE from 0 to 1, so that CIDEr-D weighs far more in it.
-    """
+    # CIDEr-D runs from 0 to 10 and SPICE from 0 to 1, so that CIDEr-D weighs far more in it.
 
     needs: ClassVar[Needs] = Needs(facts=True, data=Cider.needs.data | {"spice_text"})
     credits: ClassVar[bool] = True
@@ -295,11 +274,7 @@ class Spider(Metric[SpiderStatistic]):
         return {**self.spice.signature(), **self.cider.signature(), "metric": self.name}
 
     def collect(self, corpus: Corpus) -> list[SpiderStatistic]:
-        """Return both statistics of every item.
-
-        Warns:
-            CiderWarning: the document frequencies come from a single image.
-        """
+        """Return both statistics of every item; warns as :meth:`Cider.collect`."""
         pairs = zip(self.cider.collect(corpus), self.spice.collect(corpus), strict=True)
         return [SpiderStatistic(*pair) for pair in pairs]
 
@@ -371,12 +346,7 @@ class _Means:
 
 
 def mean_of(cider: float | None, spice: float | None) -> float | None:
-    """Return the mean of a CIDEr-D and a SPICE score, ``None`` if one of them is undefined.
-
-    Example:
-        >>> mean_of(1.5, 0.25)
-        0.875
-    """
+    """Return the mean of a CIDEr-D and a SPICE score, ``None`` if one of them is undefined."""
     return None if cider is None or spice is None else (cider + spice) / 2
 
 
@@ -384,14 +354,12 @@ _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 def cider_credits(corpus: Corpus, cider: Cider, scores: Sequence[float]) -> list[Credit]:
-    """Return which words earned or cost each item's score.
-
-    The players are the candidate's n-grams and, for the penalty on a difference in length, its words alike. Divided is
-    by the Aumann-Shapley value: all grow together from nothing to their size, and each gets what its growth adds. With
-    one reference, let an n-gram add x to the product with it, and y to the candidate's squared norm Y; let X be the sum
-    of x, g(t) the penalty at a share t of the length, and G the integral of g(t) / sqrt(t) from 0 to 1. Then an n-gram
-    gets G (x - X y / 2 Y) / sqrt(Y), and the words have (g(1) - G / 2) X / sqrt(Y) in equal parts.
-    """
+    """Return which words earned or cost each item's score."""
+    # The players are the candidate's n-grams and, for the penalty on a difference in length, its words alike. Divided
+    # is by the Aumann-Shapley value: all grow together from nothing to their size, and each gets what its growth adds.
+    # With one reference, let an n-gram add x to the product with it, and y to the candidate's squared norm Y; let X be
+    # the sum of x, g(t) the penalty at a share t of the length, and G the integral of g(t) / sqrt(t) from 0 to 1. Then
+    # an n-gram gets G (x - X y / 2 Y) / sqrt(Y), and the words have (g(1) - G / 2) X / sqrt(Y) in equal parts.
     frequencies = cider.frequencies or frequencies_of(corpus)
     credits_: list[Credit] = []
     for counts in count_slices(corpus.tokens, orders=ORDERS):

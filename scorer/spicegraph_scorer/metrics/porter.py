@@ -44,11 +44,7 @@ _FOURTH: Final = dict.fromkeys(
 
 
 def stem(word: str) -> str:
-    """Return the stem of a lower-cased word of letters and digits, as ROUGE-1.5.5 with its option ``-m``.
-
-    >>> [stem(word) for word in ("children", "running", "agreement", "men")]
-    ['child', 'run', 'agreem', 'men']
-    """
+    """Return the stem of a lower-cased word of letters and digits, as ROUGE-1.5.5 with its option ``-m``."""
     if len(word) < _SHORTEST:
         return word
     irregular = _irregular().get(word)

@@ -56,15 +56,7 @@ class RougeL(Metric[RougeLStatistic]):
         return [_statistic(candidate, references) for candidate, *references in corpus.tokens.numbers()]
 
     def total(self, statistics: Sequence[RougeLStatistic]) -> tuple[Score, ...]:
-        """Return the score ``ROUGE_L``.
-
-        >>> from spicegraph_scorer.core.tokens import Corpus
-        >>> from spicegraph_scorer.core.items import Item
-        >>> rouge = RougeL()
-        >>> items = (Item(1, "a brown dog", ("a dog", "the dog is brown")),)
-        >>> [round(score.value, 4) for score in rouge.total(rouge.collect(Corpus(items)))]
-        [0.8299]
-        """
+        """Return the score ``ROUGE_L``."""
         return (Score.mean("ROUGE_L", [statistic.score for statistic in statistics]),)
 
     def workings(self, corpus: Corpus, statistics: Sequence[RougeLStatistic]) -> list[tuple[Working, ...]]:
@@ -91,14 +83,9 @@ def _statistic(candidate: Words, references: Sequence[Words]) -> RougeLStatistic
 
 
 def common_length(first: Words, second: Words) -> int:
-    """Return the length of the longest common subsequence of two texts' words.
-
-    One whole number holds a row of the table of lengths, a bit for each step up (Hyyrö 2004, "Bit-parallel
-    LCS-length computation revisited").
-
-    >>> common_length("police killed the gunman".split(), "the gunman killed police".split())
-    2
-    """
+    """Return the length of the longest common subsequence of two texts' words."""
+    # One whole number holds a row of the table of lengths, a bit for each step up (Hyyrö 2004, "Bit-parallel LCS-length
+    # computation revisited").
     positions: dict[str | int, int] = {}
     for position, word in enumerate(first):
         positions[word] = positions.get(word, 0) | 1 << position

@@ -31,10 +31,7 @@ _SHOWN_CHARACTERS = 60
 
 
 class Fault(NamedTuple):
-    """One thing wrong: where (``line 3 (image_id 7)``), in which field, and why.
-
-    ``item`` is empty where the fault is the file's, ``field`` where it is the whole item's.
-    """
+    """One thing wrong: where (``line 3 (image_id 7)``; empty: the file), in which field (empty: the item), and why."""
 
     item: str
     field: str
@@ -46,18 +43,7 @@ class Fault(NamedTuple):
 
 
 def input_error(source: str, faults: Sequence[Fault], *, hint: str = "", count: int | None = None) -> InputError:
-    """Return the error that lists faults: the first ``SHOWN_FAULTS`` of them, and a count of all.
-
-    Args:
-        source: what holds them.
-        faults: at least one.
-        hint: a line at the end.
-        count: how many there are in all, where ``faults`` are only the first.
-
-    Example:
-        >>> str(input_error("a.json", [Fault("item 1 (image_id 7)", "caption", "is empty")]))
-        'a.json: item 1 (image_id 7), caption: is empty'
-    """
+    """Return the error that lists the first ``SHOWN_FAULTS`` of at least one fault, a count of all, and a hint."""
     count = len(faults) if count is None else count
     if count == 1:
         lines = [f"{source}: {faults[0]}"]
@@ -70,12 +56,7 @@ def input_error(source: str, faults: Sequence[Fault], *, hint: str = "", count: 
 
 
 def shown(value: object) -> str:
-    r"""Return a value for a message: short, on one line, without characters that steer a terminal.
-
-    Example:
-        >>> shown("a\\x1b[2J" + "b" * 100)[:12]
-        "'a\\\\x1b[2Jbb"
-    """
+    r"""Return a value for a message: short, on one line, without characters that steer a terminal."""
     cut = value[:_SHOWN_CHARACTERS] if isinstance(value, str) else value
     text = ascii(cut)
     if text != ascii(value) or len(text) > 2 * _SHOWN_CHARACTERS:
@@ -171,12 +152,7 @@ def id_faults(value: object) -> Iterator[str]:
 
 
 def label(location: str, image_id: object) -> str:
-    """Name an item in a fault: its place in the file and its id.
-
-    Example:
-        >>> label("line 3", 7)
-        'line 3 (image_id 7)'
-    """
+    """Name an item in a fault, as ``line 3 (image_id 7)``."""
     return f"{location} (image_id {shown(image_id)})"
 
 
@@ -254,12 +230,6 @@ def paired_items(
     """Return the items of two parallel lists, numbered from 0, or of two mappings by id.
 
     A single string is one candidate, and ``references`` are all its own; else each item has one, or a list of them.
-
-    Example:
-        >>> paired_items(["a dog"], ["the dog"])
-        (Item(id=0, candidate='a dog', references=('the dog',)),)
-        >>> paired_items({7: "a dog"}, {7: ["the dog", "a puppy"]})[0].id
-        7
     """
     if isinstance(candidates, str):
         return check_items([Item(0, candidates, _texts(references))], empty=empty)
@@ -304,15 +274,7 @@ _FEWEST = 5
 
 
 def copies_note(source: str, items: Sequence[Item]) -> str | None:
-    """Say that nine of ten candidates, or more, equal one of their own references; ``None``: fewer do.
-
-    Spaces don't count. Of fewer than five items nothing is said: so few may well be right to the letter.
-
-    Example:
-        >>> from spicegraph_scorer.core.items import Item
-        >>> copies_note("mine.json", [Item(n, "a dog", ("a dog", "the dog")) for n in range(5)])
-        'mine.json: 5 of 5 candidates equal one of their own references; is it the right file?'
-    """
+    """Say that nine of ten candidates, or more, of five or more equal a reference of theirs but for spaces, if so."""
     if len(items) < _FEWEST:
         return None
     others = 0
@@ -372,14 +334,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
 def is_english(text: str) -> bool:
-    """Say whether a text may be English; one of fewer than three words may.
-
-    Example:
-        >>> is_english("A surfer rides a big wave."), is_english("Un hombre monta una ola grande.")
-        (True, False)
-        >>> is_english("冲浪者在海浪上")
-        False
-    """
+    """Say whether a text may be English; one of fewer than three words may."""
     return _seems_english(text, _is_known)
 
 
@@ -401,11 +356,8 @@ def _is_known(word: str) -> bool:
 
 
 def language_note(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None) -> str | None:
-    """Say that a tenth of the candidates, or more, are not in English; ``None``: fewer are.
-
-    All are looked at only where some of 200 evenly spread ones are not. Texts that ``is_graph`` holds for graphs are
-    not counted among them.
-    """
+    """Say that a tenth of the candidates, or more, are not in English, if so; graphs are left out."""
+    # All are looked at only where some of 200 evenly spread ones are not.
     captions = [item.candidate for item in items]
     few = captions[:: max(1, len(items) // _SAMPLE)]
     if all(_seems_english(caption, _COMMON.__contains__) for caption in few):
@@ -427,10 +379,7 @@ _MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})
 
 
 def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None) -> Iterator[str]:
-    """Yield what is odd about items that can be scored, such as empty candidates, or a copy of the references.
-
-    ``is_graph`` says which candidates are scene graphs; ``None``: all are captions.
-    """
+    """Yield what is odd about items that can be scored, such as empty candidates, or a copy of the references."""
     empty = empty_candidates(items)
     if empty:
         yield f"{source}: {counted(empty, 'empty candidate')} scored as zero"
@@ -447,15 +396,7 @@ _LONG_WORDS: Final = 20
 
 
 def shape_notes(source: str, items: Sequence[Item]) -> Iterator[str]:
-    """Yield what makes scores say little: candidates far longer than references, references of one word, or repeated.
-
-    Of sets of fewer than five items nothing is said.
-
-    Example:
-        >>> from spicegraph_scorer.core.items import Item
-        >>> list(shape_notes("a.json", [Item(n, "a dog runs", ("dog", "puppy")) for n in range(5)]))
-        ['a.json: 10 of 10 references are one word: SPICE finds neither attributes nor relations in them']
-    """
+    """Yield what makes scores of five items or more say little: long candidates, one-word or repeated references."""
     if len(items) < _FEWEST:
         return
     references = [text for item in items for text in item.references]

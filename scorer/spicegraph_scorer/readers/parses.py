@@ -33,12 +33,10 @@ _DIGEST_CHARACTERS = 8
 
 
 def graph_texts(source: FactSource, graphs: Mapping[str, ParsedCaption] | None = None) -> FunctionSource:
-    """Return a source for captions and graphs as text, ``( man , ride , horse )`` or another notation, side by side.
-
-    Whether a text is a graph, the text alone decides; the others go to ``source``, also those that only look like
-    one, which :func:`check_graphs` finds. ``graphs`` are texts that it has read; others are read here. Of a description
-    beside graphs only what people would draw counts, for people drew the graphs.
-    """
+    """Return a source for captions and graphs as text, ``( man , ride , horse )`` or another notation, side by side."""
+    # Whether a text is a graph, the text alone decides; the others go to the source, also those that only look like
+    # one, which check_graphs finds. Of a description beside graphs only what people would draw counts: people drew the
+    # graphs.
     known = graphs or {}
 
     def facts(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
@@ -55,14 +53,7 @@ def graph_texts(source: FactSource, graphs: Mapping[str, ParsedCaption] | None =
 
 
 def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCaption]:
-    """Return the texts of items that are graphs; refuse one that only looks so, which would be parsed as a caption.
-
-    Example:
-        >>> from spicegraph_scorer.core.items import Item
-        >>> check_graphs([Item(7, "( dog", ("a dog",))], source="in.jsonl")
-        Traceback (most recent call last):
-        spicegraph_parser.errors.InputError: in.jsonl: item 1 (image_id 7), candidate: has a '(' without its ')'
-    """
+    """Return the texts of items that are graphs; refuse one that only looks so, which would be parsed as a caption."""
     graphs: dict[str, ParsedCaption] = {}
     faults: list[Fault] = []
     for number, item in enumerate(items, start=1):
@@ -79,12 +70,7 @@ def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCapti
 
 
 def is_graph(text: str) -> bool:
-    """Say whether a text is a scene graph in one of the notations, or looks like one; else it is a caption.
-
-    Example:
-        >>> is_graph("( man , ride , horse )"), is_graph("a man rides a horse")
-        (True, False)
-    """
+    """Say whether a text is a scene graph in one of the notations, or looks like one; else it is a caption."""
     return _graph_of(text) is not None
 
 
@@ -105,10 +91,7 @@ def _graph_of(text: str) -> ParsedCaption | Fault | None:
 
 
 def given_parses(parses: Mapping[str, tuple[Fact, ...]], signature: str) -> FunctionSource:
-    """Return a source of captions that were parsed before, by any parser: looked up by the caption's text.
-
-    Its ``facts`` raise an InputError that lists the captions without a parse.
-    """
+    """Return a source of captions that were parsed before, by text; an InputError lists those without a parse."""
 
     def facts(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         wanted = [_key(text) for text in texts]

@@ -175,11 +175,7 @@ def read_items(
 
 
 def items_of(records: Records, *, empty: Empty = "refuse") -> tuple[tuple[Item, ...], list[Fault]]:
-    """Return the items of records that bring their own references, and every fault of the others.
-
-    Two items may have the same id: the records are a part of something larger, where that is looked for. ``empty`` says
-    what is done with an empty candidate, as for :func:`read_items`.
-    """
+    """Return the items of records with references of their own, whose ids may repeat, and every fault of the others."""
     collected = _Collected(records.format, None, several=False, empty=empty, part=True)
     wrong = [fault for record in records.records for fault in collected.add(record)]
     return tuple(collected.found), [*records.faults, *wrong]
@@ -375,12 +371,7 @@ def _other(image_id: ItemId) -> ItemId | None:
 
 
 def number_in(image_id: ItemId) -> int | None:
-    """Return the number that an id is, or the last one in it, before the ending of a file's name.
-
-    Example:
-        >>> number_in("COCO_val2014_000000000143.jpg"), number_in("clip7.mp4"), number_in("dog")
-        (143, 7, None)
-    """
+    """Return the number that an id is, or the last one in it, before the ending of a file's name."""
     if isinstance(image_id, int):
         return image_id
     numbers = _DIGITS.findall(_ENDING.sub("", image_id))

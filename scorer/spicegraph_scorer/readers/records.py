@@ -24,18 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format of items: its name, and the keys under which its fields may stand, best first.
-
-    Where the format writes every id as text (``typed`` is false), an id is the same image as a number and as
-    a string. A ``table`` has columns, whose names can be given.
-    """
+    """A file format of items: its name, and the keys under which its fields may stand, best first."""
 
     name: str
     ids: tuple[str, ...]
     candidates: tuple[str, ...]
     references: tuple[str, ...]
-    typed: bool = True
-    table: bool = False
+    typed: bool = True  # False: every id is text, and the same image as a number and as a string
+    table: bool = False  # has columns, whose names can be given
 
 
 FACTS = "facts"
@@ -62,10 +58,9 @@ class Record(NamedTuple):
 
 
 class Records(NamedTuple):
-    """A file's format and its records, and the faults of what is not a record.
+    """A file's format and its records, and the faults of what is not a record."""
 
-    Records may be read from the open file while they are asked for, once; ``faults`` are all there only then.
-    """
+    # Records may be read from the open file while they are asked for, once; the faults are all there only then.
 
     format: Format
     records: Iterable[Record]
@@ -76,12 +71,7 @@ _BULLET = re.compile(r"(?:[-*\u2022]|\d+[.)])(?:\s+|$)")
 
 
 def given_references(key: str, value: object) -> object:
-    r"""Return the references of a field: ``facts`` may be one text, a fact on each line, with bullets or numbers.
-
-    Example:
-        >>> given_references("facts", "- There is a dog.\n- The dog is brown.\n")
-        ['There is a dog.', 'The dog is brown.']
-    """
+    r"""Return the references of a field: ``facts`` may be one text, a fact on each line, with bullets or numbers."""
     if key != FACTS or not isinstance(value, str):
         return value
     lines = (_BULLET.sub("", line.strip(), count=1) for line in value.splitlines())
@@ -89,12 +79,7 @@ def given_references(key: str, value: object) -> object:
 
 
 def untyped_id(text: str) -> ItemId:
-    """Return the id that a text stands for: an integer where it is written as one.
-
-    Example:
-        >>> untyped_id("42"), untyped_id("042"), untyped_id("a.jpg")
-        (42, '042', 'a.jpg')
-    """
+    """Return the id that a text stands for: an integer where it is written as one."""
     return int(text) if _INTEGER.fullmatch(text) else text
 
 
@@ -158,10 +143,7 @@ def decode_fields(content: bytes) -> Mapping[str, msgspec.Raw] | None:
 
 
 def decode_list(source: Source, content: bytes, part: msgspec.Raw | None = None) -> Iterator[object] | None:
-    """Decode a JSON list, a value at a time: all of its values take many times the bytes that they are written in.
-
-    ``content`` is the whole source, and ``part`` the list where that holds more; ``None``: it is not a JSON list.
-    """
+    """Decode a JSON list, a value at a time; ``None``: it is none. ``content`` is the whole source of its ``part``."""
     try:
         values = _raw_lists.decode(content if part is None else part)
     except (msgspec.MsgspecError, RecursionError):
@@ -296,10 +278,7 @@ _ALLOWED = frozenset({"is empty", "is a file name, not a caption"})
 
 
 def read_lines(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> list[str]:
-    """Return the lines of a text file, or of standard input for ``-``, without line ends.
-
-    Empty lines stay, so that line numbers of input and output agree.
-    """
+    """Return the lines of a text file, or of standard input for ``-``, without line ends; empty lines stay."""
     faults: list[Fault] = []
     with open_source(path, limits=limits) as source:
         lines = list(text_lines(source, faults, limits=limits))
@@ -330,14 +309,8 @@ _ENDS = frozenset(".!?:;\"')”")
 
 
 def read_captions(path: str, *, is_one_text: bool = False) -> list[str]:
-    """Return the captions to parse of a file, or of standard input for ``-``: one on each line, or one in all.
-
-    A file whose first line that is not empty begins with ``{`` is JSON Lines: a caption may have several lines there.
-
-    Args:
-        path: the file.
-        is_one_text: all lines are one caption.
-    """
+    """Return the captions to parse of a file, or of standard input for ``-``: one on each line, or one in all."""
+    # A file whose first line that is not empty begins with { is JSON Lines: a caption may have several lines there.
     lines = read_lines(path)
     if is_one_text:
         return ["\n".join(lines).strip()]
@@ -367,13 +340,7 @@ def read_captions(path: str, *, is_one_text: bool = False) -> list[str]:
 
 
 def looks_like_one_text(lines: Sequence[str]) -> bool:
-    """Say whether lines look like one text: paragraphs, or a sentence that goes on behind its line.
-
-    >>> looks_like_one_text(["A dog lies on a bed and", "a cat sleeps."])
-    True
-    >>> looks_like_one_text(["A dog on a bed", "A cat sleeps."])
-    False
-    """
+    """Say whether lines look like one text: paragraphs, or a sentence that goes on behind its line."""
     texts = [line.strip() for line in lines]
     if (
         any(not text for text in texts[1:-1])

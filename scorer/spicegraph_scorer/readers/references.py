@@ -42,19 +42,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What a file of references says: each image's captions in the file's order, and the images' file names.
-
-    An image that is listed without any caption has an empty tuple. ``format`` names what the content showed.
-    Where the format writes ids as text (``typed`` is false), an integer that is meant for a string is one;
-    where it has no ids (``by_line``), the lines' numbers, from 1, stand for them. A ``table`` has columns.
-    """
+    """What a file of references says: each image's captions in the file's order, and the images' file names."""
 
     captions: Mapping[ItemId, tuple[str, ...]]
     file_names: Mapping[ItemId, str]
     format: str = "COCO annotations"
-    typed: bool = True
-    by_line: bool = False
-    table: bool = False
+    typed: bool = True  # False: ids are text, and an integer that is meant for one is one
+    by_line: bool = False  # has no ids: the lines' numbers, from 1, stand for them
+    table: bool = False  # has columns
 
     def names(self, image_id: ItemId) -> tuple[str, ...]:
         """Return what the image is called: its id and, where it is known, its file name."""
@@ -63,10 +58,7 @@ class Annotations:
 
 
 def read_annotations(source: Source, *, limits: ReadLimits) -> Annotations:
-    """Read COCO annotations: ``{"images": [...], "annotations": [{"image_id", "caption"}, ...]}``.
-
-    ``images`` may be missing.
-    """
+    """Read COCO annotations, ``{"images": [...], "annotations": [{"image_id", "caption"}, ...]}``; images may lack."""
     return coco_annotations(source, read_all(source, limits=limits))
 
 
@@ -142,11 +134,7 @@ _EXPECTED = "COCO annotations, references by id, JSON Lines, a table, or plain t
 
 
 def read_reference_files(paths: Sequence[str], *, limits: ReadLimits, columns: Columns | None = None) -> Annotations:
-    """Read the references of a set of images.
-
-    Several files add up, in their order: the captions of an image in all of them, or, of plain text, the
-    captions on the same line of all of them.
-    """
+    """Read references; several files add up, in their order: an image's captions, or a line's of plain text."""
     read = []
     for path in paths:
         with open_source(path, limits=limits) as source:

@@ -56,10 +56,7 @@ _NO_DELIMITERS = frozenset('\r\n"')
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The names of a table's columns: of the id and the candidate (or nothing), and of the references.
-
-    ``delimiter`` separates the columns of delimited text; ``None``: what the header shows.
-    """
+    """The names of a table's columns: of the id and the candidate (or nothing), and of the references."""
 
     id: str | None = None
     candidate: str | None = None
@@ -74,17 +71,7 @@ class Columns:
 
 
 def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns | None:
-    r"""Read what ``--columns`` says: ``id=NAME,candidate=NAME,references=NAME+NAME``; each part may be missing.
-
-    Args:
-        text: what it says; ``None``: columns are found by their usual names.
-        delimiter: what ``--delimiter`` says: one character, or ``tab`` (also as ``\\t``); ``None``: it is found.
-
-    Returns:
-        ``None`` if neither is given.
-
-    Raises:
-        InputError: it says something else.
+    r"""Read what ``--columns`` and ``--delimiter`` say; ``None`` if neither is given.
 
     Example:
         >>> parse_columns("id=file,references=ref_a+ref_b", delimiter="tab")
@@ -109,10 +96,7 @@ def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns 
 
 
 def find_columns(header: Sequence[str], *, named: Columns | None = None, only_references: bool = False) -> Columns:
-    """Return the columns of a table with this header: those that are named, others by their usual names.
-
-    With ``only_references`` the table contains no candidates, so that a column ``caption`` holds references.
-    """
+    """Return a table's columns, named or usual; of ``only_references``, ``caption`` holds references."""
     named = named or Columns()
     wanted = [name for name in (named.id, None if only_references else named.candidate, *named.references) if name]
     missing = [name for name in wanted if name not in header]

@@ -59,24 +59,13 @@ def build_table(
     fewest: int = FEWEST,
     order: WordOrder | None = None,
 ) -> VectorTable:
-    """Learn a table from the captions of images.
+    """Learn a table from the captions of images, each caption its set of words (:func:`word_sets`).
 
     Two words are counted together when they stand in *different* captions of an image: what people say of the same
     thing, not what they say together. "sofa" and "couch" are then close; "red" and "blue", or "two" and "three",
     are not, although they stand between the same neighbours. The counts become positive pointwise mutual
     information (contexts to the power of 0.75, Levy, Goldberg and Dagan, TACL 2015; times n / (n + 10), Pantel and
     Lin 2002), and the left singular vectors at length 1 are the words' vectors.
-
-    Args:
-        images: for each image its captions, each as its set of words (:func:`word_sets`).
-        name: what the table's signature begins with.
-        dimensions: length of a vector; fewer where there are too few words.
-        fewest: in how many captions a word must stand.
-        order: of the captions' words, for the table (:func:`spicegraph_scorer.metrics.graded.texts.learn_order`).
-
-    Raises:
-        InputError: fewer than three words are frequent enough, images have one caption each, or the name is empty or
-            holds a line break.
     """
     if not name.strip() or not name.isprintable():
         raise InputError(f"{name!a}: a table's name is one line of printable characters")
@@ -106,16 +95,9 @@ def build_table(
 
 
 def extended_table(base: VectorTable, own: VectorTable) -> VectorTable:
-    """Return a table of the words of both: vectors of captions of one's own beside those of a larger table.
-
-    Both vectors of a word stand side by side, each with half of its squared length, so that two words that both tables
-    know are as alike as the mean of their two cosines; a word that one table knows has zeros in place of the other.
-    Images are counted together. The order of words is the base's, if it has one.
-
-    Args:
-        base: the larger table, such as :func:`~spicegraph_scorer.metrics.graded.vectors.load_table`.
-        own: the table of captions of another domain; its name is the result's.
-    """
+    """Return a table of the words of both: a word's vector is its two side by side, each of half the squared length."""
+    # Two words that both tables know are then as alike as the mean of their cosines; zeros stand where a table lacks
+    # one.
     words = (*base.words, *sorted(set(own.words) - set(base.words)))
     row_of = {word: index for index, word in enumerate(words)}
     counts = np.zeros(len(words), np.int32)

@@ -57,16 +57,12 @@ if TYPE_CHECKING:
 
 
 class Shares(NamedTuple):
-    """What the tuples of a candidate, or its words, have in precision and recall.
-
-    ``growth`` is what each one's growth does to precision (sum 0), ``found`` its share of recall (sum: recall).
-    Precision or recall is ``None`` where that side has no weight.
-    """
+    """What the tuples of a candidate, or its words, have in precision and recall; ``None``: that side has no weight."""
 
     precision: float | None
     recall: float | None
-    growth: Vector
-    found: Vector
+    growth: Vector  # what each one's growth does to precision; the sum is 0
+    found: Vector  # each one's share of recall; the sum is recall
 
 
 def shares_of(cells: Cells, sides: Sides, *, plain: bool = False) -> Iterator[Shares]:
@@ -96,11 +92,7 @@ def shares_of(cells: Cells, sides: Sides, *, plain: bool = False) -> Iterator[Sh
 
 
 def of_maximum(offers: Matrix) -> Matrix:
-    """Return the Shapley value of each row in the maximum of each column, of values from 0.
-
-    >>> of_maximum(np.array([[0.5], [0.2], [0.0]])).round(6).tolist()
-    [[0.4], [0.1], [0.0]]
-    """
+    """Return the Shapley value of each row in the maximum of each column, of values from 0."""
     order = offers.argsort(axis=0, kind="stable")
     steps = np.diff(np.take_along_axis(offers, order, axis=0), axis=0, prepend=0)
     steps /= np.arange(len(offers), 0, -1)[:, None]
@@ -120,11 +112,7 @@ def graded_credit(
     order: WordOrder | None,
     meaning: Meaning | None = None,
 ) -> Credit:
-    """Return the credit of an item, from what the candidate's tuples and content words have in precision and recall.
-
-    ``plain`` has the same of both where neither places nor contradictions count, if the meaning of the whole counts;
-    ``order`` and ``meaning`` are the tables that were looked at.
-    """
+    """Return the credit of an item; ``plain`` are the shares by which the meaning of the whole counts, if it does."""
     words, (names, of_words) = Words(item.candidate), words_said
     is_read = match.texts.aligned is not None
     earned = earned_by(tuples, of_words)
@@ -195,12 +183,10 @@ def _half(tuples: float | None, words: float | None) -> tuple[float, float]:
 
 
 def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
-    """Yield what each word of the candidate has in the alignment with the best reference.
-
-    With M the matched weight, a the reference's share of the length and b the candidate's, M / (a + b) is divided by
-    the Aumann-Shapley value: m ln(1 + b/a) / b - M b_i (ln(1 + b/a) - b / (a + b)) / b^2 for a word of weight m that
-    matches and length b_i.
-    """
+    """Yield what each word of the candidate has in the alignment with the best reference."""
+    # With M the matched weight, a the reference's share of the length and b the candidate's, M / (a + b) is divided by
+    # the Aumann-Shapley value: m ln(1 + b/a) / b - M b_i (ln(1 + b/a) - b / (a + b)) / b^2 for a word of weight m that
+    # matches and length b_i.
     candidate_words = words_of_text(item.candidate)
     stems = list(map(weighted_stem, candidate_words))
     said = Counter(stems)

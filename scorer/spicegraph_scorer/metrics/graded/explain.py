@@ -24,25 +24,14 @@ _HEAD: Final = {1: 0, 2: 1, 3: 1}  # the slot that a tuple adds, by its length
 
 @dataclass(frozen=True, slots=True)
 class GradedTuple:
-    """A tuple of one side, and what of the other side supports it.
+    """A tuple of one side, and what of the other side supports it."""
 
-    Attributes:
-        words: object; object and attribute; or subject, relation, object.
-        share: its share of its side's weight, in [0, 1].
-        support: how far the other side supports it, in [0, 1].
-        partner: index of the tuple of the other side that supports it best; ``None`` if none does.
-        slots: the similarity of each of its slots and what stands there in the partner, in [0, 1]; ``None`` where
-            the partner, of another length, has nothing.
-        denied_by: index of a reference attribute that excludes this one (another colour or count of the same
-            object) and has cost it support; ``None`` if none has.
-    """
-
-    words: tuple[str, ...]
-    share: float
-    support: float
-    partner: int | None
-    slots: tuple[float | None, ...]
-    denied_by: int | None = None
+    words: tuple[str, ...]  # object; object and attribute; or subject, relation, object
+    share: float  # of its side's weight, in [0, 1]
+    support: float  # in [0, 1]
+    partner: int | None  # index of the tuple of the other side that supports it best
+    slots: tuple[float | None, ...]  # likeness to what stands there in the partner, in [0, 1]
+    denied_by: int | None = None  # index of the reference attribute (another colour or count) that has cost it support
 
 
 class GradedExplanation:
@@ -73,10 +62,7 @@ class GradedExplanation:
 
     @cached_property
     def verdicts(self) -> Verdicts:
-        """Which of the candidate's words and tuples the references support, contradict or do not mention.
-
-        Made when they are asked for: they take longer than all else but the changes.
-        """
+        """Made when they are asked for: they take longer than all else but the changes."""
         return self._judge()
 
     def __eq__(self, other: object) -> bool:
@@ -106,10 +92,7 @@ class GradedExplanation:
 def explain_match(
     match: GradedMatch, vectors: Vectors, rescore: Rescore, *, meaning: Meaning | None = None, changes: int = 3
 ) -> GradedExplanation:
-    """Explain a match by the tables that it was made with; ``rescore`` scores candidates that consist of other facts.
-
-    At most so many ``changes`` are named; none are looked for with 0, which is ten times as fast.
-    """
+    """Explain a match by the tables that it was made with; ``rescore`` scores candidates of other facts."""
     rows = vectors.rows(
         concept.strings
         for side in (match.candidate, match.reference)
@@ -190,30 +173,19 @@ _OBJECT_SLOTS: Final = {1: (0,), 2: (0,), 3: (0, 1)}  # of a fact: subject, obje
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the candidate, and what it would do.
-
-    Attributes:
-        action: ``add`` a tuple, ``drop`` one (an object with all that is said of it), or ``replace`` one.
-        words: what is added, dropped or replaced: object; object, attribute; or subject, relation, object.
-        by: what stands in its place after ``replace``.
-        score: the item's F1 after the change.
-        gain: by how much that is more than now.
-    """
+    """A change: ``add`` a tuple, ``drop`` one (an object with all that is said of it) or ``replace`` one."""
 
     action: str
-    words: tuple[str, ...]
-    by: tuple[str, ...] | None
-    score: float
+    words: tuple[str, ...]  # object; object, attribute; or subject, relation, object
+    by: tuple[str, ...] | None  # what stands in its place after ``replace``
+    score: float  # the item's F1 after the change
     gain: float
 
 
 def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Rescore) -> tuple[Change, ...]:
-    """Return the changes that would raise the score, the best first.
-
-    Each is scored like any candidate, so that gains are exact; they do not add up. Tried are the tuples of both
-    sides that cost the score most, and for the candidate's, what the references have instead: six of each side, fewer
-    of very long texts. ``denials`` has for each candidate tuple the reference tuple that excludes it, if one does.
-    """
+    """Return the changes that would raise the score, the best first; ``denials``: what excludes a candidate tuple."""
+    # Each is scored like any candidate, so that gains are exact; they do not add up. Tried are the tuples of both sides
+    # that cost the score most, and for the candidate's, what the references have instead: fewer of very long texts.
     candidate, reference = match.candidate, match.reference
     facts = facts_of(candidate.tuples)
     named = {}  # what the candidate calls the objects of the references, where it has them

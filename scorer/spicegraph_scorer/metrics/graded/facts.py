@@ -57,11 +57,6 @@ def comparable_facts(facts: Sequence[Fact]) -> Sequence[Fact]:
     as its members: "a large group of people" are people; the group says how many they are, not that they are large.
     Nouns of prepositions are not objects, nor are numbers ("two" in "two of the dogs", or where the parse takes it for
     a noun). What is denied is an object, attribute or relation of its own: "no hat".
-
-    Example:
-        >>> facts = [Fact(("hat",), "objects", ((4,),)), Fact(("hat", "no"), DENIED, ((4,), (3,)))]
-        >>> [fact.words for fact in comparable_facts(facts)]
-        [('no hat',)]
     """
     return read_caption(facts).facts
 
@@ -100,12 +95,7 @@ def read_caption(facts: Sequence[Fact]) -> Told:
 
 
 def content_words(facts: Iterable[Fact]) -> frozenset[str]:
-    """Return the content words of what :func:`comparable_facts` returned, whatever they are said of; "no hat" is one.
-
-    Example:
-        >>> sorted(content_words([Fact(("man", "polar bear", "sit on"), "clause", ())]))
-        ['bear', 'man', 'polar', 'sit']
-    """
+    """Return the content words of comparable facts, whatever they are said of; "no hat" is one."""
     given_facts = list(facts)
     return _content_of(given_facts, _stated(given_facts))
 
@@ -118,11 +108,8 @@ def _content_of(facts: Sequence[Fact], strings: set[str]) -> frozenset[str]:
 
 
 def _stated(facts: Iterable[Fact]) -> set[str]:
-    """Return the strings of facts, without names of relations that have words which the caption lacks ("wear" of "in").
-
-    Scene graphs have such names; words alone are those of the caption. A fact without places, as a changed graph has,
-    has the names that it was given.
-    """
+    """Return the strings of facts, without scene graphs' names of relations that the caption lacks ("wear" of "in")."""
+    # A fact without places, as a changed graph has, has the names that it was given.
     return set(
         chain.from_iterable(
             words[:2]
@@ -211,21 +198,13 @@ _NUMBERS: Final[Mapping[str, tuple[str, int]]] = {
 
 
 def values_of(strings: Iterable[str]) -> Values:
-    """Return the values that a concept's strings have.
-
-    >>> values_of(("gray", "grey"))
-    frozenset({('colour', 6)})
-    """
+    """Return the values that a concept's strings have."""
     return frozenset([_NUMBERS[string] for string in strings if string in _NUMBERS])
 
 
 @lru_cache(maxsize=4096)
 def deny(values: Values, others: Values) -> bool:
-    """Say whether concepts exclude each other by their values: both have some of a family, and none in common.
-
-    >>> deny(values_of(("red",)), values_of(("blue",))), deny(values_of(("two",)), values_of(("pair",)))
-    (True, False)
-    """
+    """Say whether concepts exclude each other by their values: both have some of a family, and none in common."""
     families = {family for family, _ in values} & {family for family, _ in others}
     return any(all(family != common for family, _ in values & others) for common in families)
 
@@ -233,12 +212,7 @@ def deny(values: Values, others: Values) -> bool:
 def verdicts(
     candidate: Sequence[tuple[int, Values]], reference: Sequence[tuple[int, Values]]
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return which concepts of two lists exclude each other, and which say the same value ("two" and "a pair").
-
-    Args:
-        candidate: the index and the values of each concept that has any.
-        reference: the same of the other list.
-    """
+    """Return which concepts of two lists exclude each other, and which say the same value ("two" and "a pair")."""
     excluded, agreed = [], []
     for row, candidate_values in candidate:
         for column, reference_values in reference:

@@ -57,20 +57,15 @@ the references'.
 
 
 class Nodes(NamedTuple):
-    """Objects, then attributes, then relations, as many as ``sizes`` says.
-
-    ``strings`` are those of the concepts that they add (the object, the attribute, the relation's label), ``captions``
-    how many captions say each. ``owners`` are the objects that attributes and relations start from, ``targets`` those
-    that relations lead to. ``graph`` is where they come from, with its evidence, if that was kept.
-    """
+    """Objects, then attributes, then relations, as many as ``sizes`` says."""
 
     sizes: tuple[int, int, int]
     concepts: Sequence[Concept]
-    strings: Sequence[Strings]
-    captions: Sequence[int]
-    owners: Sequence[int]
-    targets: Sequence[int]
-    graph: SceneGraph | None = None
+    strings: Sequence[Strings]  # of the concepts that they add: the object, the attribute, the relation's label
+    captions: Sequence[int]  # how many captions say each
+    owners: Sequence[int]  # the objects that attributes, then relations, start from
+    targets: Sequence[int]  # the objects that relations lead to
+    graph: SceneGraph | None = None  # where they come from, if its evidence was kept
 
 
 def nodes_of(graph: SceneGraph) -> Nodes:
@@ -115,30 +110,20 @@ def counted_nodes(graph: ConceptGraph, objects_said: Sequence[int], labels_said:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """The tuples of many graphs, one graph behind the other, as arrays.
-
-    ``starts`` has the place of each graph's first tuple and the end of the last, ``kinds`` what each tuple is and
-    ``heads`` the row of the concept that it adds. ``owners`` and ``targets`` are places within the graph: of the object
-    that an attribute or a relation starts from, and of the one that a relation leads to; an object is its own.
-    ``weights`` say how much each tuple counts. Words alone have no ``nodes``.
-    """
+    """The tuples of many graphs, one graph behind the other, as arrays; words alone have no ``nodes``."""
 
     nodes: Sequence[Nodes]
-    sizes: Integers
-    starts: Integers
+    sizes: Integers  # (graphs, 3): objects, attributes, relations
+    starts: Integers  # of each graph's tuples, and the end of the last
     kinds: Integers
-    heads: Integers
-    owners: Integers
-    targets: Integers
-    weights: Weights
+    heads: Integers  # the row of the concept that each tuple adds
+    owners: Integers  # places within the graph of what attributes and relations start from; an object is its own
+    targets: Integers  # places within the graph of what relations lead to
+    weights: Weights  # how much each tuple counts
 
 
 def sides_of(nodes: Sequence[Nodes], rows: Rows) -> Sides:
-    """Return the tuples of graphs as arrays.
-
-    A tuple's weight is its word's idf to the power of 0.75, times 0.7 if it is an attribute or a relation, times the
-    number of captions that say it.
-    """
+    """Return the tuples of graphs as arrays; a weight is idf ** .75, times .7 but for objects, times the captions."""
     sizes = np.array([graph.sizes for graph in nodes], np.intp).reshape(-1, 3)
     kinds = np.repeat(np.tile(np.arange(3), len(nodes)), sizes.ravel())
     heads = _integers(map(rows.places.__getitem__, chain.from_iterable(graph.strings for graph in nodes)))
@@ -152,10 +137,7 @@ def sides_of(nodes: Sequence[Nodes], rows: Rows) -> Sides:
 
 
 def word_sides(readings: Sequence[Sequence[frozenset[str]]], words: Sequence[str], rows: Rows) -> Sides:
-    """Return the words of captions as arrays: of objects that nothing is said of, in the order of ``words``.
-
-    ``readings`` has for each graph its captions, each a set of words; ``words`` are all of these.
-    """
+    """Return the words of captions as arrays: of objects that nothing is said of, in the order of ``words``."""
     number_of = {word: number for number, word in enumerate(words)}
     captions = list(chain.from_iterable(readings))
     said = _integers(map(number_of.__getitem__, chain.from_iterable(captions)))
@@ -183,15 +165,11 @@ def _integers(values: Iterable[int]) -> Integers:
 
 
 class Support(NamedTuple):
-    """One side's tuples: how well each is supported, in [0, 1], and by which tuple of the other side.
+    """One side's tuples: how well each is supported, and by which tuple of the other side."""
 
-    ``partner`` is -1 where nothing supports the tuple. ``contradicted`` says that the other side has another colour or
-    count for the same object.
-    """
-
-    support: Floats
-    partner: Integers
-    contradicted: Flags
+    support: Floats  # in [0, 1]
+    partner: Integers  # NO_PARTNER where nothing supports the tuple
+    contradicted: Flags  # the other side has another colour or count for the same object
 
     def part(self, cut: slice) -> Support:
         """Return the part of some of the tuples."""
@@ -199,15 +177,11 @@ class Support(NamedTuple):
 
 
 class Supports(NamedTuple):
-    """How well the tuples of one side of each comparison are supported, the comparisons one behind the other.
+    """How well the tuples of one side of each comparison are supported, the comparisons one behind the other."""
 
-    ``tuples`` are their places in :class:`Sides`, ``counts`` how many each comparison has; ``found`` has the rest for
-    each of them. Its ``partner`` is empty unless it was asked for.
-    """
-
-    tuples: Integers
-    counts: Integers
-    found: Support
+    tuples: Integers  # their places in Sides
+    counts: Integers  # how many tuples each comparison has
+    found: Support  # of all tuples; its partner is empty unless it was asked for
 
 
 @dataclass(frozen=True)
@@ -219,11 +193,7 @@ class Side:
 
     @cached_property
     def tuples(self) -> tuple[SceneTuple, ...]:
-        """The tuples themselves, in the graph's order: objects, attributes, relations; scores do without them.
-
-        Raises:
-            ValueError: the graph was merged without its evidence.
-        """
+        """The tuples in the graph's order: objects, attributes, relations; scores do without them."""
         nodes = [node.concept for node in self.graph.objects]
         return (
             *[SceneTuple((concept,), seen) for concept, seen in self.graph.objects],
@@ -233,27 +203,18 @@ class Side:
 
     @property
     def graph(self) -> SceneGraph:
-        """Where the tuples come from.
-
-        Raises:
-            ValueError: the graph was merged without its evidence.
-        """
+        """Where the tuples come from; a ValueError if it was merged without its evidence."""
         if self.nodes.graph is None:
             raise ValueError("the graph was merged without its evidence")
         return self.nodes.graph
 
 
 class TextMatch(NamedTuple):
-    """What a candidate's text says beside its tuples.
+    """What a candidate's text says beside its tuples; ``None``: nothing was read, or nobody asked."""
 
-    ``order`` is the share of all support that the order of its words leaves, in (0, 1]; ``aligned`` its alignment with
-    the best reference, in [0, 1], or ``None`` where no text was read; ``meaning`` its likeness to the references as a
-    whole, in [0, 1], or ``None`` where nobody asked. ``candidate`` and ``references`` are the texts themselves.
-    """
-
-    order: float = 1.0
-    aligned: float | None = None
-    meaning: float | None = None
+    order: float = 1.0  # the share of all support that the order of its words leaves, in (0, 1]
+    aligned: float | None = None  # with the best reference, in [0, 1]
+    meaning: float | None = None  # likeness to the references as a whole, in [0, 1]
     candidate: str = ""
     references: Sequence[str] = ()
 
@@ -270,40 +231,27 @@ class GradedMatch:
 
 
 class _Lines(NamedTuple):
-    """The cells of each tuple of one side: its comparison's tuples of the other side, as many as ``lengths`` says.
+    """The cells of each tuple of one side: its comparison's tuples of the other side, as many as ``lengths`` says."""
 
-    ``tuples`` are places in :class:`Sides`, ``counts`` how many each comparison has. ``cells`` are those of all lines,
-    one line behind the other; ``None`` where these are the cells in their own order.
-    """
-
-    tuples: Integers
-    counts: Integers
+    tuples: Integers  # places in Sides
+    counts: Integers  # how many tuples each comparison has
     lengths: Integers
-    cells: Integers | None
+    cells: Integers | None  # of all lines, one line behind the other; None: the cells in their own order
 
 
 class Cells(NamedTuple):
-    """How alike the tuples of candidates and of their references are, every pair a cell.
+    """How alike the tuples of candidates and of their references are: every pair a cell, row by row."""
 
-    ``forward`` is how far a reference tuple supports a candidate's, ``backward`` how far a candidate's supports one of
-    the references; the cells of comparison ``k`` are those from ``bases[k]`` to ``bases[k + 1]``, row by row.
-    ``excess`` is how much more the references deny each candidate's tuple than they say it. ``plain`` is how alike the
-    words are whatever they are said of, where "blue" is as good as "red" and "no hat" as a hat.
-    """
-
-    forward: Matrix
-    backward: Matrix
-    plain: Matrix
-    excess: Floats
+    forward: Matrix  # how far a reference tuple supports a candidate's
+    backward: Matrix  # how far a candidate's supports a reference tuple
+    plain: Matrix  # likeness of the words whatever they are said of: "blue" is as good as "red", "no hat" as a hat
+    excess: Floats  # how much more the references deny each candidate's tuple than they say it
     across: _Lines
     upright: _Lines
-    bases: Integers
+    bases: Integers  # the cells of comparison k are those from bases[k] to bases[k + 1]
 
     def supports(self, *, partners: bool) -> tuple[Supports, Supports]:
-        """Return how the tuples of candidates are supported by those of their references, and the other way round.
-
-        With ``partners`` it says by which tuples. What the references deny is taken from the candidates' support.
-        """
+        """Return how candidates' tuples are supported by the references', less what these deny, and the reverse."""
         precision = _best(self.forward, self.across, partners=partners)
         support, partner = np.maximum(0, precision.found.support - self.excess), precision.found.partner
         if partner.size:
@@ -362,10 +310,7 @@ def cells_of(sides: Sides, candidates: Sequence[int], references: Sequence[int],
 def _judge_values(
     sides: Sides, pairs: Iterable[tuple[int, int, int]], words: Matrix, plain: Matrix, rows: Rows
 ) -> Floats:
-    """Make words with the same value alike, and those that exclude each other unlike; in ``plain`` all these are alike.
-
-    Return how much more the references deny each candidate's tuple than they say it, one comparison behind the other.
-    """
+    """Make words of one value alike, and those that exclude each other unlike (``plain``: alike); return the excess."""
     valued: defaultdict[int, list[tuple[int, Values]]] = defaultdict(list)
     is_valued = np.zeros(len(rows.vectors), np.bool_)
     is_valued[list(rows.values)] = True
@@ -401,12 +346,10 @@ def _excess(
     words: Matrix,
     excluded: Iterable[tuple[int, int]],
 ) -> Floats:
-    """Return how much more the references deny each tuple of a candidate than they say it.
-
-    They deny an attribute by another colour or count of an object that is as similar. Colours are compared as sets: a
-    grey, black and white cat is not denied by a grey one. Words alone are denied where the references have others of
-    their family, and none of the candidate's. ``valued`` has the tuples of each graph with values that exclude others.
-    """
+    """Return how much more the references deny each tuple of a candidate than they say it."""
+    # They deny an attribute by another colour or count of an object that is as similar. Colours are compared as sets: a
+    # grey, black and white cat is not denied by a grey one. Words alone are denied where the references have others of
+    # their family, and none of the candidate's.
     excess = np.zeros(len(words), np.float32)
     if not sides.sizes[list(graphs), ATTRIBUTE:].any():  # words alone
         said, referred = (frozenset(chain.from_iterable(values for _, values in valued[graph])) for graph in graphs)
@@ -438,11 +381,8 @@ def _excess(
 
 
 def _places(sides: Sides, candidates: Integers, references: Integers, bases: Integers, words: Matrix) -> Matrix:
-    """Return how far tuples are alike in every slot: the least of the slots' similarities; 0 across types.
-
-    An object is alike as far as its word. An attribute has a place at a plain object too, as far as the object's own
-    word suggests it ("tall" at "tower").
-    """
+    """Return how far tuples are alike in every slot: the least of the slots' similarities; 0 across types."""
+    # An attribute has a place at a plain object too, as far as the object's own word suggests it ("tall" at "tower").
     counts = np.diff(sides.starts)
     heights, widths = counts[candidates], counts[references]
     tuples = ranges(sides.starts[candidates], heights)

@@ -106,33 +106,21 @@ class GradedStatistic:
 
 @dataclass(frozen=True, slots=True)
 class SpiceG(Metric[GradedStatistic]):
-    """SPICE-G: precision, recall and F1 of scene-graph tuples and of words that match by degrees.
+    """SPICE-G: precision, recall and F1 of scene-graph tuples and of words that match by degrees, in [0, 1].
 
     A tuple is supported as far as the other side has one like it: the cosine of their words' vectors, drawn down
     where the words stand at other objects. Tuples weigh more the rarer their word is and the more references have
     them; one that the references contradict (another colour or count) weighs twice in precision. Precision is a power
     mean with exponent 3/4 of the candidate's supports, recall a mean of the references'. Half of both is that of the
     captions' content words alone, compared in the same way without regard to what they are said of; and a fifth of F1
-    is the alignment of the candidate's text with the best reference
-    (:func:`spicegraph_scorer.metrics.graded.metric.alignments`). Categories are of tuples alone.
+    is the alignment of the candidate's text with the best reference (:func:`alignments`). Categories are of tuples
+    alone: their corpus value is the mean of the items' F1 over the items whose references have such tuples.
     Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.facts.comparable_facts` says.
-    Scores are in [0, 1]; they agree better with people's ratings than SPICE's, and are not comparable to them.
     A candidate whose words follow one another as they do not in captions loses its score in part or whole
     (:meth:`spicegraph_scorer.metrics.graded.texts.WordOrder.share`).
-    The corpus value of a category is the mean of the items' F1 over the items whose references have such tuples.
 
-    Without ``texts``, facts alone are compared: neither order nor alignment is looked at.
-    With ``evidence`` every statistic keeps its match, from which explanations are drawn; without, there are the
-    weights only, in less time. ``references`` keeps merged references from one corpus to the next.
-
-    Example:
-        >>> from spicegraph_parser import load_pipeline
-        >>> from spicegraph_scorer.core.tokens import Corpus
-        >>> from spicegraph_scorer.core.items import Item
-        >>> metric = SpiceG(load_pipeline())
-        >>> statistics = metric.collect(Corpus((Item(1, "a dog on a couch", ("a puppy lies on a sofa",)),)))
-        >>> 0.4 < metric.total(statistics)[0].value < 0.9
-        True
+    Without ``texts``, facts alone are compared: neither order nor alignment is looked at. With ``evidence`` every
+    statistic keeps its match, from which explanations are drawn; without, there are the weights only, in less time.
     """
 
     needs: ClassVar[Needs] = Needs(facts=True, loose=True, data=frozenset({"categories", "vectors", "meaning"}))
@@ -241,24 +229,13 @@ class SpiceG(Metric[GradedStatistic]):
         return _Reading(counted_nodes(*merge_counted(facts, self.lexicon)), words)
 
     def compare(self, candidate: SceneGraph, reference: SceneGraph, *, texts: TextMatch = _NO_TEXTS) -> GradedStatistic:
-        """Compare two graphs that :meth:`graph` made: a candidate's and that of all its references.
-
-        Args:
-            candidate: its graph.
-            reference: the graph of the references.
-            texts: what the texts say beside the graphs, which do not know them.
-        """
+        """Compare two graphs that :meth:`graph` made: a candidate's and that of all its references."""
         return self.compare_all([(candidate, reference)], texts=[texts])[0]
 
     def compare_all(
         self, pairs: Sequence[tuple[SceneGraph, SceneGraph]], *, texts: Sequence[TextMatch] | None = None
     ) -> list[GradedStatistic]:
-        """Compare pairs of graphs; vectors and arrays are made once for all of them.
-
-        Args:
-            pairs: as for :meth:`compare`.
-            texts: what each pair's texts say beside the graphs; ``None``: nothing.
-        """
+        """Compare pairs of graphs; vectors and arrays are made once for all of them."""
         readings = {id(graph): _reading_of(graph) for pair in pairs for graph in pair}
         of_pairs = [(readings[id(candidate)], readings[id(reference)]) for candidate, reference in pairs]
         return self._statistics(of_pairs, [_NO_TEXTS] * len(pairs) if texts is None else texts)
@@ -300,10 +277,7 @@ class SpiceG(Metric[GradedStatistic]):
         ]
 
     def _laid_out(self, pairs: Sequence[tuple[_Reading, _Reading]]) -> tuple[Sides, Sides, list[int], list[int], Rows]:
-        """Return the graphs and the words of readings as arrays, and for each pair the numbers of its two readings.
-
-        Equal readings stand there once. The last are the rows of all concepts and words.
-        """
+        """Return the graphs and words of distinct readings as arrays, the numbers of each pair's two, and all rows."""
         of_pairs = {id(reading): reading for pair in pairs for reading in pair}
         readings, places = list(of_pairs.values()), {known: number for number, known in enumerate(of_pairs)}
         vocabulary = sorted(set().union(*chain.from_iterable(reading.words for reading in readings)))
@@ -315,11 +289,7 @@ class SpiceG(Metric[GradedStatistic]):
         return graphs, words, candidates, references, rows
 
     def credit(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[Credit]:
-        """Divide F1 among the words; see :mod:`spicegraph_scorer.metrics.graded.credit`.
-
-        Raises:
-            ValueError: a statistic has no match.
-        """
+        """Divide F1 among the words; see :mod:`spicegraph_scorer.metrics.graded.credit`."""
         matches = [statistic.match for statistic in statistics]
         if None in matches:
             raise ValueError("the statistic has no match to divide")
@@ -348,11 +318,7 @@ class SpiceG(Metric[GradedStatistic]):
         return divided
 
     def explain(self, statistic: GradedStatistic, *, changes: int = 3) -> GradedExplanation:
-        """Explain an item's score: every tuple's best partner, and the changes that would raise it most.
-
-        Raises:
-            ValueError: the statistic has no match (it comes from another process, or from a metric without evidence).
-        """
+        """Explain an item's score: every tuple's best partner, and the changes that would raise it most."""
         match = statistic.match
         if match is None:
             raise ValueError("the statistic has no match to explain")
@@ -370,17 +336,7 @@ class SpiceG(Metric[GradedStatistic]):
         return explain_match(match, self.vectors, rescore, meaning=self.meaning, changes=changes)
 
     def verdicts(self, statistic: GradedStatistic, *, threshold: float | None = None) -> Verdicts:
-        """Say which words and tuples of an item's candidate its references support, contradict or do not mention.
-
-        Args:
-            statistic: of a metric with evidence.
-            threshold: probability of being wrong above which a word is flagged, in [0, 1], such as that of
-                :func:`spicegraph_scorer.metrics.graded.verdicts.conformal_threshold` over words that are known to be
-                right; ``None``: a tenth of the right words of the shipped calibration are above it.
-
-        Raises:
-            ValueError: the statistic has no match.
-        """
+        """Say which words and tuples of an item's candidate its references support, contradict or do not mention."""
         if statistic.match is None:
             raise ValueError("the statistic has no match to judge")
         return judge(statistic.match, statistic.match.texts.candidate, self.vectors, threshold=threshold)
@@ -407,18 +363,14 @@ class SpiceG(Metric[GradedStatistic]):
 
 
 class Weighed(NamedTuple):
-    """Weights of tuples: of a candidate's in all, their supported part, and the same of the references'.
-
-    ``aligned`` is the alignment of the texts, which has a fifth of F1: of the total alone, and where texts were read.
-    ``meant`` is what the meaning of the whole adds to it, below 0 where it is less than what the words alone have.
-    """
+    """Weights of tuples: of a candidate's in all, their supported part, and the same of the references'."""
 
     supported: float
     candidate: float
     found: float
     reference: float
-    aligned: float | None = None
-    meant: float = 0.0
+    aligned: float | None = None  # the alignment of the texts: of the total alone, and where texts were read
+    meant: float = 0.0  # what the meaning of the whole adds; below 0 where it is less than the words'
 
     @property
     def precision(self) -> float:
@@ -452,15 +404,10 @@ class Weighed(NamedTuple):
 def weigh(
     sides: Sides, precision: Supports, recall: Supports, categories: Mapping[str, Category], order: Sequence[float]
 ) -> list[dict[str, Weighed]]:
-    """Add up the weights of each comparison in total (``All``) and by category.
-
-    The supported part of a candidate's weight is the power mean, with exponent 3/4, of its tuples' support: two tuples
-    with half of their support cost less than one without any. (Formula 3 had 1/2, which costs longer captions more than
-    people think.)
-
-    A category holds its own tuples; what supports them may be of another. ``order`` is, for each comparison, the share
-    of every support that the order of the candidate's words leaves.
-    """
+    """Add up the weights of each comparison in total (``All``) and by category; ``order`` cuts every support."""
+    # The supported part of a candidate's weight is the power mean of its tuples' support: two tuples with half of their
+    # support cost less than one without any. (Formula 3 had the exponent 1/2, which costs longer captions more than
+    # people think.) A category holds its own tuples; what supports them may be of another.
     left = np.array(order, np.float64)
     candidate_weights = precision_weights(sides, precision)
     reference_weights = sides.weights[recall.tuples]
@@ -518,19 +465,14 @@ def _weighed(precision_sums: Sequence[Weights], recall_sums: Sequence[Weights]) 
 
 
 class _TextArrays(NamedTuple):
-    """The texts of items as arrays, equal ones once.
-
-    ``words`` are all words, ``of_words`` the place among them of each word of each text, text by text, and ``lengths``
-    how many each text has. ``candidates`` and ``references`` are texts, one of each for each pair of an item, of which
-    it has as many as ``counts`` says.
-    """
+    """The texts of items as arrays, equal ones once."""
 
     words: Sequence[str]
-    of_words: Integers
-    lengths: Integers
-    candidates: Integers
-    references: Integers
-    counts: Integers
+    of_words: Integers  # the place in words of each word of each text, text by text
+    lengths: Integers  # how many words each text has
+    candidates: Integers  # a text for each pair of an item's candidate with a reference
+    references: Integers  # the other text of the pair
+    counts: Integers  # how many pairs each item has
 
     @classmethod
     def of(cls, items: Sequence[tuple[str, Sequence[str]]]) -> _TextArrays:
@@ -597,14 +539,9 @@ class _TextArrays(NamedTuple):
 
 
 def alignments(items: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
-    """Return how well each candidate is aligned with its best reference, in [0, 1].
-
-    That is the best weighted harmonic mean of precision and recall over the references: with P and R the shares of the
-    candidate's and the reference's weight that match, P R / (.75 P + .25 R). A word matches as often as both have it.
-
-    Args:
-        items: each candidate with its references.
-    """
+    """Return how well each candidate is aligned with its best reference: P R / (.75 P + .25 R), in [0, 1]."""
+    # P and R are the shares of the candidate's and the reference's weight that match; a word matches as often as both
+    # have it.
     return _TextArrays.of(items).alignments()
 
 

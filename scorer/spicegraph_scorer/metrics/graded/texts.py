@@ -58,15 +58,10 @@ def words_of_text(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordOrder:
-    """How much more often than by chance words of one kind follow those of another.
+    """How much more often than by chance words of one kind follow those of another."""
 
-    ``kinds`` are frequent words, endings of rarer ones (``-ng``), all other words (``-``) and the edge of a caption
-    (empty). ``information`` has the pointwise mutual information of each kind (row) and the next (column), in
-    sixteenths of a nat.
-    """
-
-    kinds: tuple[str, ...]
-    information: npt.NDArray[np.int8]
+    kinds: tuple[str, ...]  # frequent words, endings of rarer ones (-ng), all others (-), the edge of a caption (empty)
+    information: npt.NDArray[np.int8]  # pointwise, of each kind (row) and the next (column), in sixteenths of a nat
     _rows: Mapping[str, Mapping[str, float]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,11 +73,8 @@ class WordOrder:
         object.__setattr__(self, "_rows", by_kind)
 
     def flow(self, text: str) -> float:
-        """Return by how much a text's words are likelier in their order than in any: the log of the ratio, in nats.
-
-        It is the information of all neighbours, the edges included: about 10 for captions of people, 0 where words
-        follow each other as by chance. Less than two words have no order: 0.
-        """
+        """Return the log of how much likelier words are in their order than in any, in nats; 0 below two words."""
+        # About 10 for captions of people, 0 where words follow each other as by chance.
         total = 0.0
         for information in self.junctions(words_of_text(text)):
             total += information
@@ -102,12 +94,10 @@ class WordOrder:
         yield rows[before][_EDGE]
 
     def share(self, candidate: str, references: Iterable[str]) -> float:
-        """Return the share of its score that the order of its words leaves a candidate, in (0, 1].
-
-        All of it, unless the words are e**10 = 22,000 times as unlikely in their order as in any; then 22,000 over
-        how many times it is. Captions of another style are held against their own kind: against the reference with
-        the least flow, if that is below 0.
-        """
+        """Return the share of its score that the order of its words leaves a candidate, in (0, 1]."""
+        # All of it, unless the words are e**10 = 22,000 times as unlikely in their order as in any; then 22,000 over
+        # how many times it is. Captions of another style are held against the reference with the least flow, if that is
+        # below 0.
         flow = self.flow(candidate)
         if flow >= -_PATIENCE:
             return 1.0
@@ -116,12 +106,9 @@ class WordOrder:
 
 
 def learn_order(texts: Iterable[str], *, frequent: int = 200, endings: int = 30) -> WordOrder:
-    """Learn a word order from captions.
-
-    With n(a, b) for how often kind b follows kind a, and a part of what chance would give added to each (as much as 20
-    words more after every a): the logarithm of n(a, b) over what chance would give. So many of the most ``frequent``
-    words are kinds of their own, and so many ``endings`` of other words.
-    """
+    """Learn a word order; the ``frequent`` words are kinds of their own, and so many ``endings`` of other words."""
+    # With n(a, b) for how often kind b follows kind a, and a part of what chance would give added to each (as much as
+    # 20 words more after every a): the logarithm of n(a, b) over what chance would give.
     captions = [words_of_text(text) for text in texts]
     counts = Counter(chain.from_iterable(captions))
     known = _most_frequent(counts, frequent)
@@ -181,13 +168,7 @@ class MeaningTable:
 
     @classmethod
     def of(cls, name: str, words: Sequence[str], vectors: Floats) -> MeaningTable:
-        """Round vectors to 8 bits.
-
-        Args:
-            name: of the table, for signatures.
-            words: lower-cased, the most frequent first.
-            vectors: (words, dimensions).
-        """
+        """Round the vectors (words, dimensions) of lower-cased words, the most frequent first, to 8 bits."""
         scales = (np.abs(vectors).max(axis=1) / _LARGEST).astype(np.float32)
         rounded = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
         return cls(name, tuple(words), rounded, scales)
@@ -201,11 +182,7 @@ class MeaningTable:
         return f"{self.name}-{contents.hexdigest()[:_DIGEST_CHARACTERS]}"
 
     def write(self, path: Path) -> None:
-        """Write the table to a file (numpy's compressed ``.npz``).
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Write the table to a file (numpy's compressed ``.npz``)."""
         with path.open("wb") as file:
             np.savez_compressed(
                 file,
@@ -218,11 +195,7 @@ class MeaningTable:
 
     @classmethod
     def read(cls, path: Path) -> MeaningTable:
-        """Read what :meth:`write` wrote.
-
-        Raises:
-            DataError: the file is missing or is not a table of meanings.
-        """
+        """Read what :meth:`write` wrote; a DataError if the file is missing or is not a table of meanings."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 file_format, name = arrays["header"].tobytes().decode().split("\n")
@@ -266,11 +239,7 @@ class Meaning:
 
     @classmethod
     def read(cls, path: Path | str) -> Meaning:
-        """Read a table and make it ready.
-
-        Raises:
-            DataError: the file is missing or is not a table of meanings.
-        """
+        """Read a table and make it ready; see :meth:`MeaningTable.read`."""
         return cls.of(MeaningTable.read(Path(path)))
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
@@ -286,12 +255,7 @@ class Meaning:
         return self.sums(places, np.array(list(map(len, words)), np.intp))
 
     def sums(self, places: npt.NDArray[np.intp], lengths: npt.NDArray[np.intp]) -> Floats:
-        """Return (texts, dimensions) the unit vectors of texts.
-
-        Args:
-            places: of the words of all texts, text by text.
-            lengths: how many words each text has.
-        """
+        """Return (texts, dimensions) the unit vectors of texts of such ``lengths``, given the rows of their words."""
         # sorted within each text, so that the order of words changes no bit
         keys = np.repeat(np.arange(len(lengths)), lengths) * len(self.vectors) + places
         keys.sort()
@@ -325,28 +289,15 @@ def cosines(candidates: Floats, references: Floats) -> Floats:
 
 
 class Likeness(NamedTuple):
-    """How alike a candidate and its references are as wholes, and the share of each word.
+    """How alike a candidate and its references are as wholes; the shares of either side's words add up to it."""
 
-    Attributes:
-        value: the cosine, in [0, 1].
-        candidate: the words of the candidate, in its order, each with its share of the value; it is below 0 where the
-            word leads away.
-        references: the words of all references, the largest share first. The shares of either side add up to the value.
-    """
-
-    value: float
-    candidate: tuple[tuple[str, float], ...]
-    references: tuple[tuple[str, float], ...]
+    value: float  # the cosine, in [0, 1]
+    candidate: tuple[tuple[str, float], ...]  # in their order, each with its share; below 0 where it leads away
+    references: tuple[tuple[str, float], ...]  # the words of all, the largest share first
 
 
 def likeness(meaning: Meaning, candidate: str, references: Sequence[str]) -> Likeness:
-    """Divide the likeness of a candidate and its references among their words: it is a sum over pairs of words.
-
-    Args:
-        meaning: the table.
-        candidate: the text.
-        references: what it is compared with.
-    """
+    """Divide the likeness of a candidate and its references among their words: it is a sum over pairs of words."""
     words, *others = (words_of_text(text) for text in (candidate, *references))
     rows, *other_rows = (meaning.vectors[[meaning.place(word) for word in text]] for text in (words, *others))
     units = [text_rows / max(float(np.linalg.norm(text_rows.sum(axis=0))), _SHORTEST) for text_rows in other_rows]
@@ -365,10 +316,6 @@ def likeness(meaning: Meaning, candidate: str, references: Sequence[str]) -> Lik
 
 @lru_cache(maxsize=1)
 def load_meaning() -> Meaning:
-    """Return the bundled table, ready for look-ups; read once per process.
-
-    Raises:
-        DataError: it is missing or damaged.
-    """
+    """Return the bundled table, ready for look-ups; read once per process."""
     with as_file(files("spicegraph_scorer") / "metrics" / "graded" / "data" / "meaning_en.npz") as path:
         return Meaning.read(path)

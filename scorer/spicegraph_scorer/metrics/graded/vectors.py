@@ -72,11 +72,9 @@ class UnknownWords:
         return self._by_stem.get(shared) or (forms[-1] if forms else shared)
 
     def _direction(self, word: str) -> Floats | None:
-        """Return the vector of a word that the table lacks: the sum of the nearest known words of WordNet, at length 1.
-
-        Near are words that share a synset with one of the word's two most frequent senses, or a broader one at most
-        three steps above both; each counts half as much for every step. Nothing: WordNet has no such words.
-        """
+        """Return the vector for a word that the table lacks: the sum of the nearest known words of WordNet."""
+        # Near are words that share a synset with one of the word's two most frequent senses, or a broader one at most
+        # three steps above both; each counts half as much for every step.
         steps: dict[str, int] = {}
         for above, up in _above(word):
             below = self._below.get(above, ())
@@ -163,11 +161,7 @@ class VectorTable:
         return idf
 
     def write(self, path: Path) -> None:
-        """Write the table to a file (numpy's compressed ``.npz``).
-
-        Raises:
-            OSError: the file cannot be written.
-        """
+        """Write the table to a file (numpy's compressed ``.npz``)."""
         header = "\n".join([str(_FORMAT), self.name, str(self.images)])
         order = self.order or _NO_ORDER
         with path.open("wb") as file:
@@ -184,11 +178,7 @@ class VectorTable:
 
     @classmethod
     def read(cls, path: Path) -> VectorTable:
-        """Read what :meth:`write` wrote.
-
-        Raises:
-            DataError: the file is missing or is not a table of vectors.
-        """
+        """Read what :meth:`write` wrote; a DataError if the file is missing or is not a table of vectors."""
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 file_format, name, images = arrays["header"].tobytes().decode().split("\n")
@@ -214,11 +204,7 @@ class VectorTable:
 
 @lru_cache(maxsize=1)
 def load_table() -> VectorTable:
-    """Return the bundled table, from the captions of COCO train2014; read once per process.
-
-    Raises:
-        DataError: it is missing or damaged.
-    """
+    """Return the bundled table, from the captions of COCO train2014; read once per process."""
     with as_file(files("spicegraph_scorer") / "metrics" / "graded" / "data" / "coco_train2014.npz") as path:
         return VectorTable.read(path)
 
@@ -234,18 +220,14 @@ _MARK: Final = (PLURAL,)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Concepts, each by the strings that stand for it: a unit vector, its idf and what it weighs for that.
-
-    A concept without any known word has a zero vector: it is like nothing but itself. ``values`` has the rows of the
-    concepts with values that exclude others, ``denied`` those of what is denied ("no hat").
-    """
+    """Concepts, each by the strings that stand for it: a unit vector (zero without known words), idf and weight."""
 
     places: Mapping[Strings, int]
     vectors: Floats
     idf: Sequence[float]
     weights: npt.NDArray[np.float64]
-    values: Mapping[int, Values]
-    denied: Sequence[int] = ()
+    values: Mapping[int, Values]  # rows of the concepts with values that exclude others
+    denied: Sequence[int] = ()  # rows of what is denied ("no hat")
 
 
 class _ConceptRow(NamedTuple):
@@ -283,11 +265,7 @@ class Vectors:
 
     @classmethod
     def read(cls, path: Path | str) -> Vectors:
-        """Read a table and make it ready.
-
-        Raises:
-            DataError: the file is missing or is not a table of vectors.
-        """
+        """Read a table and make it ready; see :meth:`VectorTable.read`."""
         return cls.of(VectorTable.read(Path(path)))
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
@@ -297,15 +275,13 @@ class Vectors:
         return Vectors, (self.signature, self.places, self.directions, self.idf, self.order)
 
     def rows(self, concepts: Iterable[Strings]) -> Rows:
-        """Return the rows of concepts.
-
-        A string's vector is the sum of those of its known words, each times its idf, at length 1, and a concept's the
-        sum of its strings', at length 1 too. A string's idf is the mean of its words', weighted by themselves: "sit on"
-        is above all "sit". A concept is as frequent as the most frequent of its strings. What is denied ("no hat")
-        points away from what is not: it is like other denials only. A word that the table lacks stands for the known
-        word that it is a form of, and for words near it in WordNet otherwise; forms of one unknown word are equal.
-        Marks, such as "plural", are not words: the table is not asked for them.
-        """
+        """Return the rows of concepts."""
+        # A string's vector is the sum of those of its known words, each times its idf, at length 1, and a concept's the
+        # sum of its strings', at length 1 too. A string's idf is the mean of its words', weighted by themselves: "sit
+        # on" is above all "sit". A concept is as frequent as the most frequent of its strings. What is denied ("no
+        # hat") points away from what is not. A word that the table lacks stands for the known word that it is a form
+        # of, and for words near it in WordNet otherwise; forms of one unknown word are equal. Marks, such as "plural",
+        # are not words.
         rows: dict[Strings, int] = {}
         places: dict[Strings, int] = {}
         for strings in dict.fromkeys(concepts):
@@ -378,9 +354,5 @@ def vectors_of(given: WordVectors | None) -> Vectors:
 
 @lru_cache(maxsize=1)
 def load_vectors() -> Vectors:
-    """Return the bundled table, ready for look-ups; read once per process.
-
-    Raises:
-        DataError: it is missing or damaged.
-    """
+    """Return the bundled table, ready for look-ups; read once per process."""
     return Vectors.of(load_table())

@@ -91,33 +91,20 @@ FEATURES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class WordVerdict:
-    """What the references say of a content word of a candidate.
+    """What the references say of a content word of a candidate."""
 
-    Attributes:
-        word: the word as the facts have it (its lemma), "no hat" where it is denied.
-        spans: where it stands in the candidate, as character offsets; empty: the text has no form of it.
-        verdict: ``supported``, ``contradicted`` (the references have something else in its place) or ``unmentioned``.
-        probability: that it is wrong, in [0, 1].
-        support: likeness of the most similar word of the references, in [0, 1].
-        partner: that word; ``None`` where nothing is like it.
-        instead: of a contradicted word, what the references have; ``None`` otherwise.
-    """
-
-    word: str
-    spans: tuple[Span, ...]
-    verdict: str
-    probability: float
-    support: float
-    partner: str | None
-    instead: str | None
+    word: str  # as the facts have it (its lemma), "no hat" where it is denied
+    spans: tuple[Span, ...]  # character offsets in the candidate; empty: the text has no form of it
+    verdict: str  # supported, contradicted (the references have something else in its place) or unmentioned
+    probability: float  # that it is wrong, in [0, 1]
+    support: float  # likeness of the most similar word of the references, in [0, 1]
+    partner: str | None  # that word; None where nothing is like it
+    instead: str | None  # of a contradicted word, what the references have
 
 
 @dataclass(frozen=True, slots=True)
 class TupleVerdict:
-    """What the references say of a tuple: as bad as its worst word; contradicted where its object has another value.
-
-    ``words`` are object; object and attribute; or subject, relation, object.
-    """
+    """What the references say of a tuple: as bad as its worst word; contradicted where its object has another value."""
 
     words: tuple[str, ...]
     verdict: str
@@ -126,16 +113,12 @@ class TupleVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The verdicts of a candidate's words, in the order of the text, and tuples; flagged above ``threshold``.
-
-    ``thresholds`` are those of the shipped calibration for the graph style of the candidate, by the share of right
-    words that are above it.
-    """
+    """The verdicts of a candidate's words, in the order of the text, and tuples; flagged above ``threshold``."""
 
     words: tuple[WordVerdict, ...]
     tuples: tuple[TupleVerdict, ...]
     threshold: float
-    thresholds: Mapping[float, float]
+    thresholds: Mapping[float, float]  # by the share of right words that are above them, for its graph style
 
     @property
     def probability(self) -> float:
@@ -153,21 +136,11 @@ class Verdicts:
 
 
 def conformal_threshold(probabilities: Sequence[float], rate: float = DEFAULT_RATE) -> float:
-    """Return the threshold above which at most a share of right words are flagged.
+    """Return the threshold above which at most a share ``rate`` of right words, in (0, 1), are flagged.
 
-    It is the ceil((n + 1)(1 - rate))-th smallest of n probabilities of right words: of a new right word, exchangeable
-    with these, the chance of being above it is at most the rate. Fewer than 1 / rate - 1 words give 1: none is flagged.
-
-    Args:
-        probabilities: of words known to be right, in [0, 1], from captions that the model was not fitted on.
-        rate: the share of false alarms, in (0, 1).
-
-    Raises:
-        InputError: the rate is not between 0 and 1.
-
-    Example:
-        >>> conformal_threshold([index / 100 for index in range(100)], 0.1)
-        0.9
+    It is the ceil((n + 1)(1 - rate))-th smallest of n probabilities of right words, not of the fit: of
+    a new right word, exchangeable with these, the chance of being above it is at most the rate. Fewer than 1 / rate - 1
+    words give 1: none is flagged.
     """
     if not 0 < rate < 1:
         raise InputError(f"the rate of false alarms is {rate}; expected a number between 0 and 1")
@@ -176,18 +149,7 @@ def conformal_threshold(probabilities: Sequence[float], rate: float = DEFAULT_RA
 
 
 def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float | None = None) -> Verdicts:
-    """Return the verdicts of a candidate.
-
-    Args:
-        match: from ``GradedStatistic.match``, of a metric with evidence.
-        text: the candidate.
-        vectors: those that the match was made with.
-        threshold: probability above which a word is flagged; ``None``: that of the shipped calibration, at which a
-            tenth of right words are flagged.
-
-    Raises:
-        ValueError: the match has no graphs.
-    """
+    """Return the verdicts of a candidate; without ``threshold`` the calibration flags a tenth of right words."""
     seen = observe(match, text, vectors)
     thresholds = CALIBRATIONS[seen[0].style if seen else "spice"].thresholds
     limit = thresholds[DEFAULT_RATE] if threshold is None else threshold
@@ -216,17 +178,14 @@ def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float |
 
 
 class Observed(NamedTuple):
-    """A content word of a candidate, and how the references stand to it: ``features`` in the order of ``FEATURES``.
-
-    ``style`` is the graph style of the candidate, ``spice`` or ``scene``.
-    """
+    """A content word of a candidate, and how the references stand to it."""
 
     word: str
     spans: tuple[Span, ...]
-    features: tuple[float, ...]
+    features: tuple[float, ...]  # in the order of FEATURES
     partner: str | None
     instead: str | None
-    style: str = "spice"
+    style: str = "spice"  # of the candidate's graph: spice or scene
 
     @property
     def probability(self) -> float:
@@ -344,11 +303,7 @@ def _observed(
 
 
 def object_words(match: GradedMatch) -> frozenset[str]:
-    """Return the words of a candidate's objects, those in front of them included: "golf" and "ball" of a golf ball.
-
-    Raises:
-        ValueError: the match has no graphs.
-    """
+    """Return the words of a candidate's objects, those in front of them included: "golf" and "ball" of a golf ball."""
     return _objects(told_by_captions(match.candidate.graph))
 
 
@@ -358,11 +313,7 @@ def _objects(told: Sequence[Iterable[Fact]]) -> frozenset[str]:
 
 
 def told_by_captions(graph: SceneGraph | None) -> list[list[Fact]]:
-    """Return the facts of each caption of a graph.
-
-    Raises:
-        ValueError: the graph was merged without its evidence.
-    """
+    """Return the facts of each caption of a graph; a ValueError if it was merged without its evidence."""
     if graph is None:
         raise ValueError("the graph was merged without its evidence")
     told: defaultdict[int, dict[Fact, None]] = defaultdict(dict)
@@ -420,10 +371,8 @@ def _judge_values(
 
 
 def _uncovered(said: _ReferenceWords, alike: Vector, objects: Sequence[str]) -> list[tuple[str, float]]:
-    """Return the objects of several references of which the caption says nothing, with the share that is missed.
-
-    An object of the caption covers broader words (who says "cake" says "food"), but "person" is not "people".
-    """
+    """Return the objects of several references of which the caption says nothing, with the share that is missed."""
+    # An object of the caption covers broader words (who says "cake" says "food"), but "person" is not "people".
     persons = [_PERSONS.get(person, person) for person in objects]
     counts = said.standing.sum(axis=1)
     covered = alike.max(axis=0, initial=0)
@@ -464,15 +413,11 @@ def _nearness(word: str, other: str) -> float:
 
 
 class Calibration(NamedTuple):
-    """A fitted model of verdicts.
+    """A fitted model of verdicts."""
 
-    ``weights`` are the coefficients of ``FEATURES``, to which ``intercept`` belongs; ``thresholds`` have the
-    probability that a share of the right words of the calibration are above.
-    """
-
-    intercept: float
-    weights: tuple[float, ...]
-    thresholds: Mapping[float, float]
+    intercept: float  # of the coefficients
+    weights: tuple[float, ...]  # the coefficients of FEATURES
+    thresholds: Mapping[float, float]  # by share of the calibration's right words, the probability that these are above
 
 
 CALIBRATIONS: Final[Mapping[str, Calibration]] = {

@@ -176,11 +176,10 @@ def _sum_of_distances(bits: int, position: int, planes: Sequence[int]) -> int:
 
 
 def _branch_long(states: list[_State], row: _LongRow, position: int, planes: Sequence[int]) -> list[_State]:
-    """Do what :func:`_branch` does, without trying what cannot be among the best.
-
-    Distances only add to a state's rank. So when even the greatest gain of the options that are left is too little, the
-    state is done; and when it is enough only without a new chunk, the next option is the one that continues the chunk.
-    """
+    """Do what :func:`_branch` does, without trying what cannot be among the best."""
+    # Distances only add to a state's rank. So when even the greatest gain of the options that are left is too little,
+    # the state is done; and when it is enough only without a new chunk, the next option is the one that continues the
+    # chunk.
     options, least, last, run, run_bits = row
     states.sort(key=_rank)
     grown: list[_State] = []
@@ -259,12 +258,10 @@ def _best(states: list[_State]) -> list[_State]:
 
 
 def align(possible: Sequence[Sequence[Possible]], size: int) -> list[WordMatch]:
-    """Choose matches so that every word is in at most one.
+    """Choose matches so that every word is in at most one, in the order of the reference, as METEOR 1.5 searches.
 
-    ``possible`` holds for each reference word the matches that start there, in METEOR's order (duplicates
-    count); ``size`` is the number of words of the candidate. The result is in the order of the reference.
-
-    Source: METEOR 1.5 (Denkowski and Lavie 2014), as its program searches.
+    ``possible`` holds for each reference word the matches that start there, in METEOR's order (duplicates count);
+    ``size`` is the number of words of the candidate. Source: Denkowski and Lavie 2014.
     """
     definite = _definite(possible, size)
     chosen: list[Possible] = [match for match in definite if match is not None]
@@ -286,10 +283,7 @@ _NO_PARAPHRASES: tuple[list[_Spot], list[_Reverse]] = ([], [])
 
 
 class Probe:
-    """A candidate, ready to be held against its references.
-
-    It remembers what it found for a word or a phrase, since references of one image share most of theirs.
-    """
+    """A candidate, ready to be held against its references; it remembers words and phrases, which these share."""
 
     def __init__(self, candidate: Sentence, words: TextWords, book: PhraseBook) -> None:
         self.candidate = candidate
@@ -348,10 +342,8 @@ class Probe:
                 rows[start].append((start, length, spot, size, Module.PARAPHRASE))
 
     def _linked(self, links: Mapping[int, int]) -> tuple[list[_Spot], list[_Reverse]]:
-        """Return the candidate's phrases that are paraphrases of a phrase of the reference.
-
-        First those in its list, in the list's order, then those that have it in theirs, with its place there.
-        """
+        """Return the candidate's phrases that are paraphrases of a phrase of the reference."""
+        # First those in its list, in the list's order, then those that have it in theirs, with its place there.
         hits = links.keys() & self._phrase_set
         if not hits:
             return _NO_PARAPHRASES

@@ -42,10 +42,7 @@ def _lines(data: bytes) -> list[str]:
 
 @dataclass(frozen=True)
 class Sources:
-    """The two files that hold METEOR's English data: ``meteor-1.5.jar`` and ``paraphrase-en.gz``.
-
-    The properties read the files when they are first asked for.
-    """
+    """The two files that hold METEOR's English data, ``meteor-1.5.jar`` and ``paraphrase-en.gz``, read on demand."""
 
     jar: Path
     paraphrases: Path
@@ -57,12 +54,9 @@ class Sources:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that change when the content of the files does.
-
-        Made from the checksums that the files carry in themselves, since it is asked for at every start: a
-        gzip file ends in the checksum and the length of its content, a zip archive lists the checksum of
-        every member.
-        """
+        """Sixteen hexadecimal digits that change when the content of the files does."""
+        # Made from the checksums that the files carry in themselves, since it is asked for at every start: a gzip file
+        # ends in the checksum and the length of its content, a zip archive lists the checksum of every member.
         with self._open_jar() as jar:
             members = [f"{name} {jar.getinfo(name).CRC}" for name in (_FUNCTION_WORDS, _PREFIXES)]
         with self.paraphrases.open("rb") as stream:
@@ -130,26 +124,19 @@ _MAX_WAIT = 300.0  # seconds; a build takes some ten
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeteorData:
-    """The word lists, synonyms and paraphrases of METEOR 1.5 for English, made by :func:`load_data`.
-
-    ``lexicon`` gives the synonyms: SPICE's lexicon and METEOR's are the same. ``cache`` is the folder of
-    the index: another process that is handed this object opens the index there.
-    """
+    """The word lists, synonyms and paraphrases of METEOR 1.5 for English, made by :func:`load_data`."""
 
     sources: Sources
-    cache: Path
+    cache: Path  # the folder of the index, where another process opens it
     paraphrases: Paraphrases
-    lexicon: Lexicon
+    lexicon: Lexicon  # gives the synonyms: SPICE's and METEOR's are the same
 
     def __reduce__(self) -> tuple[object, tuple[()]]:
         return partial(load_data, cache=self.cache, sources=self.sources), ()
 
 
 def cache_directory() -> Path:
-    """Return the folder for files that can be made anew.
-
-    It is ``spicegraph`` in the folder that ``XDG_CACHE_HOME`` names, or in ``~/.cache``.
-    """
+    """Return the folder for files that can be made anew: ``spicegraph`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
     root = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # XDG's specification says to ignore a relative path.
     return (root if root.is_absolute() else Path.home() / ".cache") / "spicegraph"
@@ -165,10 +152,7 @@ def _checksum(record: NDArray[np.void]) -> int:
 
 
 def write_index(path: Path, paraphrases: Paraphrases, *, label: str) -> None:
-    """Write an index in numpy's ``.npy`` format, replacing the file at ``path`` only when all is written.
-
-    ``label`` names what the index was made from (at most 64 characters); :func:`open_index` asks for it again.
-    """
+    """Write an index as ``.npy`` with a label of up to 64 characters, replacing ``path`` only when all is written."""
     # The file holds one record: label, checksum of the arrays, arrays.
     arrays = [(name, array.dtype.newbyteorder("<"), array.shape) for name, array in _arrays(paraphrases)]
     record = np.zeros(1, np.dtype([("label", f"S{_LABEL_BYTES}"), ("checksum", "<u8"), *arrays]))
@@ -188,10 +172,7 @@ def write_index(path: Path, paraphrases: Paraphrases, *, label: str) -> None:
 
 
 def open_index(path: Path, *, label: str) -> Paraphrases | None:
-    """Return the index of a file, mapped read-only; ``None`` if no undamaged file has this label.
-
-    A file that is missing, cut short, altered or made from other data is not an error: it is built again.
-    """
+    """Return the index of a file, mapped read-only; ``None`` if no undamaged file has this label."""
     try:
         record = np.lib.format.open_memmap(path, mode="r")
         if record["label"][0] != label.encode() or record["checksum"][0] != _checksum(record):
@@ -229,8 +210,7 @@ def load_data(
 
     ``cache``: the folder that keeps the index (default :func:`cache_directory`); ``sources``: the data
     files (default: those of the installed ``pycocoevalcap``); ``progress`` is called while the index is
-    built, with the share done from 0 to 1. An index that is damaged, or was made from other files, is built
-    again. Several processes may call this at once: one builds, the others wait for it.
+    built, with the share done from 0 to 1. Several processes may call this at once: one builds, the others wait.
     """
     sources = sources or find_sources()
     cache = cache or cache_directory()

@@ -63,10 +63,8 @@ def _divide(numerator: float, denominator: float) -> float:
 
 
 def _share(counts: Sequence[float], side: int) -> float:
-    """Return the weighted share of matched words: precision for side 0, the candidate, recall for side 1.
-
-    The order of the additions is the program's: another one changes last digits.
-    """
+    """Return the weighted share of matched words: precision for side 0, the candidate, recall for side 1."""
+    # The order of the additions is the program's: another one changes last digits.
     functions = counts[2 + side]
     length = _DELTA * (counts[side] - functions) + (1.0 - _DELTA) * functions
     matched = 0.0
@@ -87,14 +85,8 @@ def _is_perfect(counts: Sequence[float]) -> bool:
 
 
 def score(counts: Sequence[float]) -> float:
-    """Return the METEOR score, in [0, 1], of one item's counts or of a corpus's sums.
-
-    Source: Denkowski and Lavie 2014, "Meteor Universal", section 2, with the weights for English.
-
-    Example:
-        >>> score([2, 2, 1, 1, 1, 1, 1, 1, *[0] * 12, 2, 2, 2])  # "a man", "man a"
-        0.4
-    """
+    """Return the METEOR score, in [0, 1], of one item's counts or of a corpus's sums."""
+    # Source: Denkowski and Lavie 2014, "Meteor Universal", section 2, with the weights for English.
     precision, recall = _share(counts, 0), _share(counts, 1)
     mean = _divide(1.0, _divide(1.0 - _ALPHA, precision) + _divide(_ALPHA, recall))
     fragmentation = 0.0
@@ -107,20 +99,15 @@ def score(counts: Sequence[float]) -> float:
 
 
 def add_counts(items: Iterable[Counts]) -> Counts:
-    """Return the sums that the corpus score is computed from.
-
-    A perfect item adds no chunks: the program does so, and the corpus score of perfect items is 1 only thus.
-    """
+    """Return the sums that the corpus score is computed from."""
+    # A perfect item adds no chunks: the program does so, and the corpus score of perfect items is 1 only thus.
     kept = [(*counts[:_CHUNKS], 0, *counts[_CHUNKS + 1 :]) if _is_perfect(counts) else counts for counts in items]
     return tuple(map(sum, zip(*kept, strict=True))) if kept else _NO_COUNTS
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Which words of a candidate were found in a reference, and by which module.
-
-    The texts are as METEOR splits them. Matches are in the order of the reference; no word is in two of them.
-    """
+    """Which words of a candidate were found in a reference, and by which module, in the order of the reference."""
 
     candidate: tuple[str, ...]
     reference: tuple[str, ...]
@@ -133,16 +120,12 @@ NO_ALIGNMENT = Alignment((), (), ())
 
 @dataclass(frozen=True, slots=True)
 class MeteorStatistic:
-    """What METEOR keeps of an item: all of it is about the best reference, the first of several equal ones.
+    """What METEOR keeps of an item: all of it is about the best reference, the first of several equal ones."""
 
-    ``counts``: the 23 numbers of :data:`Counts`; ``score``: the item's METEOR, in [0, 1];
-    ``reference``: the index of the best reference; ``alignment``: the evidence.
-    """
-
-    counts: Counts
-    score: float
-    reference: int
-    alignment: Alignment
+    counts: Counts  # the 23 numbers of Counts
+    score: float  # the item's METEOR, in [0, 1]
+    reference: int  # the index of the best reference
+    alignment: Alignment  # the evidence
 
 
 def _counts(matches: Sequence[WordMatch], candidate: Sentence, reference: Sentence, words: TextWords) -> Counts:
@@ -217,16 +200,7 @@ def _check_matches(matches: int) -> None:
 def score_texts(
     items: Sequence[tuple[str, Sequence[str]]], *, data: MeteorData, options: TextOptions = COCO_TEXT
 ) -> list[MeteorStatistic]:
-    """Return METEOR's statistics for items, each a candidate with one or more references.
-
-    Raises:
-        ValueError: an item has no reference.
-
-    Example:
-        >>> data = load_data()  # doctest: +SKIP
-        >>> score_texts([("a man", ["man a"])], data=data)[0].score  # doctest: +SKIP
-        0.4
-    """
+    """Return METEOR's statistics for items, each a candidate with one or more references."""
     return list(scored_texts(items, data=data, options=options))
 
 
@@ -241,12 +215,9 @@ def scored_texts(
 
 
 def coco_texts(candidate: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
-    """Return the texts that METEOR gets from the COCO evaluation for one item's tokens.
-
-    The evaluation writes tokens with spaces between them, all on one line with ``|||`` between texts. It
-    removes ``|||`` and the first of two adjacent spaces from the candidate alone; a reference that holds
-    ``|||`` therefore counts as two.
-    """
+    """Return the texts that METEOR gets from the COCO evaluation for one item's tokens."""
+    # The evaluation writes tokens with spaces between them, all on one line with ||| between texts. It removes ||| and
+    # the first of two adjacent spaces from the candidate alone; a reference that holds ||| therefore counts as two.
     text = " ".join(candidate).replace(SEPARATOR, "").replace("  ", " ")
     others = [" ".join(reference) for reference in references]
     if any(SEPARATOR in other for other in others):
@@ -265,9 +236,8 @@ class Meteor(Metric[MeteorStatistic]):
     """METEOR 1.5 for English: exact, stem, synonym and paraphrase matches, parameters of the ranking task.
 
     The corpus value is computed from the summed statistics; it is not the mean of the items' values.
-    ``data`` may be handed in where many corpora are scored; otherwise each :meth:`collect` opens it (some
-    50 ms, and on the first use on a machine some ten seconds to build the index). With ``evidence`` every
-    statistic keeps its alignment.
+    ``data`` may be handed in where many corpora are scored; otherwise each :meth:`collect` opens it. With ``evidence``
+    every statistic keeps its alignment.
 
     Source: Denkowski and Lavie 2014, "Meteor Universal: Language Specific Translation Evaluation for Any
     Target Language"; parity with ``meteor-1.5.jar -l en -norm`` as pycocoevalcap runs it.
@@ -282,11 +252,7 @@ class Meteor(Metric[MeteorStatistic]):
 
     @classmethod
     def of(cls, given: Resources) -> Meteor:
-        """Return the metric ``meteor``; its index is built if it is not there yet.
-
-        Raises:
-            DataError: METEOR's data is not installed.
-        """
+        """Return the metric ``meteor``; its index is built if it is not there yet."""
 
         def building(share: float) -> None:
             if given.progress:
@@ -295,11 +261,7 @@ class Meteor(Metric[MeteorStatistic]):
         return cls(load_data(progress=building), evidence=given.evidence)
 
     def signature(self) -> Mapping[str, str]:
-        """Return what must be equal for two METEOR values to be comparable.
-
-        Raises:
-            DataError: METEOR's data is not installed.
-        """
+        """Return what must be equal for two METEOR values to be comparable; a DataError if METEOR is not installed."""
         data = self._open()
         return {
             "variant": "1.5",
@@ -312,12 +274,7 @@ class Meteor(Metric[MeteorStatistic]):
         }
 
     def collect(self, corpus: Corpus) -> list[MeteorStatistic]:
-        """Return the statistic of each item, in the order of ``corpus.items``.
-
-        Raises:
-            DataError: METEOR's data is not installed, or its index cannot be kept.
-            LimitError: an item repeats words so often that its alignment would take many seconds.
-        """
+        """Return each item's statistic; a LimitError if words repeat so often that an alignment takes many seconds."""
         items = (coco_texts(item.candidate, item.references) for item in corpus.tokens)
         statistics: list[MeteorStatistic] = []
         try:

@@ -39,10 +39,7 @@ def _powers(base: int, count: int) -> Hashes:
 
 
 class LineHasher:
-    """Hashes every line of a text; holds the tables of powers that this needs.
-
-    The tables grow with the longest text seen; nothing else changes.
-    """
+    """Hashes every line of a text; holds the tables of powers for this, which grow with the longest text seen."""
 
     def __init__(self) -> None:
         values = []  # a fixed pseudo-random number for each byte (splitmix64 from 0), the same on every machine
@@ -97,18 +94,12 @@ _LINE_FEED = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paraphrases:
-    """METEOR's paraphrase table.
+    """METEOR's paraphrase table."""
 
-    ``phrases``: the hashes of all phrases, ascending; a phrase's number is its place here. ``sources``: the
-    numbers of the phrases that have paraphrases, ascending. ``targets``: the numbers of their paraphrases,
-    source by source, in the file's order; ``target_starts``: where each source's begin, and at last where
-    they end.
-    """
-
-    phrases: Hashes
-    sources: NDArray[np.uint32]
-    target_starts: NDArray[np.uint32]
-    targets: NDArray[np.uint32]
+    phrases: Hashes  # the hashes of all phrases, ascending; a phrase's number is its place
+    sources: NDArray[np.uint32]  # the numbers of the phrases that have paraphrases, ascending
+    target_starts: NDArray[np.uint32]  # where each source's begin, and at last where they end
+    targets: NDArray[np.uint32]  # the numbers of their paraphrases, source by source, in the file's order
 
 
 def _unpacked(path: Path, progress: Progress) -> Iterator[bytes]:
@@ -124,10 +115,8 @@ def _unpacked(path: Path, progress: Progress) -> Iterator[bytes]:
 
 
 def _entries(path: Path, progress: Progress) -> Iterator[tuple[Hashes, Hashes]]:
-    """Yield the hashes of sources and of targets, some thousands at a time.
-
-    An entry is three lines: a probability, which METEOR ignores, the source, the target.
-    """
+    """Yield the hashes of sources and of targets, some thousands at a time."""
+    # An entry is three lines: a probability, which METEOR ignores, the source, the target.
     hasher = LineHasher()
     rest = b""
     for piece in _unpacked(path, progress):
@@ -165,10 +154,7 @@ def _read_table(path: Path, progress: Progress) -> tuple[Integers, Hashes]:
 
 
 def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
-    """Return the index of METEOR's paraphrase file (some ten seconds, 300 MB of memory).
-
-    ``progress`` is called with the share of the file that has been read.
-    """
+    """Return the index of METEOR's paraphrase file (some ten seconds, 300 MB of memory), telling the share read."""
     try:
         entries, hashes = _read_table(path, progress or (lambda _: None))
     except zlib.error as error:
@@ -206,14 +192,9 @@ _MAX_BYTES = 128  # the table's longest phrase has 71
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhraseBook:
-    """The phrases of some texts that have paraphrases in these texts.
+    """The phrases of some texts that have paraphrases in these texts."""
 
-    ``occurrences``: for each text its phrases, by first word and then by length. ``links``: for each phrase
-    p its paraphrases q among these texts' phrases, each with the place of q in the list of p's paraphrases,
-    plus ``1 << BACK`` times the place of p in the list of q's.
-    """
-
-    occurrences: Sequence[Sequence[Occurrence]]
+    occurrences: Sequence[Sequence[Occurrence]]  # for each text its phrases, by first word and then by length
     links: Sequence[Mapping[int, int]]
 
 
@@ -284,10 +265,8 @@ class PhraseFinder:
         return np.concatenate([level for level, _ in levels]), np.concatenate([s for _, s in levels]), counts
 
     def _linked(self, hashes: Hashes) -> tuple[Integers, list[dict[int, int]]]:
-        """Return the numbers in the table of the phrases that have a paraphrase among them, and their links.
-
-        ``hashes`` are ascending: looked up in this order, they are found many times faster.
-        """
+        """Return the numbers in the table of the phrases that have a paraphrase among them, and their links."""
+        # The hashes are ascending: looked up in this order, they are found many times faster.
         table = self._table
         known = _places(table.phrases, hashes)
         known = known[known >= 0]

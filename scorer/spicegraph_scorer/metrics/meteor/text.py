@@ -70,16 +70,11 @@ SEPARATOR = "|||"
 
 @dataclass(frozen=True, slots=True)
 class TextOptions:
-    """How METEOR prepares text; the default is what the COCO evaluation uses (the jar's ``-norm``).
+    """How METEOR prepares text; the default is what the COCO evaluation uses (the jar's ``-norm``)."""
 
-    ``normalize``: run the normaliser and lower-case. ``punctuation``: keep punctuation as tokens (false is
-    ``-noPunct``; without ``normalize`` it has no effect). ``lowercase``: lower-case text that is not
-    normalised (``-lower``).
-    """
-
-    normalize: bool = True
-    punctuation: bool = True
-    lowercase: bool = False
+    normalize: bool = True  # run the normaliser and lower-case
+    punctuation: bool = True  # keep it as tokens; False, with normalize, is -noPunct
+    lowercase: bool = False  # what is not normalised (-lower)
 
 
 COCO_TEXT = TextOptions()
@@ -100,14 +95,7 @@ def _final_dot(word: str, following: str, prefixes: Prefixes) -> str:
 
 
 def normalize(text: str, *, prefixes: Prefixes, punctuation: bool = True) -> str:
-    """Return English text as METEOR 1.5's normaliser writes it: tokens with single spaces between, case kept.
-
-    ``prefixes`` are the abbreviations that keep their dot (:class:`~.data.MeteorData` holds METEOR's list).
-
-    Example:
-        >>> normalize("The U.S. dog didn't bark...", prefixes={})
-        "The US dog didn 't bark ..."
-    """
+    """Return English text as METEOR 1.5's normaliser writes it: tokens with single spaces between, case kept."""
     text = f" {text} "
     for pattern, replacement in _SUBSTITUTIONS:
         text = pattern.sub(replacement, text)
@@ -124,14 +112,7 @@ def normalize(text: str, *, prefixes: Prefixes, punctuation: bool = True) -> str
 
 
 def tokenize(text: str, *, prefixes: Prefixes, options: TextOptions = COCO_TEXT) -> tuple[str, ...]:
-    """Return the tokens that METEOR matches.
-
-    Only space, tab, line feed, carriage return and form feed separate tokens; other Unicode spaces do not.
-
-    Example:
-        >>> tokenize("A black-and-white cat.", prefixes={})
-        ('a', 'black', 'and', 'white', 'cat', '.')
-    """
+    """Return the tokens that METEOR matches; of spaces, only ASCII's separate them."""
     if _PLAIN.fullmatch(text):  # lower-case ASCII words: no rule of the normaliser applies
         return tuple(text.split())
     text = text.strip(_UP_TO_SPACE)  # as METEOR does with the fields of a line, before all else
@@ -143,10 +124,7 @@ def tokenize(text: str, *, prefixes: Prefixes, options: TextOptions = COCO_TEXT)
 
 
 def split_line(line: str) -> list[str]:
-    """Return the fields of a line, without white space at their ends.
-
-    Empty fields at the end of the line are dropped, yet one that holds a space is a field.
-    """
+    """Return the fields of a line, stripped; empty ones at its end are dropped, but not one that holds a space."""
     fields = line.split(SEPARATOR)
     while len(fields) > 1 and not fields[-1]:
         fields.pop()
@@ -180,11 +158,9 @@ class Module(IntEnum):
 
 
 class TextWords:
-    """Numbers words as they come, and keeps for each which of the others match it.
+    """Numbers words as they come, and keeps for each which of the others match it."""
 
-    Words are compared by the 32-bit hash that METEOR uses, so that ``an`` and ``c0`` are one exact match.
-    What is here grows with the number of different words, nothing else.
-    """
+    # Words are compared by the 32-bit hash that METEOR uses, so that "an" and "c0" are one exact match.
 
     def __init__(self, data: MeteorData) -> None:
         self._lexicon = data.lexicon

@@ -228,14 +228,7 @@ def read_categories(path: str) -> dict[str, Category]:
 
 
 def categories_digest(categories: Mapping[str, Category]) -> str | None:
-    """Return what says whether two results count the same categories of the user's own; ``None`` without any.
-
-    Names, and a hash of what belongs to each, however that was written.
-
-    Example:
-        >>> categories_digest(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))
-        'Pet,758bd3f8'
-    """
+    """Return names and hashes of the categories of the user's own, however these were written; ``None`` without any."""
     defined = sorted((name, category) for name, category in categories.items() if CATEGORIES.get(name) != category)
     if not defined:
         return None

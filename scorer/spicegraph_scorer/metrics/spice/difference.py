@@ -25,18 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What changed from one description to another, judged by the references that both share.
-
-    ``covered`` and ``uncovered`` are reference tuples that only the second, or only the first, has. ``before`` and
-    ``after`` are the counts of SPICE's total of both.
-    """
+    """What changed from one description to another, judged by the references that both share."""
 
     added_right: tuple[SceneTuple, ...]
     added_wrong: tuple[SceneTuple, ...]
     removed_right: tuple[SceneTuple, ...]
     removed_wrong: tuple[SceneTuple, ...]
-    covered: tuple[SceneTuple, ...]
-    uncovered: tuple[SceneTuple, ...]
+    covered: tuple[SceneTuple, ...]  # reference tuples that only the second has
+    uncovered: tuple[SceneTuple, ...]  # those that only the first has
     before: Counts
     after: Counts
     missed_before: int
@@ -48,11 +44,9 @@ class Difference:
 
     @property
     def changes(self) -> Counts:
-        """The changes as counts: right ones, all of them, and all that would have been right.
-
-        Right changes are right tuples added and wrong ones removed. Those that would have been right are the reference
-        tuples that the first description lacks and its wrong tuples.
-        """
+        """The changes as counts: right ones, all of them, and all that would have been right."""
+        # Right changes are right tuples added and wrong ones removed. Those that would have been right are the
+        # reference tuples that the first description lacks and its wrong tuples.
         right = len(self.added_right) + len(self.removed_wrong)
         made = right + len(self.added_wrong) + len(self.removed_right)
         return Counts(right, made, self.missed_before + self.before.false_positives)
@@ -101,22 +95,7 @@ class Difference:
 
 
 def difference(before: Match, after: Match) -> Difference:
-    """Return what changed from one description to another.
-
-    Args:
-        before: the first one's match with its references, as a SPICE statistic holds it.
-        after: the second one's match with the same references.
-
-    Example:
-        >>> from spicegraph_scorer import score_tuples
-        >>> matches = [
-        ...     score_tuples(tuples, [[["man"], ["couch"], ["man", "tall"]]]).statistic.match
-        ...     for tuples in ([["man"], ["dog"]], [["man"], ["sofa"], ["cat"]])
-        ... ]
-        >>> found = difference(*matches)
-        >>> found.precision, [each.strings for each in found.added_right], found.removed_wrong[0].strings
-        (0.6666666666666666, [('sofa',)], ('dog',))
-    """
+    """Return what changed between two descriptions, by the matches of each with the same references."""
     if [each.strings for each in before.reference] != [each.strings for each in after.reference]:
         raise InputError("two descriptions can be compared only by the same references")
     between = match_tuples(before.candidate, after.candidate)
@@ -177,21 +156,7 @@ class SystemDifference:
 
 
 def differences(first: Sequence[Item], second: Sequence[Item], spice: Spice) -> SystemDifference:
-    """Return what changed from one system's descriptions to another's.
-
-    Args:
-        first: checked items.
-        second: checked items with the same ids and references, in any order.
-        spice: what reads and matches graphs, with evidence: SPICE in either mode and either graph style.
-
-    Example:
-        >>> from spicegraph_parser import load_pipeline
-        >>> from spicegraph_scorer import Item
-        >>> from spicegraph_scorer.metrics.spice.metric import Spice
-        >>> drafts = [[Item(1, text, ("a brown dog",))] for text in ("a dog", "a brown dog")]
-        >>> differences(*drafts, Spice(load_pipeline())).items[0].scores()["net"]
-        1
-    """
+    """Return what changed from one system's checked items to another's, by a SPICE with evidence."""
     other = in_order_of(first, second)
     both = Corpus((*first, *other))
     statistics = spice.collect(both)

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Both tuple lists and, for every tuple, the indices of its partners on the other side.
+    """Both tuple lists and, for every tuple, the indices of its partners on the other side."""
 
-    Matching is not one-to-one, as in SPICE 1.0: a reference tuple may serve several candidate tuples.
-    """
+    # Matching is not one-to-one, as in SPICE 1.0: a reference tuple may serve several candidate tuples.
 
     candidate: tuple[SceneTuple, ...]
     reference: tuple[SceneTuple, ...]
@@ -59,15 +58,8 @@ def match_tuples(
     *,
     by_length: Mapping[int, Sequence[int]] | None = None,
 ) -> Match:
-    """Match two lists of tuples: equal length, and a common string or synset at every position.
-
-    Source: Anderson et al., ECCV 2016, section 3.3 (binary matching operator with WordNet synonyms).
-
-    Args:
-        candidate: the candidate's tuples.
-        reference: the tuples of all references together.
-        by_length: ``group_by_length(reference)``, where many candidates are matched with the same references.
-    """
+    """Match two lists of tuples: equal length, and a common string or synset at every position."""
+    # Source: Anderson et al., ECCV 2016, section 3.3 (binary matching operator with WordNet synonyms).
     lengths = group_by_length(reference) if by_length is None else by_length
     mine_to: list[list[int]] = [[] for _ in candidate]
     theirs_to: list[list[int]] = [[] for _ in reference]
@@ -94,10 +86,9 @@ def group_by_length(tuples: Sequence[SceneTuple]) -> dict[int, list[int]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryCounts(Mapping[str, Counts]):
-    """One item's counts by category, in a third of a dict's memory: a corpus has millions of them.
+    """One item's counts by category, in a third of a dict's memory: a corpus has millions of them."""
 
-    ``places`` says which of ``each`` is a category's: one dict for all items. Equal counts are one value, too.
-    """
+    # Its places say which count is a category's: one dict for all items. Equal counts are one value, too.
 
     places: Mapping[str, int]
     each: tuple[Counts, ...]
@@ -133,16 +124,9 @@ def count_match(
     categories: Mapping[str, Category] = CATEGORIES,
     reference: Mapping[str, frozenset[int]] | None = None,
 ) -> dict[str, Counts]:
-    """Count a match in total (``All``) and by category.
-
-    Within a category only its own tuples match each other: "grey" does not match any of the colours when the
-    reference's is "gray/grey", as in SPICE 1.0.
-
-    Args:
-        match: what is counted.
-        categories: the categories beside ``All``.
-        reference: ``select_categories`` of the reference's tuples, where they are counted with many candidates.
-    """
+    """Count a match in total (``All``) and by category, given the reference's ``select_categories`` if it is known."""
+    # Within a category only its own tuples match each other: "grey" does not match any of the colours when the
+    # reference's is "gray/grey", as in SPICE 1.0.
     partners = match.candidate_partners
     counts = {ALL: Counts(sum(map(bool, partners)), len(match.candidate), len(match.reference))}
     candidate = select_categories(match.candidate, categories)
@@ -171,17 +155,7 @@ _Paired = tuple["Concept", list["Concept"]]
 def count_concepts(
     candidate: ConceptGraph, reference: ConceptGraph, *, categories: Mapping[str, Category] = CATEGORIES
 ) -> dict[str, Counts]:
-    """Match two graphs, and count in total (``All``) and by category.
-
-    Example:
-        >>> from spicegraph_parser import Fact, load_lexicon
-        >>> from spicegraph_parser.spice.graph import merge_concepts
-        >>> mine, theirs = (
-        ...     merge_concepts([[Fact((noun, "brown"), "amod", ())]], load_lexicon()) for noun in ("sofa", "couch")
-        ... )
-        >>> count_concepts(mine, theirs)["Color"]
-        Counts(matched=1, candidate=1, reference=1)
-    """
+    """Match two graphs, and count in total (``All``) and by category."""
     near = [  # for each object of the candidate, those that have a string or a synset in common with it
         [index for index, other in enumerate(reference.objects) if not concept.keys.isdisjoint(other.keys)]
         for concept in candidate.objects
@@ -251,18 +225,11 @@ KINDS: Final = ("object", "attribute", "relation")
 
 
 def tuple_credits(matched: int, candidate: int, reference: int) -> tuple[float, float]:
-    """Return the Shapley values of a matched and of an unmatched tuple of a candidate in its F1.
-
-    The players are the candidate's tuples: k of them, m of which match, score 2 m / (k + reference). In a random order
-    k of the others stand before a tuple, m / (n - 1) of which match on average, so that a tuple without a partner gets
-    the mean over k from 0 to n - 1 of 2 k m / (n - 1) (1 / (k + 1 + reference) - 1 / (k + reference)); the matched
-    ones share the rest.
-
-    Example:
-        >>> right, wrong = tuple_credits(2, 3, 4)
-        >>> round(2 * right + wrong, 12) == round(2 * 2 / (3 + 4), 12), wrong < 0 < right
-        (True, True)
-    """
+    """Return the Shapley values of a matched and of an unmatched tuple of a candidate in its F1."""
+    # The players are the candidate's tuples: k of them, m of which match, score 2 m / (k + reference). In a random
+    # order k of the others stand before a tuple, m / (n - 1) of which match on average, so that a tuple without a
+    # partner gets the mean over k from 0 to n - 1 of 2 k m / (n - 1) (1 / (k + 1 + reference) - 1 / (k + reference));
+    # the matched ones share the rest.
     if not matched or not candidate + reference:
         return 0.0, 0.0
     wrong = 0.0

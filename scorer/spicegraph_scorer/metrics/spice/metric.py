@@ -47,10 +47,7 @@ def categories_of(given: Resources) -> Mapping[str, Category]:
 
 
 class ReferenceCache(Generic[T]):
-    """Keeps what a metric made of the references of so many images that were scored last, about 20 kB each.
-
-    An image is known by its references.
-    """
+    """Keeps what a metric made of the references of so many images that were scored last, about 20 kB each."""
 
     def __init__(self, images: int) -> None:
         self._images = images
@@ -98,15 +95,10 @@ def score_graphs(
 class Spice(Metric[SpiceStatistic]):
     """SPICE 1.0 (Anderson et al., ECCV 2016), or with ``exact`` its variant ``-noSynsets``.
 
-    The corpus value of a category is the mean of the items' F1 over the items whose references have such
-    tuples.
-
+    The corpus value of a category is the mean of the items' F1 over the items whose references have such tuples.
     ``text`` is what it parses: captions as written, as the SPICE program does by itself, or ``coco``: tokens without
-    punctuation, as within the COCO toolkit.
-
-    With ``evidence`` every statistic keeps its match, from which reports and explanations are drawn; without, there
-    are the counts only, in half the time and a hundredth of the memory. ``references`` keeps merged references from one
-    corpus to the next.
+    punctuation, as within the COCO toolkit. With ``evidence`` every statistic keeps its match, from which reports and
+    explanations are drawn; without, there are the counts only, in half the time and a hundredth of the memory.
     """
 
     needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"categories", "spice_text"}))
@@ -212,11 +204,7 @@ class Spice(Metric[SpiceStatistic]):
         return {name: CategoryScore.of(counts, name) for name, counts in statistic.counts.items()}
 
     def credit(self, corpus: Corpus, statistics: Sequence[SpiceStatistic]) -> list[Credit]:
-        """Divide F1 among the words; see :func:`spicegraph_scorer.metrics.spice.match.tuple_credits`.
-
-        Raises:
-            ValueError: a statistic has no match.
-        """
+        """Divide F1 among the words; see :func:`spicegraph_scorer.metrics.spice.match.tuple_credits`."""
         if any(statistic.match is NO_MATCH for statistic in statistics):
             raise ValueError("the statistic has no match to divide")
         pairs = zip(corpus.items, statistics, strict=True)
@@ -306,10 +294,8 @@ def _facts(tuples: Sequence[Sequence[str]], field: str) -> list[Fact]:
 
 
 def scored_tuples(match: Match) -> tuple[tuple[ScoredTuple, ...], tuple[ScoredTuple, ...]]:
-    """Return both sides of a match as SPICE prints them, matched tuples first.
-
-    A reference tuple counts as true when it is the *first* partner of a candidate tuple.
-    """
+    """Return both sides of a match as SPICE prints them, matched tuples first."""
+    # A reference tuple counts as true when it is the first partner of a candidate tuple.
     firsts = {partners[0] for partners in match.candidate_partners if partners}
     candidate = [
         ScoredTuple(t.strings, bool(p)) for t, p in zip(match.candidate, match.candidate_partners, strict=True)
@@ -327,28 +313,13 @@ JAR_METRICS: Final = ("spice", "spice-exact")
 
 
 def jar_output(result: Result, *, detailed: bool = True, subset: bool = True) -> list[dict[str, Json]]:
-    """Return the SPICE part of a result as SPICE 1.0's JSON: one object per item.
-
-    Args:
-        result: what was scored.
-        detailed: with the tuples (the program's ``-detailed``).
-        subset: with the categories' scores beside those of ``All`` (``-subset``).
-
-    ``f``, ``pr`` and ``re`` are ``None`` (``null``) in categories without reference tuples, as the program
-    prints its NaN.
-
-    Raises:
-        InputError: SPICE was not among the metrics.
-    """
+    """Return SPICE 1.0's JSON of a result, as its options ``-detailed`` and ``-subset`` write it."""
+    # Undefined values are None (null), where the program prints its NaN.
     return list(jar_rows(result, detailed=detailed, subset=subset))
 
 
 def jar_rows(result: Result, *, detailed: bool = True, subset: bool = True) -> Iterator[dict[str, Json]]:
-    """Return what :func:`jar_output` lists, an item at a time: the tuples of many items are far larger than they are.
-
-    Raises:
-        InputError: SPICE was not among the metrics.
-    """
+    """Yield what :func:`jar_output` lists: the tuples of many items are far larger than they are."""
     run = next((run for run in result.runs if run.name in JAR_METRICS), None)
     if run is None:
         raise InputError("the SPICE format holds SPICE results: ask for the metric spice or spice-exact")
