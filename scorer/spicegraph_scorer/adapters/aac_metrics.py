@@ -65,13 +65,9 @@ def spice(
 ) -> Scores | np.float64:
     """Return SPICE under the name ``spice``; without ``return_all_scores`` the corpus score alone.
 
-    Raises:
-        InputError: the lists differ in length, or a caption is faulty.
-
-    Example:
-        >>> corpus, items = spice(["a dog barks"], [["a dog is barking"]])
-        >>> corpus["spice"].item(), items["spice"].tolist()
-        (1.0, [1.0])
+    >>> corpus, items = spice(["a dog barks"], [["a dog is barking"]])
+    >>> corpus["spice"].item(), items["spice"].tolist()
+    (1.0, [1.0])
     """
     _check_options(java)
     score = _spice(paired_items(candidates, mult_references), pipeline)
@@ -90,11 +86,7 @@ def cider_d(
     scale: float = SCALE,
     **java: object,
 ) -> Scores | np.float64:
-    """Return CIDEr-D under the name ``cider_d``, with the document frequencies of these references.
-
-    Raises:
-        InputError: there are fewer than two items, the lists differ in length, or a caption is faulty.
-    """
+    """Return CIDEr-D as ``cider_d``, with the document frequencies of these references, of at least two items."""
     _check_options(java)
     if (n, sigma, scale) != (ORDERS, SIGMA, SCALE):
         raise InputError(f"CIDEr-D takes n=4, sigma=6, scale=10, got n={n}, sigma={sigma:g}, scale={scale:g}")
@@ -113,11 +105,7 @@ def spider(
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     **java: object,
 ) -> Scores | np.float64:
-    """Return SPIDEr, the mean of CIDEr-D and SPICE, under the names ``spider``, ``cider_d`` and ``spice``.
-
-    Raises:
-        InputError: there are fewer than two items, the lists differ in length, or a caption is faulty.
-    """
+    """Return SPIDEr, the mean of CIDEr-D and SPICE, under the names ``spider``, ``cider_d`` and ``spice``."""
     _check_options(java)
     scores = _spider(paired_items(candidates, mult_references), tokenizer, pipeline)
     return _given(scores, "spider", every=return_all_scores)
@@ -136,22 +124,9 @@ def spider_fl(
 ) -> Scores | np.float64:
     """Return SPIDEr-FL: the scores of :func:`spider`, ``fer`` (1 for broken captions) and ``spider_fl``.
 
-    The detector is not FENSE's BERT but the metric ``fluency``'s linear model, so
-    ``echecker`` is refused, and figures are not comparable with published ones.
-
-    Args:
-        candidates: one for each item.
-        mult_references: those of each item.
-        return_all_scores: or ``spider_fl`` of the corpus alone.
-        tokenizer: what splits captions for CIDEr-D.
-        error_threshold: the probability above which a caption is broken, in [0, 1].
-        penalty: the share of SPIDEr that a broken caption loses, in [0, 1].
-        pipeline: what parses for SPICE.
-        java: options that do nothing.
-
-    Raises:
-        InputError: there are fewer than two items, the lists differ in length, or a caption is faulty; or the metric
-            ``fluency`` is not installed.
+    The detector is not FENSE's BERT but the metric ``fluency``'s linear model, so ``echecker`` is refused, and figures
+    are not comparable with published ones. A caption is broken above the probability ``error_threshold``, in [0, 1],
+    and loses the share ``penalty`` of its SPIDEr.
     """
     _check_options(java, _DEVICE_OPTIONS)
     items = paired_items(candidates, mult_references)
@@ -172,12 +147,7 @@ def spider_max(
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     **java: object,
 ) -> Scores | np.float64:
-    """Return SPIDEr of each item's best candidate by SPIDEr: ``spider_max``, ``cider_d_max``, ``spice_max``.
-
-    Raises:
-        InputError: items differ in their number of candidates or have none, there are fewer than two items,
-            the lists differ in length, or a caption is faulty.
-    """
+    """Return SPIDEr of each item's best candidate by SPIDEr: ``spider_max``, ``cider_d_max``, ``spice_max``."""
     _check_options(java)
     counts = {len(candidates) for candidates in mult_candidates}
     if len(counts) != 1 or counts == {0}:

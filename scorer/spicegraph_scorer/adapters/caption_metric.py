@@ -62,10 +62,8 @@ class CaptionMetric:
     Captions are collected by :meth:`add` and :meth:`add_batch`, or given to :meth:`compute` at once.
     Nothing is written to disk and nothing is locked, so that any number of processes can compute at once.
 
-    Example:
-        >>> metric = CaptionMetric()
-        >>> metric.compute(predictions=["a dog"], references=[["a brown dog", "the dog"]])["spice"]
-        0.6666666666666666
+    >>> CaptionMetric().compute(predictions=["a dog"], references=[["a brown dog", "the dog"]])["spice"]
+    0.6666666666666666
     """
 
     def __init__(
@@ -78,14 +76,7 @@ class CaptionMetric:
         by_category: bool = True,
         **fields: Unpack[DataFields],
     ) -> None:
-        """Take the metrics' names, what parses, the metrics' data, and what is done with an empty candidate.
-
-        See :func:`spicegraph_scorer.score`; ``frequencies``, ``categories``, ``vectors`` and ``spice_text`` are
-        keywords here too; ``by_category`` is of :func:`flat_scores`.
-
-        Raises:
-            InputError: a field of the data is given twice, or a string stands in place of a list of metrics.
-        """
+        """Take options of :func:`spicegraph_scorer.score`, and that of :func:`flat_scores`."""
         self._metrics = check_names(metrics)
         self._pipeline = pipeline
         self._data = merged_data(data, fields)
@@ -99,11 +90,7 @@ class CaptionMetric:
         self.add_batch(predictions=[prediction], references=[reference])
 
     def add_batch(self, *, predictions: Sequence[str], references: References) -> None:
-        """Keep candidates and their references.
-
-        Raises:
-            InputError: the lists differ in length, or a caption is faulty; nothing is kept then.
-        """
+        """Keep candidates and their references, or none of them if one is faulty."""
         paired_items(predictions, references, empty=self._empty)
         self._predictions.extend(predictions)
         self._references.extend(references)
@@ -111,14 +98,7 @@ class CaptionMetric:
     def compute(
         self, *, predictions: Sequence[str] | None = None, references: References | None = None
     ) -> dict[str, float]:
-        """Score what was kept and what is given, and forget it.
-
-        Returns:
-            The scores by :func:`flat_scores`.
-
-        Raises:
-            InputError: there is nothing to score, the lists differ in length, or a caption is faulty.
-        """
+        """Score what was kept and what is given, by :func:`flat_scores`, and forget it."""
         paired = list(paired_items(self._predictions, self._references, empty=self._empty)) if self._predictions else []
         if predictions is not None or references is not None:
             paired += paired_items(predictions or (), references or (), empty=self._empty)
@@ -129,16 +109,7 @@ class CaptionMetric:
         return scores
 
     def score_one(self, prediction: str, references: str | Sequence[str]) -> dict[str, float]:
-        """Score one candidate by itself, whatever was kept.
-
-        CIDEr of a single image is defined only with document frequencies, given in the metrics' data.
-
-        Returns:
-            The scores by :func:`flat_scores`.
-
-        Raises:
-            InputError: a caption is faulty.
-        """
+        """Score one candidate by itself, whatever was kept; CIDEr needs document frequencies in the metrics' data."""
         return self._scores(paired_items([prediction], [references], empty=self._empty))
 
     def _scores(self, items: Sequence[Item]) -> dict[str, float]:
@@ -162,10 +133,6 @@ def per_caption_metric(
         metrics: names, or one string with commas between them.
         idf: a file of document frequencies (``spicegraph idf``), which CIDEr and SPIDEr need here.
         pipeline: what parses captions.
-
-    Raises:
-        InputError: a metric is unknown, or needs document frequencies.
-        DataError: the file of document frequencies is missing or holds something else.
     """
     names = check_names(metrics.split(",") if isinstance(metrics, str) else metrics)
     if idf is None and any("frequencies" in needs.data for needs in needs_of(names)):

@@ -42,6 +42,8 @@ def evaluate(
 ) -> dict[str, object]:
     """Score a submission for EvalAI's leaderboard.
 
+    EvalAI shows the message of an InputError to the team: it names ids and fields, and never a reference's text.
+
     Args:
         test_annotation_file: the private references.
         user_submission_file: the submission; like the references in any format of ``spicegraph score``.
@@ -54,10 +56,6 @@ def evaluate(
 
     Returns:
         ``{"result": [{split: scores}], "submission_result": scores}``, with the scores that are defined.
-
-    Raises:
-        InputError: the submission is faulty. EvalAI shows the message to the team: it names ids and fields,
-            and never a reference's text.
     """
     result = score_files(user_submission_file, test_annotation_file, metrics=metrics, pipeline=pipeline, data=data)
     scores = leaderboard_scores(result)
@@ -78,10 +76,6 @@ def score_files(
 
     With ``partial``, images without a candidate are left out, and with ``empty="zero"`` empty candidates score as the
     original programs score them; a warning says how many.
-
-    Raises:
-        InputError: a file is missing or faulty; the message lists every fault.
-        DataError: a pipeline or the data of a metric is not installed.
     """
     dataset = read_items(candidates, references=references, partial=partial, empty=empty)
     if dataset.left_out:

@@ -29,13 +29,10 @@ _OTHER = "CIDEr"
 
 
 def with_spice(process_result: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Return a task's function that also hands its captions on under the name for SPICE.
+    """Return a task's function that also hands captions on for SPICE: ``coco_SPICE`` beside ``coco_CIDEr``.
 
-    The names follow the task's own: a function that gives ``coco_CIDEr`` gives ``coco_SPICE`` too.
-
-    Example:
-        >>> with_spice(lambda doc, result: {"coco_CIDEr": {"answer": doc, "pred": result[0]}})(["a dog"], ["a cat"])
-        {'coco_CIDEr': {'answer': ['a dog'], 'pred': 'a cat'}, 'coco_SPICE': {'answer': ['a dog'], 'pred': 'a cat'}}
+    >>> with_spice(lambda doc, result: {"coco_CIDEr": {"answer": doc, "pred": result[0]}})(["a dog"], ["a cat"])
+    {'coco_CIDEr': {'answer': ['a dog'], 'pred': 'a cat'}, 'coco_SPICE': {'answer': ['a dog'], 'pred': 'a cat'}}
     """
 
     def process(*arguments: object, **options: object) -> dict[str, Any]:
@@ -49,24 +46,13 @@ def with_spice(process_result: Callable[..., dict[str, Any]]) -> Callable[..., d
 def spice(
     results: Sequence[Mapping[str, Any]], args: object = None, *, pipeline: str | FactSource = DEFAULT_PIPELINE
 ) -> float:
-    """Aggregate a task's results to the mean SPICE, in [0, 1].
+    """Aggregate a task's results, with ``pred`` and ``answer``, a list or a string, to the mean SPICE, in [0, 1].
 
     As for the other metrics of these tasks, and as in ``COCOEvalCap``, the captions are tokenized first, which
-    lower-cases them and leaves punctuation out.
+    lower-cases them and leaves punctuation out. lmms-eval's own ``args`` are not used.
 
-    Args:
-        results: one mapping per image, with the prediction under ``pred`` and the references under ``answer``, a list
-            or, where there is one only, a string.
-        args: lmms-eval's own; not used.
-        pipeline: what parses captions.
-
-    Raises:
-        InputError: a result has no prediction or no reference.
-        DataError: the pipeline is not installed.
-
-    Example:
-        >>> spice([{"answer": ["a dog", "a brown dog"], "pred": "A dog."}])
-        0.6666666666666666
+    >>> spice([{"answer": ["a dog", "a brown dog"], "pred": "A dog."}])
+    0.6666666666666666
     """
     del args
     references = [[row["answer"]] if isinstance(row["answer"], str) else list(row["answer"]) for row in results]

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 class TorchSpice(Metric):  # type: ignore[misc] # torchmetrics is not installed where types are checked
     """SPICE with its categories; states are int64 sums (``dist_reduce_fx="sum"``), exact on any number of ranks.
 
-    Example:
-        >>> metric = TorchSpice()  # doctest: +SKIP
-        >>> metric(["a dog"], [["a brown dog", "the dog"]])["spice"]  # doctest: +SKIP
-        tensor(0.6667, dtype=torch.float64)
+    >>> TorchSpice()(["a dog"], [["a brown dog", "the dog"]])["spice"]  # doctest: +SKIP
+    tensor(0.6667, dtype=torch.float64)
     """
 
     scores: torch.Tensor
@@ -42,11 +40,7 @@ class TorchSpice(Metric):  # type: ignore[misc] # torchmetrics is not installed 
         self.add_state("items", torch.from_numpy(empty.items), dist_reduce_fx="sum")
 
     def update(self, preds: Sequence[str], target: References) -> None:
-        """Add a batch: a candidate each, and its reference or list of references.
-
-        Raises:
-            InputError: the lists differ in length, or a caption is faulty.
-        """
+        """Add a batch: a candidate each, and its reference or list of references."""
         if self._source is None:
             self._source = load_pipeline(self.pipeline)
         sums = batch_sums(self._source, preds, target)

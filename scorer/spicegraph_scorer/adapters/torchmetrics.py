@@ -47,11 +47,10 @@ def batch_sums(source: FactSource, preds: Sequence[str], target: References) -> 
 class SpiceMetric:
     """SPICE with its categories over batches; the state is sums, so that states of processes add up exactly.
 
-    Example:
-        >>> metric = SpiceMetric()
-        >>> metric.update(["a dog"], [["a brown dog", "the dog"]])
-        >>> metric.compute()["spice"]
-        0.6666666666666666
+    >>> metric = SpiceMetric()
+    >>> metric.update(["a dog"], [["a brown dog", "the dog"]])
+    >>> metric.compute()["spice"]
+    0.6666666666666666
     """
 
     def __init__(self, *, pipeline: str | FactSource = DEFAULT_PIPELINE) -> None:
@@ -64,11 +63,7 @@ class SpiceMetric:
         self.sums = sums_of((), SPICE_CATEGORIES)
 
     def update(self, preds: Sequence[str], target: References) -> None:
-        """Add a batch: a candidate each, and its reference or list of references.
-
-        Raises:
-            InputError: the lists differ in length, or a caption is faulty; nothing is added then.
-        """
+        """Add a batch: a candidate each, and its reference or list of references; nothing of a faulty one."""
         self.sums = self.sums.plus(batch_sums(self._source, preds, target))
 
     def compute(self) -> dict[str, float]:
@@ -96,14 +91,10 @@ _SCORES: Final = ("f", "precision", "recall")
 
 
 class SpiceSums(NamedTuple):
-    """Sums over items, as int64: every field adds up item by item and process by process.
+    """Sums over items, as int64: every field adds up item by item and process by process."""
 
-    ``scores`` has of every category the sums of F1, precision and recall, three limbs each (categories, 3, 3), and
-    ``items`` the items whose references have such tuples (categories,).
-    """
-
-    scores: NDArray[np.int64]
-    items: NDArray[np.int64]
+    scores: NDArray[np.int64]  # (categories, 3, 3): the sums of F1, precision and recall, three limbs each
+    items: NDArray[np.int64]  # (categories,): those whose references have such tuples
 
     def plus(self, other: SpiceSums) -> SpiceSums:
         """Return the sums over both sets of items."""
@@ -111,10 +102,7 @@ class SpiceSums(NamedTuple):
 
 
 def sums_of(statistics: Iterable[SpiceStatistic], categories: Sequence[str]) -> SpiceSums:
-    """Return the sums of some items' statistics; ``categories`` begins with ``All``.
-
-    At most 2 ** 29 items (536 million) can be summed before an int64 is full.
-    """
+    """Return the sums of up to 2 ** 29 items' statistics (then an int64 is full), ``All`` first."""
     sums = SpiceSums(np.zeros((len(categories), len(_SCORES), _LIMBS), np.int64), np.zeros(len(categories), np.int64))
     for statistic in statistics:
         for row, name in enumerate(categories):
@@ -136,10 +124,7 @@ def _split(value: float) -> list[int]:
 
 
 def means_of_sums(sums: SpiceSums, categories: Sequence[str]) -> dict[str, float]:
-    """Return the means under flat keys, as :func:`spicegraph_scorer.adapters.caption_metric.flat_scores` has them.
-
-    They are those of :func:`spicegraph_scorer.score` to the last bit; without items they are NaN.
-    """
+    """Return the means of :func:`spicegraph_scorer.score`, to the last bit, under flat keys; NaN without items."""
     flat: dict[str, float] = {}
     for row, category in enumerate(categories):
         items = int(sums.items[row])

@@ -189,11 +189,8 @@ class Metric(ABC, Generic[Statistic]):
 
     @property
     def weigh(self) -> Weigh | None:
-        """What counts the weights that statistics depend on, over the references of a corpus or a part of it.
-
-        ``None``: a statistic depends on its item alone, or the metric has its weights. Metrics that count the same
-        give the same function.
-        """
+        """What counts the weights that statistics depend on, over a corpus or a part; equal ones by one function."""
+        # None: a statistic depends on its item alone, or the metric has its weights.
         return None
 
     def weighted(self, weights: Any) -> Self:
@@ -202,12 +199,10 @@ class Metric(ABC, Generic[Statistic]):
         return self
 
     def defer(self, corpus: Corpus, *, evidence: bool = False) -> list[Any]:
-        """Return what is kept of each item of a part of a corpus until :meth:`finish`.
-
-        By default compact statistics; where they depend on the whole corpus, the items, to be collected at the end.
-        Nothing is parsed then: a metric that also reads facts says here and in :meth:`finish` what it keeps of them;
-        with ``evidence`` all that :meth:`credit` needs.
-        """
+        """Return what is kept of each item of a part of a corpus until :meth:`finish`, which makes it a statistic."""
+        # Where these depend on the whole corpus, the items, to be collected at the end. Nothing is parsed then: a
+        # metric that also reads facts says here and in finish what it keeps of them; with evidence all that credit
+        # needs.
         del evidence
         return (
             [self.compact(statistic) for statistic in self.collect(corpus)]

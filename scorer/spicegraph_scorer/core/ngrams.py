@@ -170,8 +170,7 @@ def _images(references: Iterable[Sequence[Tokens]]) -> Iterator[tuple[Tokens, ..
 class DocumentFrequencies:
     """For every n-gram up to four words, the number of images that have it in one of their references.
 
-    Made from references by :meth:`from_references`, or kept in a file (:meth:`write`, :meth:`read`), so that
-    single captions can be scored, and several systems with the same weights.
+    Kept in a file (:meth:`write`, :meth:`read`), single captions can be scored, and several systems alike.
     """
 
     images: int

@@ -193,10 +193,7 @@ class Result:
         return {i.name: {"low": i.low, "high": i.high} for run in self.runs for i in run.intervals}
 
     def to_dict(self) -> dict[str, Json]:
-        """Return the result as JSON values: ``signature``, ``corpus``, and ``items`` with id and scores.
-
-        With intervals there is ``confidence`` too: by name of the score, ``low`` and ``high``.
-        """
+        """Return JSON values: ``signature``, ``corpus``, ``confidence`` if asked for, and ``items``: ids and scores."""
         return {**self.summary.to_dict(), "items": self.item_rows()}
 
     def item_rows(self) -> list[dict[str, Json]]:

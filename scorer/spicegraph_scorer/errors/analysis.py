@@ -125,10 +125,7 @@ class ErrorReport:
 
 
 def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
-    """Explain and count the errors of a corpus, from the matches that its SPICE scores were made from.
-
-    Groups come with the heaviest first: by the references that agree, then by count.
-    """
+    """Explain and count the errors behind SPICE scores; the groups with most references, then tuples, first."""
     matches = [statistic.match for statistic in statistics]
     findings = tuple(map(explain, matches))
     by_kind: defaultdict[str, defaultdict[tuple[str, ...], list[tuple[int, Finding]]]]

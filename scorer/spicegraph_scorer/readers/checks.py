@@ -227,10 +227,7 @@ def paired_items(
     *,
     empty: Empty = "refuse",
 ) -> CheckedItems:
-    """Return the items of two parallel lists, numbered from 0, or of two mappings by id.
-
-    A single string is one candidate, and ``references`` are all its own; else each item has one, or a list of them.
-    """
+    """Return the items of two parallel lists, or mappings by id; a single string is one candidate of all references."""
     if isinstance(candidates, str):
         return check_items([Item(0, candidates, _texts(references))], empty=empty)
     pairs: list[tuple[Any, Any, Any]]

@@ -39,10 +39,8 @@ _BUILT_IN = {("collections", "defaultdict"), ("builtins", "float"), ("__builtin_
 
 
 def _document_frequencies(df: str | Path | DocumentFrequencies) -> DocumentFrequencies | None:
-    """Return the frequencies that a scorer's ``df`` names; ``None`` stands for those of the captions scored.
-
-    A file has its path, or the originals' name for it: ``coco-train-idxs`` is ``data/coco-train-idxs.p``.
-    """
+    """Return the frequencies that a scorer's ``df`` names; ``None`` stands for those of the captions scored."""
+    # A file has its path, or the originals' name for it: coco-train-idxs is data/coco-train-idxs.p.
     if isinstance(df, DocumentFrequencies):
         return df
     expect(df, (str, Path), "df", "'corpus', a path or DocumentFrequencies")
@@ -100,26 +98,14 @@ class _Scorer:
     def compute_score(self, gts: Captions, res: Captions | Results) -> Scores:
         """Return the corpus score in [0, 10], and the score of each result.
 
-        Args:
-            gts: the references by image.
-            res: the candidate of each image, scored in the order of ``gts``; or a list of
-                ``{"image_id": ..., "caption": [candidate]}``, scored in its own order. With the frequencies of the
-                corpus, every entry of the list counts as an image.
-
-        Raises:
-            InputError: the captions do not pair up.
+        A mapping ``res`` is scored in the order of ``gts``, a list of ``{"image_id": ..., "caption": [candidate]}`` in
+        its own; with the frequencies of the corpus, every entry of the list counts as an image.
         """
         items = split_items(gts, res) if isinstance(res, Mapping) else paired_results(gts, res)
         return self.cider_scorer.scores_of(items)
 
     def my_self_cider(self, res: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
-        """Return, for each group of captions, the score of every caption (row) against every other (column).
-
-        The weights are those of ``df``, or of the references added to ``cider_scorer``.
-
-        Raises:
-            InputError: there are no weights yet.
-        """
+        """Return for each group the score of every caption (row) against every other (column), by ``cider_scorer``."""
         return [self.cider_scorer.among(captions) for captions in res]
 
     def method(self) -> str:
@@ -136,10 +122,6 @@ class Cider(_Scorer):
     Document frequencies come from the references that are scored; from ``test``, references by image, as in
     Meshed-Memory Transformer's ``Cider(gts)``; or from ``df``: see :class:`CiderD`. Of a single image the score is 0,
     as in the original (and a ``CiderWarning`` says why).
-
-    Raises:
-        InputError: an argument would change the result in a way that is not offered.
-        DataError: the file of frequencies is missing or holds something else.
     """
 
     _metric = cider.COCO_CIDER
@@ -164,18 +146,11 @@ class Cider(_Scorer):
 
 
 class CiderD(_Scorer):
-    """CIDEr-D of pyciderevalcap.
+    """CIDEr-D of pyciderevalcap, with ``n`` 4 and ``sigma`` 6.
 
-    Args:
-        n: the longest n-grams; only 4.
-        sigma: of the penalty on length; only 6.
-        df: where document frequencies come from: ``corpus`` (the references that are scored),
-            :class:`.DocumentFrequencies`, or a file of them (of ``spicegraph idf``, or the ``.p`` file of a training
-            repository, by its path or its name).
-
-    Raises:
-        InputError: ``n`` or ``sigma`` is another.
-        DataError: the file of frequencies is missing or holds something else.
+    ``df`` says where document frequencies come from: ``corpus`` (the references that are scored),
+    :class:`.DocumentFrequencies`, or a file of them (of ``spicegraph idf``, or the ``.p`` file of a training
+    repository, by its path or its name).
     """
 
     _metric = cider.Cider("CIDEr-D")
@@ -249,11 +224,7 @@ class CiderScorer:
             raise InputError(f"ref_len follows from the document frequencies: it is {self.ref_len}, not {value}")
 
     def compute_score(self) -> Scores:
-        """Return the mean, and the score of each candidate that was added.
-
-        Raises:
-            InputError: an entry has no candidate.
-        """
+        """Return the mean, and the score of each candidate that was added; no entry may lack one."""
         texts = [text for text in self.ctest if text is not None]
         if len(texts) != len(self.ctest):
             raise InputError(f"{len(self.ctest) - len(texts)} of {len(self.ctest)} entries have no candidate")
@@ -266,11 +237,7 @@ class CiderScorer:
         return np.float64(score.value or 0.0), np.array([value or 0.0 for value in score.each])
 
     def among(self, captions: Sequence[str]) -> NDArray[np.float64]:
-        """Return the score of every caption (row) with every caption as the only reference (column).
-
-        Raises:
-            InputError: there are no weights yet.
-        """
+        """Return the score of every caption (row) with every caption as the only reference (column)."""
         if self._frequencies is None:
             raise InputError("my_self_cider needs document frequencies: add references and call compute_doc_freq()")
         pairs = [_item(candidate, [reference]) for candidate in captions for reference in captions]

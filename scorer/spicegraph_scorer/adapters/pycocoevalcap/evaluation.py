@@ -57,17 +57,13 @@ class CaptionIndex(Protocol):
 
 
 class COCO:
-    """The captions of COCO files, without pycocotools.
+    """The captions of COCO files, without pycocotools; a message on a faulty file lists every fault.
 
     ``dataset`` is the file's JSON object, and :meth:`createIndex` makes ``anns``, ``imgs`` and ``imgToAnns`` from it.
     Without a file the dataset is empty, to be filled by the caller.
 
-    Raises:
-        InputError: the file is missing or faulty; the message lists every fault.
-
-    Example:
-        >>> references = COCO("captions.json")  # doctest: +SKIP
-        >>> COCOEvalCap(references, references.loadRes("results.json")).evaluate()  # doctest: +SKIP
+    >>> references = COCO("captions.json")  # doctest: +SKIP
+    >>> COCOEvalCap(references, references.loadRes("results.json")).evaluate()  # doctest: +SKIP
     """
 
     def __init__(self, annotation_file: str | Path | None = None) -> None:
@@ -124,10 +120,6 @@ class COCO:
 
         Results may leave images out and, as in pycocotools, have several captions of an image; :class:`COCOEvalCap`
         scores one per image. An empty caption is one that scores 0.
-
-        Raises:
-            InputError: the file is missing or faulty, or has images that the annotations do not have; the message
-                lists every fault.
         """
         name = "results"
         entries: Any = resFile.tolist() if isinstance(resFile, np.ndarray) else resFile
@@ -228,24 +220,16 @@ class _Evaluation:
 
 
 class COCOEvalCap(_Evaluation):
-    """BLEU, METEOR, ROUGE-L, CIDEr and SPICE of a result file.
+    """BLEU, METEOR, ROUGE-L, CIDEr and SPICE of a result file with one candidate per image.
 
     ``params["image_id"]`` lists the images that are scored: at first all that ``coco`` has. After
     :meth:`evaluate`, ``eval`` holds the corpus scores (``Bleu_1`` to ``Bleu_4``, ``METEOR``, ``ROUGE_L``,
     ``CIDEr``, ``SPICE``), ``imgToEval`` those of each image by id, and ``evalImgs`` the same as a list.
 
     As in the original, every scorer gets tokenized, lower-cased text without punctuation; SPICE of the
-    captions as they were written is what :class:`.Spice` and the command ``spicegraph score`` give.
-
-    SPICE's list of scores is in the order of the sorted ids. The original attaches it to the images in
-    another order, so that with unsorted ids its ``imgToEval[id]["SPICE"]`` is another image's. Here it is
-    the image's own.
-
-    Args:
-        coco: the references.
-        cocoRes: one candidate per image.
-        df: CIDEr's document frequencies, see :class:`.CiderD`.
-        pipeline: what parses captions for SPICE.
+    captions as they were written is what :class:`.Spice` and the command ``spicegraph score`` give. Unlike in the
+    original, SPICE's scores are attached to their own images also where ids are not sorted.
+    ``df`` are CIDEr's document frequencies, see :class:`.CiderD`.
     """
 
     def __init__(
@@ -260,12 +244,7 @@ class COCOEvalCap(_Evaluation):
         self._cider = Cider(df=df)
 
     def evaluate(self) -> None:
-        """Score the images of ``params["image_id"]``.
-
-        Raises:
-            InputError: an image has no reference, or not one result; the message lists every such id.
-            DataError: METEOR's data or SPICE's pipeline is not installed.
-        """
+        """Score the images of ``params["image_id"]``; an InputError lists each one without a reference or one result."""
         gts, res = self._tokenized()
         values, each = Bleu(4).compute_score(gts, res)
         for n, (value, scores) in enumerate(zip(values, each, strict=True), start=1):
@@ -289,12 +268,7 @@ class COCOEvalCapSpice(_Evaluation):
     """
 
     def evaluate(self) -> None:
-        """Score the images of ``params["image_id"]``.
-
-        Raises:
-            InputError: an image has no reference or no result; the message lists every such id.
-            DataError: the pipeline is not installed.
-        """
+        """Score the images of ``params["image_id"]``; an InputError lists every one without a reference or a result."""
         gts, res = self._tokenized()
         check_captions(gts, res, several=True)
         source = load_pipeline(self._pipeline) if isinstance(self._pipeline, str) else self._pipeline
@@ -321,13 +295,7 @@ def _joined_facts(source: FactSource) -> FunctionSource:
 
 
 def compute_scores(gts: Captions, gen: Captions) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Return corpus scores and image scores by ``BLEU`` (lists of four), ``METEOR``, ``ROUGE`` and ``CIDEr``.
-
-    This is ``evaluation.compute_scores`` of Meshed-Memory Transformer.
-
-    Raises:
-        InputError: the captions do not pair up.
-        DataError: METEOR's data is not installed.
-    """
+    """Return corpus scores and image scores by ``BLEU`` (lists of four), ``METEOR``, ``ROUGE`` and ``CIDEr``."""
+    # This is evaluation.compute_scores of Meshed-Memory Transformer.
     scored = {str(metric): metric.compute_score(gts, gen) for metric in (Bleu(), Meteor(), Rouge(), Cider())}
     return {name: score for name, (score, _) in scored.items()}, {name: each for name, (_, each) in scored.items()}

@@ -59,18 +59,12 @@ class PTBTokenizer:
     ) -> dict[Any, list[str]] | list[dict[str, Any]]:
         """Tokenize captions in any of the shapes that training and evaluation code has them in.
 
-        Tokens are lower-cased, have spaces between them, and the toolkit's list of punctuation is left out.
+        Tokens are lower-cased, have spaces between them, and the toolkit's list of punctuation is left out. The shapes
+        are ``{id: [{"caption": text}, ...]}`` or ``{id: [text, ...]}``; a list of texts, or of lists of texts, whose ids
+        are their places; or a list of ``{"image_id": id, "caption": text}``, of which the text becomes ``[tokenized]``.
 
-        Args:
-            captions_for_image: ``{id: [{"caption": text}, ...]}`` or ``{id: [text, ...]}``; a list of texts, or of
-                lists of texts, whose ids are their places; or a list of ``{"image_id": id, "caption": text}``.
-
-        Returns:
-            ``{id: [tokenized caption, ...]}``; for the last shape ``[{"image_id": id, "caption": [tokenized]}]``.
-
-        Example:
-            >>> PTBTokenizer().tokenize({7: [{"caption": "A man's dog."}]})
-            {7: ["a man 's dog"]}
+        >>> PTBTokenizer().tokenize({7: [{"caption": "A man's dog."}]})
+        {7: ["a man 's dog"]}
         """
         if not isinstance(captions_for_image, Mapping):
             expect_list(captions_for_image, "captions", "an object or a list of captions")
@@ -125,13 +119,7 @@ class Bleu:
         self._n = n
 
     def compute_score(self, gts: Captions, res: Captions, verbose: int = 1) -> tuple[list[float], list[list[float]]]:
-        """Return the n corpus scores, and n lists of scores by image in the order of ``gts``.
-
-        ``verbose`` makes the original print counts; nothing is printed here.
-
-        Raises:
-            InputError: the captions do not pair up.
-        """
+        """Return the n corpus scores, and n lists of scores by image in the order of ``gts``; nothing is printed."""
         del verbose
         scores = bleu.Bleu().total(bleu.bleu_statistics(split_items(gts, res)))[: self._n]
         return [_corpus(score) for score in scores], [_each(score) for score in scores]
@@ -148,12 +136,7 @@ class Meteor:
     """METEOR 1.5."""
 
     def compute_score(self, gts: Captions, res: Captions) -> tuple[float, list[float]]:
-        """Return the corpus score, and the scores by image in the order of ``gts``.
-
-        Raises:
-            InputError: the captions do not pair up.
-            DataError: METEOR's data is not installed.
-        """
+        """Return the corpus score, and the scores by image in the order of ``gts``."""
         check_captions(gts, res)
         _without_java("METEOR")
         data = meteor.load_data()
@@ -173,19 +156,11 @@ class Rouge:
     """ROUGE-L with beta 1.2, precision and recall each from the best reference."""
 
     def calc_score(self, candidate: Sequence[str], refs: Sequence[str]) -> float:
-        """Return the score of ``[candidate]`` against the references of one image.
-
-        Raises:
-            InputError: there is not one candidate, or no reference.
-        """
+        """Return the score of ``[candidate]`` against the references of one image."""
         return float(self.compute_score({0: refs}, {0: candidate})[0])
 
     def compute_score(self, gts: Captions, res: Captions) -> tuple[np.float64, NDArray[np.float64]]:
-        """Return the corpus score, and the scores by image in the order of ``gts``.
-
-        Raises:
-            InputError: the captions do not pair up.
-        """
+        """Return the corpus score, and the scores by image in the order of ``gts``."""
         statistics = [rouge.rouge_l_statistic(item) for item in split_items(gts, res)]
         (score,) = rouge.RougeL().total(statistics)
         return np.float64(_corpus(score)), np.array(_each(score))
@@ -199,10 +174,7 @@ class Rouge:
 
 
 class Spice:
-    """SPICE 1.0 with all categories.
-
-    ``pipeline`` names the spaCy pipeline that parses, or is whatever else gives facts.
-    """
+    """SPICE 1.0 with all categories; ``pipeline``: the spaCy pipeline's name, or whatever else gives facts."""
 
     def __init__(self, *, pipeline: str | FactSource = DEFAULT_PIPELINE) -> None:
         self._pipeline = pipeline
@@ -210,14 +182,9 @@ class Spice:
     def compute_score(self, gts: Captions, res: Captions) -> tuple[float, list[SpiceScores]]:
         """Return the mean of ``All``, and the scores by image **in the order of the sorted ids**.
 
-        Raises:
-            InputError: the captions do not pair up.
-            DataError: the pipeline is not installed.
-
-        Example:
-            >>> mean, scores = Spice().compute_score({1: ["a brown dog"]}, {1: ["a dog"]})
-            >>> scores[0]["Object"]["f"]
-            1.0
+        >>> mean, scores = Spice().compute_score({1: ["a brown dog"]}, {1: ["a dog"]})
+        >>> scores[0]["Object"]["f"]
+        1.0
         """
         check_captions(gts, res)
         source = load_pipeline(self._pipeline) if isinstance(self._pipeline, str) else self._pipeline
