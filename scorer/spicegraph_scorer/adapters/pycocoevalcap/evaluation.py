@@ -244,7 +244,7 @@ class COCOEvalCap(_Evaluation):
         self._cider = Cider(df=df)
 
     def evaluate(self) -> None:
-        """Score the images of ``params["image_id"]``; an InputError lists each one without a reference or one result."""
+        """Score the images of ``params["image_id"]``; an InputError lists each without a reference or one result."""
         gts, res = self._tokenized()
         values, each = Bleu(4).compute_score(gts, res)
         for n, (value, scores) in enumerate(zip(values, each, strict=True), start=1):

@@ -59,9 +59,9 @@ class PTBTokenizer:
     ) -> dict[Any, list[str]] | list[dict[str, Any]]:
         """Tokenize captions in any of the shapes that training and evaluation code has them in.
 
-        Tokens are lower-cased, have spaces between them, and the toolkit's list of punctuation is left out. The shapes
-        are ``{id: [{"caption": text}, ...]}`` or ``{id: [text, ...]}``; a list of texts, or of lists of texts, whose ids
-        are their places; or a list of ``{"image_id": id, "caption": text}``, of which the text becomes ``[tokenized]``.
+        Tokens are lower-cased, have spaces between them, and the toolkit's list of punctuation is left out. The
+        shapes are ``{id: [{"caption": text}, ...]}`` or ``{id: [text, ...]}``; a list of texts, or of lists of texts,
+        whose ids are their places; or a list of ``{"image_id": id, "caption": text}``, whose texts become lists of one.
 
         >>> PTBTokenizer().tokenize({7: [{"caption": "A man's dog."}]})
         {7: ["a man 's dog"]}
