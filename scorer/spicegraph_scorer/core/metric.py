@@ -200,8 +200,8 @@ class Metric(ABC, Generic[Statistic]):
 
     def defer(self, corpus: Corpus, *, evidence: bool = False) -> list[Any]:
         """Return what is kept of each item of a part of a corpus until :meth:`finish`, which makes it a statistic."""
-        # By default a compact statistic; where statistics depend on the whole corpus, the item. Nothing is parsed later:
-        # a metric that also reads facts says here and in finish what it keeps of them, with evidence all for credit.
+        # By default a compact statistic; where statistics depend on the whole corpus, the item. Nothing is parsed
+        # later: a metric that also reads facts says what it keeps of them, with evidence all that credit needs.
         del evidence
         return (
             [self.compact(statistic) for statistic in self.collect(corpus)]
