@@ -6,6 +6,7 @@ said of it. What the differences of a side lose, and what its other claims lack,
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
@@ -15,10 +16,9 @@ from spicegraph_detail.claims import MISSING, VAGUE, is_thing
 from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.parse import word_set
-from spicegraph_parser.spice.rules import Fact
 from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
-from spicegraph_scorer.metrics.graded.facts import NO, content_words, deny, values_of
+from spicegraph_scorer.metrics.graded.facts import NO, deny, values_of
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
 
 if TYPE_CHECKING:
@@ -40,11 +40,39 @@ _PEOPLE: Final = word_set(
     "person people someone man woman boy girl child kid youngster baby toddler lady gentleman guy adult male female"
 )
 """Words for a person that say little more: who says one of them, or "bride", has said the others well enough."""
+_ANIMALS: Final = word_set("livestock wildlife creature beast")
 _POSTURES: Final = word_set(
     "sit stand lie lay rest hang place locate position fill see set be have get go do make take use look"
 )
+_CLOTHES: Final = word_set("clothes clothing clothe outfit attire apparel garment wear")
+_GROUND: Final = word_set(
+    """
+    ground floor land dirt earth pavement sidewalk street road path pathway walkway runway tarmac grass field lawn snow
+    sand beach cement concrete
+    """
+)
+"""What one stands on: who says one of them has said ``ground`` well enough."""
+_NAMELESS: Final = VAGUE | word_set(
+    """
+    environment surroundings surrounding vicinity space spot site destination nature distance safety help beauty
+    curiosity weight decay hazard obstacle transportation feature source member bit patch section layer shade shades
+    scenery canvas tapestry mosaic expanse touch splash hint camera few several various different other personal typical
+    own same next order entire whole main certain visible many multiple single lot neighboring point impression hobby
+    wind air tip
+    """
+)
+"""Words that tell a reader nothing: of what nobody can point at, of portions, and of qualities that anything has."""
+_PORTIONS: Final = word_set("body carpet blanket sea line band strip stretch sheet bed cloud pool wall mass pop")
+"""Words that say how much there is of what follows them ("a carpet of grass"), and are things where nothing follows."""
+_DENIED: Final = re.compile(r"\b(?:no|without|out of)\s+$", re.IGNORECASE)
+_OF: Final = re.compile(r"\s+of\b")
+_OF_PICTURES: Final = re.compile(r"['’]s[- ]eye\b|\s+(?:shot|view|photo|photograph|image|picture)\b")
+_MAYBE: Final = re.compile(r"\b(?:may|might|could|would|should|suggests?|possibly|likely)\b")
+_BODY: Final = word_set("hand head face body arm leg foot eye mouth nose ear neck finger back skin")
+"""What every body has: nobody misses it."""
 _LEAST: Final = 0.25  # probability below which a reader need not be told
-_NEAR: Final = 4  # steps in WordNet from a dog to a cat
+_NEAR: Final = 2  # steps in WordNet between two things of one kind, such as a cow and an ox
+_NEAR_ANIMALS: Final = 4  # a dog and a cat
 
 
 class Place(NamedTuple):
@@ -118,12 +146,14 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
     """
     said, told = _Texts((candidate,)), _Texts(tuple(references))
     weights, reference_weights = (sum(claim.weight for claim in side) for side in (claims.candidate, claims.references))
-    missing = _missing(claims, said)
+    missing = _missing(claims, said, told)
     differences = []
-    for failed in _failed(claims.candidate):
+    for failed in _failed(claims, said):
         claim = failed[0]
         names = _contrary(claim, claims)
         denied = bool(names)
+        if claim.aspect == "count" and not denied:  # people count what they like
+            continue
         beside = next((missing.pop(fact) for fact, (first, *_) in missing.items() if first.words == names), [])
         places, other = said.places(claim.words), told.places(names)
         differences.append(
@@ -171,67 +201,85 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
     )
 
 
-def _failed(claims: Iterable[Claim]) -> list[list[Claim]]:
-    """Return the candidate's claims that do not hold, those with the same reason together, the plainest first."""
+def _failed(claims: Claims, said: _Texts) -> list[list[Claim]]:
+    """Return the candidate's claims that do not hold, those with the same reason together, the plainest first.
+
+    A thing of which the references name a kind holds well enough.
+    """
     groups: defaultdict[tuple[str, ...], list[Claim]] = defaultdict(list)
-    for claim in claims:
-        if claim.status in {CONTRADICTED, UNMENTIONED} and _is_told(claim):
+    named = {claim.words[0] for claim in claims.references if len(claim.words) == 1}
+    for claim in claims.candidate:
+        if claim.status in {CONTRADICTED, UNMENTIONED} and _is_told(claim, said):
             apart = claim.doubt is None or (claim.status == CONTRADICTED and claim.value == 0 and len(claim.words) == 2)
-            groups[claim.words if apart else (claim.doubt or "",)].append(claim)
+            if apart or not any(_covers(claim.doubt or "", thing) for thing in named):
+                groups[claim.words if apart else (claim.doubt or "",)].append(claim)
     return [sorted(group, key=lambda claim: (len(claim.words), claim.fact)) for group in groups.values()]
 
 
-def _is_told(claim: Claim) -> bool:
+def _is_told(claim: Claim, texts: _Texts) -> bool:
     """Return whether a reader can see what a claim is about: its ends are things, not places of the picture."""
     ends = [name.partition("/")[0].rpartition(" ")[2] for name in (*claim.words[:1], *claim.words[2:])]
-    if not claim.weight or PLURAL in claim.words or claim.probability < _LEAST:
+    if not claim.weight or PLURAL in claim.words or claim.probability < _LEAST or min(map(len, claim.words)) < 2:
         return False
-    if len(claim.words) == 1 and load_wordnet().senses(claim.words[0].partition("/")[0], "a"):  # "more", "speckled"
+    if len(claim.words) == 1 and (claim.words[0].startswith(NO) or not _BODY.isdisjoint(claim.words[0].split("/"))):
         return False
     if len(claim.words) == 2:
         quality = claim.words[1].partition("/")[0]
-        if claim.rules <= _LOOSE or quality.endswith("ing") or quality in _POSTURES or quality in VAGUE:
+        if claim.rules <= _LOOSE or quality.endswith("ing") or quality in _POSTURES or quality in _NAMELESS:
             return False
-        if claim.aspect == "count" and claim.status == UNMENTIONED:  # people count what they like
-            return False
-    return all(end not in VAGUE and is_thing(end) and not values_of((end,)) for end in ends)
+    if any(load_wordnet().senses(end, "a") for end in ends):  # "more", "speckled"
+        return False
+    return all(
+        end not in _NAMELESS and is_thing(end) and not values_of((end,)) and not texts.passes_over(label)
+        for end, label in zip(ends, (*claim.words[:1], *claim.words[2:]), strict=True)
+    )
 
 
-def _missing(claims: Claims, said: _Texts) -> dict[int, list[Claim]]:
+def _missing(claims: Claims, said: _Texts, told: _Texts) -> dict[int, list[Claim]]:
     """Return the references' claims that are not said, by the first of those that lack the same thing.
 
     A thing of which the candidate names a kind, or that is a kind of what it names, is said well enough, and so is
-    what things do and where they are if the candidate has all the words. Of things that it names, a quality or a deed
-    is missed.
+    another name of a thing that holds: one of the same kind, in no reference together with it. Of things that it names,
+    a quality is missed, unless a sentence has both words, or a text; what they do and where they are is told with a
+    thing that is missed.
     """
-    lacking = [claim for claim in claims.references if claim.status == MISSING and _is_told(claim)]
+    lacking = [claim for claim in claims.references if claim.status == MISSING and _is_told(claim, told)]
     objects = {name for claim in claims.candidate for name in claim.words}
+    held = {claim.words[0] for claim in claims.candidate if len(claim.words) == 1 and claim.status == SUPPORTED}
     things = {
         claim.words[0]: claim.fact
         for claim in lacking
-        if len(claim.words) == 1 and not any(_are_akin(claim.words[0], other) for other in objects)
+        if len(claim.words) == 1
+        and said.words.isdisjoint(name.removesuffix("top") for name in claim.words[0].split("/"))
+        and not any(_are_akin(claim.words[0], other) for other in objects)
+        and not any(_are_of_a_kind(claim.words[0], other) and not told.share(claim.words[0], other) for other in held)
     }
     groups: defaultdict[int, list[Claim]] = defaultdict(list)
     for claim in sorted(lacking, key=lambda claim: (len(claim.words), claim.fact)):
         ends = claim.words[:1] if len(claim.words) < 3 else (claim.words[0], claim.words[2])
         lacks = [things[end] for end in ends if end in things]
-        is_deed = len(claim.words) == 3 and claim.aspect in {"action", "text"}
-        if lacks or len(claim.words) == 2 or (is_deed and not said.has(claim.words[1])):
+        is_quality = len(claim.words) == 2 and not said.share(*claim.words, sentence=True)
+        if lacks or is_quality or claim.aspect == "text":
             groups[lacks[0] if lacks else claim.fact].append(claim)
     return dict(groups)
 
 
-@lru_cache(maxsize=50_000)
 def _are_akin(label: str, other: str) -> bool:
-    """Return whether one thing is a kind of the other, by the two most frequent senses of their last words."""
-    first, second = ({sense for name in names.split("/") for sense in _senses(name)} for names in (label, other))
-    wordnet = load_wordnet()
-    person = wordnet.find("person.n.01")
-    if not _PEOPLE.isdisjoint(label.split("/")) and any(person in wordnet.ancestors(sense) for sense in second):
+    return _covers(label, other) or _covers(other, label)
+
+
+@lru_cache(maxsize=50_000)
+def _covers(label: str, other: str) -> bool:
+    """Return whether one thing is the other or a broader one, by the two most frequent senses of their words."""
+    names, others = set(label.split("/")), set(other.split("/"))
+    if "ground" in names and not _GROUND.isdisjoint(others):
         return True
-    return any(
-        sense in wordnet.ancestors(beside) or beside in wordnet.ancestors(sense) for sense in first for beside in second
-    )
+    wordnet = load_wordnet()
+    broader = {sense for name in names for sense in _senses(name)}
+    for words, kind in ((_PEOPLE, "person.n.01"), (_CLOTHES, "clothing.n.01"), (_ANIMALS, "animal.n.01")):
+        if not words.isdisjoint(names):
+            broader.add(wordnet.find(kind))
+    return any(not broader.isdisjoint(wordnet.ancestors(sense)) for name in others for sense in _senses(name))
 
 
 def _senses(name: str) -> Sequence[Synset]:
@@ -244,7 +292,7 @@ def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
         return ()
     if claim.value > 0 or len(claim.words) != 2:
         rival = claim.instead
-        return (rival,) if rival and len(claim.words) == 1 and _are_near(claim.words[0], rival) else ()
+        return (rival,) if rival and len(claim.words) == 1 and _are_of_a_kind(claim.words[0], rival) else ()
     alike = {claim.words[0]} | {
         thing.nearest[0]
         for thing in claims.candidate
@@ -263,14 +311,16 @@ def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=50_000)
-def _are_near(label: str, other: str) -> bool:
+def _are_of_a_kind(label: str, other: str) -> bool:
+    """Return whether two things are of one kind, neither a kind of the other, nor both parts of a body."""
     wordnet = load_wordnet()
-    steps = [
-        wordnet.distance(sense, beside)
-        for sense in _senses(label.partition("/")[0])[:1]
-        for beside in _senses(other)[:1]
-    ]
-    return any(step is not None and step <= _NEAR for step in steps)
+    for sense in _senses(label.partition("/")[0])[:1]:
+        for beside in _senses(other.partition("/")[0])[:1]:
+            shared = wordnet.ancestors(sense).keys() & wordnet.ancestors(beside)
+            steps = wordnet.distance(sense, beside)
+            if steps is not None and shared.isdisjoint({sense, beside, wordnet.find("body_part.n.01")}):
+                return steps <= (_NEAR_ANIMALS if wordnet.find("animal.n.01") in shared else _NEAR)
+    return False
 
 
 def _share(claims: Iterable[Claim], total: float) -> float:
@@ -310,10 +360,40 @@ class _Texts:
                 best = [(number, (start + first, start + last)) for first, last in near]
         return tuple(sorted({Place(number, *span) for number, span in best}))
 
-    def has(self, label: str) -> bool:
-        """Return whether the texts have the content words of a relation, or it has none but those of postures."""
-        words = content_words([Fact((label.partition("/")[0],), "", ())]) - _POSTURES
-        return all(any(each.find([word]) for _, _, each in self._sentences) for word in words)
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words as they stand, in lower case, those with a hyphen in parts."""
+        return frozenset(re.findall("[a-z]+", " ".join(self.texts).lower()))
+
+    def passes_over(self, label: str) -> bool:
+        """Return whether each mention of a thing is in passing.
+
+        It is denied ("out of water"), only may be, is a portion of another thing ("a carpet of grass"), part of a name
+        ("Fifth Avenue"), or says what the picture is ("a bird's-eye view").
+        """
+        names = label.split("/")
+        is_portion = not _PORTIONS.isdisjoint(names)
+        passed = []
+        for number, (first, last), words in self._sentences:
+            text = self.texts[number]
+            for start, end in ((first + a, first + b) for a, b in map(words.spans.__getitem__, words.find(names))):
+                word = text[start:end]
+                passed.append(
+                    _DENIED.search(text, first, start)
+                    or _MAYBE.search(text, first, last)
+                    or _OF_PICTURES.match(text, end)
+                    or (is_portion and _OF.match(text, end))
+                    or (start > first and word[:1].isupper() and not word.isupper())
+                )
+        return bool(passed) and all(passed)
+
+    def share(self, label: str, other: str, *, sentence: bool = False) -> bool:
+        """Return whether one of the texts, or of their sentences, has words for both labels."""
+        first, second = (
+            {(number, span if sentence else None) for number, span, words in self._sentences if words.find(each)}
+            for each in (label.split("/"), other.split("/"))
+        )
+        return not first.isdisjoint(second)
 
     def phrase(self, names: Sequence[str], places: Sequence[Place]) -> str:
         """Return a claim in words: the passage that holds them, where it is short, else the words of its tuple."""

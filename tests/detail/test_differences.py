@@ -79,10 +79,56 @@ def test_differences_give_back_the_scores(said: list[str], references: list[str]
     )
 
 
-def test_a_kind_of_the_same_thing_is_not_missing() -> None:
-    """Who says "puppy" says "dog", and who says "dog" says it of a puppy well enough."""
-    for candidate, reference in (("A puppy sleeps.", "A dog sleeps."), ("A dog sleeps.", "A puppy sleeps.")):
-        assert [one for one in _of(candidate, reference).differences if one.kind == "missing"] == []
+@pytest.mark.parametrize(
+    ("candidate", "references", "missing"),
+    [
+        ("A puppy sleeps.", ["A dog sleeps."], []),  # a kind of it
+        ("A dog sleeps.", ["A puppy sleeps."], []),
+        ("People sit at a table.", ["A girl sits at a table."], []),
+        ("A man holds clothes.", ["A man holds two shirts."], []),
+        ("A duck walks on a sidewalk.", ["A duck walks on the ground."], []),
+        ("A cow eats hay.", ["A cow eats hay.", "An ox eats hay."], []),  # another name of what holds
+        ("A cow eats hay.", ["A cow eats hay beside an ox."], ["ox"]),
+        ("A duck walks.", ["A duck out of water walks."], []),
+        ("A duck walks.", ["A duck walks in water."], ["water"]),
+        ("A hill with trees.", ["A hill with trees and a carpet of moss."], ["moss"]),
+        ("A bird sits.", ["A bird sits. It may be on a boat."], []),
+        ("A bird sits.", ["A bird sits on a boat."], ["boat"]),
+        ("A car passes a shop.", ["A car on Main Street passes a shop."], []),
+        ("A man smiles.", ["A man with a bag in his hand smiles."], ["bag"]),
+        ("A bathroom that is clean.", ["A clean bathroom."], []),
+        ("A dog sleeps.", ["A few different dogs sleep."], []),
+    ],
+)
+def test_what_is_said_well_enough_or_in_passing_is_not_missing(
+    candidate: str, references: list[str], missing: list[str]
+) -> None:
+    """Kinds, other names, what is denied or only may be, portions, names and parts that every body has."""
+    told = [one for one in _of(candidate, *references).differences if one.kind == "missing" and one.aspect != "count"]
+    assert [one.reference for one in told] == missing
+
+
+@pytest.mark.parametrize(
+    ("candidate", "references", "differing"),
+    [
+        ("A dog sits on a bed.", ["A cat sits on a bed.", "A cat on a bed."], ("contradicted", "dog", "cat")),
+        ("A man sits on a chair.", ["A man sits on a bench.", "A man on a bench."], ("contradicted", "chair", "bench")),
+        ("Muffins lie on chairs.", ["Muffins lie on cabinets.", "Muffins in cabinets."], ("unsupported", "chairs", "")),
+    ],
+)
+def test_a_thing_contradicts_another_of_its_kind(
+    candidate: str, references: list[str], differing: tuple[str, ...]
+) -> None:
+    """Two steps apart in WordNet, or two animals; other things stand apart, as unsupported and missing."""
+    told = [(one.kind, one.claim, one.reference) for one in _of(candidate, *references).differences]
+    assert differing in told
+
+
+def test_a_thing_of_which_the_references_name_a_kind_holds() -> None:
+    """Whoever sees a truck and a car sees vehicles."""
+    assert not [
+        each for each in _of("Vehicles stand on a street.", "A car stands on a street.").differences if each.claim
+    ]
 
 
 def test_the_same_description_has_no_difference() -> None:
