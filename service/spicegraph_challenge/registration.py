@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from spicegraph_service.kit import Command, ServiceEntry, StatePart
+
+if TYPE_CHECKING:
+    from spicegraph_challenge.service import ChallengeService
+    from spicegraph_service.kit import Host
 
 COMMANDS: Final = (
     Command(
@@ -92,4 +96,16 @@ class ChallengeFolder:
         )
 
 
-SERVICE: Final = ServiceEntry("spicegraph_challenge.service:open_service", ChallengeOptions, ChallengeFolder)
+def open_service(options: ChallengeOptions, host: Host) -> ChallengeService | None:
+    """Open the evaluation server, where the options name its database."""
+    if options.challenges is None:
+        return None
+    # SQLAlchemy and Alembic take as long to import as all the rest of the server.
+    from spicegraph_challenge.service import ChallengeService  # noqa: PLC0415
+
+    service = ChallengeService(options, host)
+    host.pages.append(service.routes)
+    return service
+
+
+SERVICE: Final = ServiceEntry("spicegraph_challenge.registration:open_service", ChallengeOptions, ChallengeFolder)

@@ -296,13 +296,13 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
         from spicegraph_service.pool.evaluate import Evaluator  # noqa: PLC0415
         from spicegraph_service.pool.tasks import unpack_data  # noqa: PLC0415
 
+        gc.set_threshold(*RARE)  # looked for while it loads, cycles take a tenth of the time
         evaluator = Evaluator(load_pipeline(setup.pipeline or DEFAULT_PIPELINE), unpack_data(setup.data))
         evaluator.make_ready()
     except SpicegraphError as error:
         send(WorkerInfo(error=str(error)))
         return 2
     gc.freeze()  # what is loaded stays
-    gc.set_threshold(*RARE)
     try:
         send(evaluator.info())
         while (data := read_frame(tasks)) is not None:
