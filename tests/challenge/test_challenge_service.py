@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 import zipfile
@@ -705,3 +707,11 @@ def test_calls_keep_their_answers_while_submissions_are_scored(world: World) -> 
     user.cancel(sent.id) if user.get_submission(sent.id).state == S.SUBMISSION_STATE_RUNNING else None
     assert len(seconds) > 5
     assert sorted(seconds)[len(seconds) // 2] < 0.5  # seconds where chunks were not small
+
+
+def test_a_server_without_challenges_does_not_load_their_database() -> None:
+    program = (
+        "import sys; from spicegraph_service.app import Server; from spicegraph_service.config import ServerConfig\n"
+        "Server(ServerConfig(address='127.0.0.1:0', store='memory')); assert 'sqlalchemy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
