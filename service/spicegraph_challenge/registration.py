@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from spicegraph_service.kit import Command, ServiceEntry, StatePart
-
-if TYPE_CHECKING:
-    from spicegraph_challenge.service import ChallengeService
-    from spicegraph_service.kit import Host
 
 COMMANDS: Final = (
     Command(
@@ -96,16 +92,7 @@ class ChallengeFolder:
         )
 
 
-def open_service(options: ChallengeOptions, host: Host) -> ChallengeService | None:
-    """Open the evaluation server, where the options name its database."""
-    if options.challenges is None:
-        return None
-    # SQLAlchemy and Alembic take as long to import as all the rest of the server.
-    from spicegraph_challenge.service import ChallengeService  # noqa: PLC0415
-
-    service = ChallengeService(options, host)
-    host.pages.append(service.routes)
-    return service
-
-
-SERVICE: Final = ServiceEntry("spicegraph_challenge.registration:open_service", ChallengeOptions, ChallengeFolder)
+# Without challenges the server does not load SQLAlchemy and Alembic, which take as long as all the rest of it.
+SERVICE: Final = ServiceEntry(
+    "spicegraph_challenge.service:open_service", ChallengeOptions, ChallengeFolder, needs="challenges"
+)

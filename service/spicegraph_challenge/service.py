@@ -43,6 +43,13 @@ _TOUCH_AGAIN_S = 60.0
 _log = logging.getLogger(__name__)
 
 
+def open_service(options: ChallengeOptions, host: Host) -> ChallengeService:
+    """Open the evaluation server."""
+    service = ChallengeService(options, host)
+    host.pages.append(service.routes)
+    return service
+
+
 def files_of(path: Path) -> set[str]:
     """Return the files that a copy of the database needs."""
     with Database(str(path), migrate=False) as database, database.reading() as session:

@@ -165,9 +165,9 @@ class Server:
             telemetry=self.telemetry,
         )
         for name, entry in services().items():
-            service = resolve_name(entry.opens)(self._options.get(name) or entry.options(), host)
-            if service is not None:
-                yield service
+            options = self._options.get(name) or entry.options()
+            if not entry.needs or getattr(options, entry.needs) is not None:
+                yield resolve_name(entry.opens)(options, host)
         self._pages, self._dialects = host.pages, host.dialects
 
     def _build_web(self, address: str) -> WebServer:

@@ -72,16 +72,17 @@ class ServiceEntry:
     """A service that a server can have.
 
     Attributes:
-        opens: ``module:function``: makes the ``Service`` from its options and the ``Host``; ``None`` where the options
-            do not ask for it.
+        opens: ``module:function``: makes the ``Service`` from its options and the ``Host``.
         options: a dataclass, the service's own options of ``spicegraph serve``, each annotated with ``typer.Option``.
         state: such a dataclass for ``backup`` and ``restore``, with a method ``part`` that returns the
             :class:`StatePart`; ``None``: the service keeps nothing on the disk.
+        needs: the option without which the service is neither opened nor loaded; none: it always is.
     """
 
     opens: str
     options: type = NoOptions
     state: type | None = None
+    needs: str = ""
 
 
 @cache
