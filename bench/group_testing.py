@@ -26,7 +26,7 @@ import numpy as np
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.leaderboard import last_place, shown_scores
+from spicegraph_challenge.model.leaderboard import last_place, possible_places, shown_scores
 from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitReferences
 from spicegraph_challenge.model.settings import ACCOUNTS, ALL_DIGITS, submissions_of_ten, with_defaults
 from spicegraph_challenge.sandbox.files import Image
@@ -173,9 +173,10 @@ def honest(seeds: int) -> None:
         systems.append(side(captions, references).each)
     default, rounded = (Challenge(settings=with_defaults(pb.ChallengeSettings(noise=noise))) for noise in (True, False))
     print(f"{HONEST} honest systems, {len(keys)} images, {seeds} draws; after the close ranks are by exact scores")
-    print(f"{'score':14} {'step':>6} {'moved, steps':>12} {'places moved by noise, mean; most':>34}")
+    moves = "places moved by noise, mean; most"
+    print(f"{'score':14} {'step':>6} {'moved, steps':>12} {moves:>34} {'places shown, mean':>19} {'wrong':>6}")
     for name, highest in SCORES.items():
-        moved, places = [], []
+        moved, places, widths, wrong = [], [], [], 0
         exact = [float(system[name].mean()) for system in systems]
         plain = [shown_numbers(system, "", rounded)[name][0] for system in systems]
         steps, digits = last_place(len(keys), decimal_places(len(keys), highest=highest), 20 * ACCOUNTS)
@@ -187,7 +188,11 @@ def honest(seeds: int) -> None:
             ]
             moved.append(max(abs(a - b) for a, b in zip(noisy, plain, strict=True)) / step)
             places.append(np.abs(np.argsort(np.argsort(-np.array(noisy), kind="stable")) - ranks))
-        print(f"{name:14} {step:6.2f} {max(moved):12.2f} {np.mean(places):29.2f}; {np.max(places)}")
+            possible = possible_places([-value for value in noisy], [1.5 * step] * HONEST)
+            widths += [last - first + 1 for first, last in possible]
+            wrong += sum(not first <= rank + 1 <= last for rank, (first, last) in zip(ranks, possible, strict=True))
+        told = f"{np.mean(places):.2f}; {np.max(places)}"
+        print(f"{name:14} {step:6.2f} {max(moved):12.2f} {told:>34} {np.mean(widths):19.1f} {wrong:6}")
 
 
 def area(claims: np.ndarray, truth: np.ndarray) -> float:

@@ -672,7 +672,11 @@ def test_participants_see_kinds_of_errors_and_their_change(site: Site, scored: d
 def test_a_leaderboard_shows_ties_and_its_history(site: Site, scored: dict[str, list[str]]) -> None:
     ann = site.visitor("ann")
     page = ann.get("/challenges/scored/leaderboard").text
-    assert page.count("> tied</span>") == 2
+    assert page.count('<span class="range">1 to 2</span>') == 2
+    assert "Ranks are provisional until the challenge closes" in page
+    for_members = site.visitor("boss").get("/challenges/scored/leaderboard").text
+    assert for_members.count("> tied</span>") == 2
+    assert "provisional" not in for_members
     assert re.findall(r"<td class=\"ranked\" data-value=\"0\.3\">([\d.]+)", page) == ["0.30", "0.30"]
     board = json.loads(ann.get("/challenges/scored/leaderboard?format=json").text)[0]
     assert [(point["user"], point["value"]) for point in board["history"]] == [("ann", 0.2), ("bob", 0.3), ("ann", 0.3)]

@@ -17,7 +17,7 @@ from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
 from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.accounts import Account
-from spicegraph_challenge.model.leaderboard import last_place, shown_scores
+from spicegraph_challenge.model.leaderboard import last_place, possible_places, shown_scores
 from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitReferences
 from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
@@ -263,11 +263,14 @@ def test_participants_see_no_more_than_the_disclosure_says(
             assert {point.user: point.value for point in noisy.history} == shown_values
             order = [shown_values[row.user] for row in noisy.rows]
             assert order == sorted(order, reverse=True)  # an order by exact scores would show what noise hides
+            exact_places = {row.user: row.rank for row in organiser.leaderboard("default", score=score).rows}
+            assert all(row.best_rank <= exact_places[row.user] <= row.worst_rank for row in noisy.rows)
         # After the close no submission can ask any more: the order is exact, and nobody chooses another one.
         organiser.update_challenge("default", pb.ChallengeSettings(close_time=Timestamp(seconds=1_000_000_000)))
         for score in ("SPICE", "ROUGE_L"):
             closed, exact_order = (who.leaderboard("default", score=score).rows for who in (client, organiser))
             assert [row.user for row in closed] == [row.user for row in exact_order]
+            assert not any(row.HasField("best_rank") for row in [*closed, *exact_order])
         with pytest.raises(grpc.RpcError, match="the challenge closed at"):
             client.choose("default", None)
 
@@ -306,6 +309,22 @@ def test_noise_moves_a_score_and_its_interval_by_one_step_at_most(
         assert abs(shown - unmoved) <= step * 1.001
         assert round(shown / step, 6) == round(shown / step)
     assert noisy.digits == digits
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 65_535)), min_size=2, max_size=12), st.booleans())
+def test_the_exact_place_is_among_those_that_shown_scores_allow(systems: list[tuple[float, int]], noise: bool) -> None:
+    images = 4_500
+    steps, digits = last_place(images, decimal_places(images), 200)
+    step = steps / 10**digits
+    shown = [participant_sees(draw, value, images, noise=noise).value for value, draw in systems]
+    places = possible_places([-value for value in shown], [(0.5 + noise) * step] * len(shown))
+    for (value, _), (first, last) in zip(systems, places, strict=True):
+        better = sum(other > value for other, _ in systems)
+        equal = sum(other == value for other, _ in systems)
+        assert first <= better + 1
+        assert better + equal <= last
+    apart = possible_places([-0.9, -0.5, -0.5 + step], [1.5 * step] * 3)
+    assert apart == [(1, 1), (2, 3), (2, 3)]
 
 
 def test_steps_grow_with_submissions_and_shrink_with_images() -> None:

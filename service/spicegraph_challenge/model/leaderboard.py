@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
@@ -80,11 +82,15 @@ class ScorerVersion:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A submission on the leaderboard; ``rank`` is ``None`` where its score is undefined."""
+    """A submission on the leaderboard; ``rank`` is ``None`` where its score is undefined.
+
+    ``places`` are the best and the worst that exact scores allow, ``None`` where ranks are by these.
+    """
 
     rank: int | None
     submission: Submission
     scores: tuple[RunScore, ...]
+    places: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +129,7 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
         if member or digits == ALL_DIGITS:
             shown.append(pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high, digits=_DIGITS))
             continue
-        steps = 1
-        if not digits:
-            images = row.reference_set.image_count if row.images is None else row.images
-            steps, digits = last_place(images, row.places, challenge.asked)
+        steps, digits = _step(row, challenge)
         moved = 2 * row.draw / _HIGHEST_DRAW - 1 if challenge.settings.noise else 0.0
         unit = 10**digits
         value, low, high = (
@@ -134,6 +137,13 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
         )
         shown.append(pb.CorpusScore(name=row.name, value=value, low=low, high=high, digits=digits))
     return shown
+
+
+def _step(row: RunScore, challenge: Challenge) -> tuple[int, int]:
+    """Return the steps that participants see a score in, units of the last decimal place, and the number of places."""
+    images = row.reference_set.image_count if row.images is None else row.images
+    digits = challenge.settings.digits
+    return (1, digits) if digits else last_place(images, row.places, challenge.asked)
 
 
 def enough_images(images: int, challenge: Challenge) -> bool:
@@ -194,7 +204,11 @@ def standing(
 
     # Until the close participants see the order of what they see: an exact one would show what noise hides. Not as
     # soon as the split has closed: until the challenge has, users choose what stands.
-    exact = account.may(MemberRole.VIEWER, challenge) or (challenge.closes is not None and now >= challenge.closes)
+    exact = (
+        account.may(MemberRole.VIEWER, challenge)
+        or (challenge.closes is not None and now >= challenge.closes)
+        or challenge.settings.digits == ALL_DIGITS
+    )
     lowest = lower_is_better(challenge.settings.metrics)
 
     def order(row: tuple[Submission, tuple[RunScore, ...]]) -> tuple[tuple[bool, float], ...]:
@@ -207,8 +221,16 @@ def standing(
         return tuple(values)
 
     rows.sort(key=lambda row: (order(row), row[0].created, row[0].id))
+    scored = sum(not order(row)[0][0] for row in rows) if by else 0
+    places: list[tuple[int, int]] = []
+    if not exact:
+        # A shown score is up to half a step from its exact one, and noise moves it by up to one more.
+        steps = (_step(score, challenge) for _, scores in rows[:scored] for score in scores if score.name == by)
+        reach = [(0.5 + challenge.settings.noise) * step / 10**digits for step, digits in steps]
+        places = possible_places([order(row)[0][1] for row in rows[:scored]], reach)
     ranked = tuple(
-        BoardRow(None if not by or order(row)[0][0] else rank, *row) for rank, row in enumerate(rows, start=1)
+        BoardRow(rank if rank <= scored else None, *row, between)
+        for rank, (row, between) in enumerate(zip_longest(rows, places), start=1)
     )
     first = {row.submission.user.entrant for row in ranked[:_FIRST_ROWS]}
     history = tuple(
@@ -219,6 +241,16 @@ def standing(
         and (value := shown_value(submission)) is not None
     )
     return Standing(challenge, split, reference_set, domain, by, ranked, history)
+
+
+def possible_places(values: Sequence[float], reach: Sequence[float]) -> list[tuple[int, int]]:
+    """Return the first and the last place that each value may have if it is as far off as this; the lowest is first."""
+    low, high = ([value + sign * far for value, far in zip(values, reach, strict=True)] for sign in (-1, 1))
+    lowest, highest = sorted(low), sorted(high)
+    return [
+        (1 + bisect_left(highest, start - _ROUNDING), bisect_right(lowest, end + _ROUNDING))
+        for start, end in zip(low, high, strict=True)
+    ]
 
 
 def stands(session: Session, submission: Submission) -> bool:

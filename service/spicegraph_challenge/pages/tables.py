@@ -162,6 +162,11 @@ def number(score: pb.CorpusScore, end: Literal["value", "low", "high"] = "value"
     return f"{getattr(score, end):.{score.digits or _DIGITS}f}" if score.HasField(end) else UNDEFINED
 
 
+def places(row: pb.LeaderboardRow) -> str:
+    """Return the places that exact scores allow a row whose rank is by shown ones; empty where that is the only one."""
+    return f"{row.best_rank} to {row.worst_rank}" if row.best_rank != row.worst_rank else ""
+
+
 def score_names(board: pb.GetLeaderboardResponse) -> list[str]:
     """Return the scores of a leaderboard, the one that ranks first."""
     names = dict.fromkeys(score.name for row in board.rows for score in row.scores)
@@ -194,7 +199,7 @@ def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Grid |
         for row, of_row in zip(board.rows, scores, strict=True):
             values = [number(of_row[name]) if name in of_row else None for name in shown]
             method = row.method + ("*" if row.origin.outdated else "")
-            rank = str(row.rank) if row.HasField("rank") else None
+            rank = f"{row.rank} ({places(row)})" if places(row) else str(row.rank or "") or None
             rows.append((rank, row.user, method, *values, when(row.create_time)[:10]))
             styles.append(
                 {n: marks[name].get(v or "", "") for n, (name, v) in enumerate(zip(shown, values, strict=True), 3)}
@@ -205,6 +210,7 @@ def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Grid |
 
 
 _ENDS: tuple[Literal["value", "low", "high"], ...] = ("value", "low", "high")
+_RANKS: tuple[Literal["rank", "best_rank", "worst_rank"], ...] = ("rank", "best_rank", "worst_rank")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -232,7 +238,7 @@ def to_json(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
 
 def _row(row: pb.LeaderboardRow) -> dict[str, Any]:
     return {
-        "rank": row.rank if row.HasField("rank") else None,
+        **{name: getattr(row, name) if row.HasField(name) else None for name in _RANKS},
         "user": row.user,
         "method": row.method,
         "team": row.team or None,
@@ -259,7 +265,7 @@ def to_csv(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
     ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
     writer.writerow(
         [
-            *("split", "reference_set", "domain", "rank", "user", "method", "team", "submitted"),
+            *("split", "reference_set", "domain", *_RANKS, "user", "method", "team", "submitted"),
             *ends,
             *("version", "outdated", "scored", "paper", "code"),
         ]
@@ -271,7 +277,8 @@ def to_csv(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
             # Methods' names are strangers' words: no spreadsheet takes one for a formula.
             texts = [row[key] or "" for key in ("user", "method", "team")]
             names_of = (f"'{text}" if text.startswith(_FORMULA) else text for text in texts)
-            first = (board.split, board.reference_set, board.domain, row["rank"], *names_of, row["submitted"])
+            ranks = (row[name] for name in _RANKS)
+            first = (board.split, board.reference_set, board.domain, *ranks, *names_of, row["submitted"])
             last = (row["version"], "yes" if row["outdated"] else "no", row["scored"], row["paper"], row["code"])
             writer.writerow([*first, *cells, *last])
     return text.getvalue()
@@ -327,6 +334,7 @@ def _row_view(
     ]
     return {
         "rank": row.rank if row.HasField("rank") else None,
+        "places": places(row),
         "user": row.user,
         "own": bool(me) and row.user == me,
         "method": row.method,

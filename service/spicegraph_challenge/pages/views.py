@@ -319,6 +319,7 @@ def method_page(boards: Sequence[pb.GetLeaderboardResponse], user: str) -> dict[
             {
                 "heading": shown.board_name(board),
                 "rank": row.rank if row.HasField("rank") else UNDEFINED,
+                "places": shown.places(row),
                 "of": len(board.rows),
                 "ranked_by": board.score,
                 "scores": [_cell(score) for score in row.scores],

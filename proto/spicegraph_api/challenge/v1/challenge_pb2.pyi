@@ -2275,6 +2275,8 @@ class LeaderboardRow(_message.Message):
     TEAM_FIELD_NUMBER: _builtins.int
     PAPER_URL_FIELD_NUMBER: _builtins.int
     CODE_URL_FIELD_NUMBER: _builtins.int
+    BEST_RANK_FIELD_NUMBER: _builtins.int
+    WORST_RANK_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """The place, 1 is best: by exact scores for members of the challenge and after its close, before it by the scores that
     participants see. Of equal scores, the earlier submission comes first. Absent where the score is undefined.
@@ -2291,6 +2293,10 @@ class LeaderboardRow(_message.Message):
     """Where its paper is."""
     code_url: _builtins.str
     """Where its code is."""
+    best_rank: _builtins.int
+    """The best place that the exact scores of all rows allow; absent where the rank is by these."""
+    worst_rank: _builtins.int
+    """The worst such place."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was submitted."""
@@ -2316,14 +2322,25 @@ class LeaderboardRow(_message.Message):
         team: _builtins.str = ...,
         paper_url: _builtins.str = ...,
         code_url: _builtins.str = ...,
+        best_rank: _builtins.int | None = ...,
+        worst_rank: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "create_time", b"create_time", "origin", b"origin", "rank", b"rank"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_best_rank", b"_best_rank", "_rank", b"_rank", "_worst_rank", b"_worst_rank", "best_rank", b"best_rank", "create_time", b"create_time", "origin", b"origin", "rank", b"rank", "worst_rank", b"worst_rank"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rank", b"_rank", "code_url", b"code_url", "create_time", b"create_time", "method", b"method", "origin", b"origin", "paper_url", b"paper_url", "rank", b"rank", "scores", b"scores", "submission", b"submission", "team", b"team", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best_rank", b"_best_rank", "_rank", b"_rank", "_worst_rank", b"_worst_rank", "best_rank", b"best_rank", "code_url", b"code_url", "create_time", b"create_time", "method", b"method", "origin", b"origin", "paper_url", b"paper_url", "rank", b"rank", "scores", b"scores", "submission", b"submission", "team", b"team", "user", b"user", "worst_rank", b"worst_rank"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__best_rank: _TypeAlias = _typing.Literal["best_rank"]  # noqa: Y015
+    _WhichOneofArgType__best_rank: _TypeAlias = _typing.Literal["_best_rank", b"_best_rank"]  # noqa: Y015
     _WhichOneofReturnType__rank: _TypeAlias = _typing.Literal["rank"]  # noqa: Y015
     _WhichOneofArgType__rank: _TypeAlias = _typing.Literal["_rank", b"_rank"]  # noqa: Y015
+    _WhichOneofReturnType__worst_rank: _TypeAlias = _typing.Literal["worst_rank"]  # noqa: Y015
+    _WhichOneofArgType__worst_rank: _TypeAlias = _typing.Literal["_worst_rank", b"_worst_rank"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__best_rank) -> _WhichOneofReturnType__best_rank | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__rank) -> _WhichOneofReturnType__rank | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__worst_rank) -> _WhichOneofReturnType__worst_rank | None: ...
 
 Global___LeaderboardRow: _TypeAlias = LeaderboardRow  # noqa: Y015
 
