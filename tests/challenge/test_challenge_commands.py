@@ -167,7 +167,7 @@ def board() -> pb.GetLeaderboardResponse:
         row.scores.add(name="SPICE", value=value, low=None if value is None else value - 0.1, high=value)
         row.scores.add(name="SPICE_Color", value=0.1 * place)
         if value is not None:
-            row.rank = place + 1
+            row.rank, row.best_rank, row.worst_rank = place + 1, 1, 2
     return made
 
 
@@ -179,14 +179,26 @@ def test_the_page_holds_what_it_shows_and_nothing_runs_but_its_own() -> None:
     assert "script-src 'sha256-" in page
     assert "1 of 3 rows were scored by another version" in page
     assert '<td data-value="">–</td>' in page  # an undefined rank
+    assert page.count('<span class="range">1 to 2</span>') == 2
+    assert page.count("Ranks are provisional until the challenge closes") == 1
+    exact = board()
+    for row in exact.rows:
+        row.ClearField("best_rank")
+        row.ClearField("worst_rank")
+    exact.rows[1].scores[0].value = 0.4
+    page = to_html([exact])
+    assert page.count("> tied</span>") == 2
+    assert "provisional" not in page
 
 
 def test_json_and_csv_hold_the_same() -> None:
     (data,) = json.loads(to_json([board()]))
     assert [row["rank"] for row in data["rows"]] == [1, 2, None]
+    assert [row["worst_rank"] for row in data["rows"]] == [2, 2, None]
     assert data["rows"][2]["scores"]["SPICE"] == {"value": None, "low": None, "high": None}
     rows = list(csv.DictReader(io.StringIO(to_csv([board()]))))
     assert [row["rank"] for row in rows] == ["1", "2", ""]
+    assert [(row["best_rank"], row["worst_rank"]) for row in rows] == [("1", "2"), ("1", "2"), ("", "")]
     assert rows[0]["method"] == "'=1+1"  # no spreadsheet computes it
     assert rows[1]["method"] == NASTY
     assert rows[1]["outdated"] == "yes"

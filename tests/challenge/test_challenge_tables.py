@@ -83,6 +83,8 @@ BOARD = pb.GetLeaderboardResponse(
     rows=[
         pb.LeaderboardRow(
             rank=rank,
+            best_rank=max(1, rank - 5),
+            worst_rank=rank + 5,
             user=f"team-{rank}",
             method="a method with words",
             create_time=MOMENT,
