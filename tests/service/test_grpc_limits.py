@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -168,7 +169,7 @@ def test_a_bucket_refills() -> None:
 
 
 def test_the_memory_keeps_what_was_used_last() -> None:
-    memory: Lru[str] = Lru(3 * 300)
+    memory: Lru[str] = Lru(3 * 500)
     for name in "abc":
         memory.put(name, b"x" * 100)
     assert memory.get("a") == b"x" * 100
@@ -176,8 +177,22 @@ def test_the_memory_keeps_what_was_used_last() -> None:
     assert [name for name in "abcd" if name in memory] == ["a", "c", "d"]
     memory.put("a", b"y" * 10_000)
     assert len(memory) == 0  # nothing larger than all of it stays
-    memory.put("b" * 800, b"")
+    memory.put("b" * 1_500, b"")
     assert len(memory) == 0  # keys are counted, too
+
+
+def test_the_memory_takes_no_more_than_it_may() -> None:
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        memory: Lru[tuple[str, str]] = Lru(1 << 20)
+        for number in range(10_000):
+            memory.put(("a tenant", f"a caption with the number {number}"), number.to_bytes(100))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(memory) > 1_000
+    assert after - before < 1 << 20
 
 
 @pytest.mark.parametrize(

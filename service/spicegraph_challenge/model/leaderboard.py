@@ -229,8 +229,8 @@ def standing(
         reach = [(0.5 + challenge.settings.noise) * step / 10**digits for step, digits in steps]
         places = possible_places([order(row)[0][1] for row in rows[:scored]], reach)
     ranked = tuple(
-        BoardRow(rank if rank <= scored else None, *row, between)
-        for rank, (row, between) in enumerate(zip_longest(rows, places), start=1)
+        BoardRow(rank if rank <= scored else None, submission, scores, between)
+        for rank, ((submission, scores), between) in enumerate(zip_longest(rows, places), start=1)
     )
     first = {row.submission.user.entrant for row in ranked[:_FIRST_ROWS]}
     history = tuple(
