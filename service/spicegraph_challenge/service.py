@@ -6,8 +6,10 @@ import asyncio
 import logging
 import secrets
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
+from prometheus_client import Gauge
 from sqlalchemy import func, or_, select, text
 
 from spicegraph_api.challenge.v1 import challenge_pb2
@@ -71,7 +73,9 @@ class ChallengeService:
     methods = METHODS[descriptor.full_name]
 
     def __init__(self, options: ChallengeOptions, host: Host) -> None:
-        self._observe = host.telemetry.queue_state
+        gauge = partial(Gauge, namespace="spicegraph", registry=host.telemetry.registry)
+        self._submissions = gauge("challenge_submissions", "Submissions of all challenges, by state.", ["state"])
+        self._oldest = gauge("challenge_oldest_queued_seconds", "For how long the oldest queued submission has waited.")
         self._counted = -_COUNT_EVERY_S
         self._state = ChallengeState(options, host)
         self._servicer = ChallengeServicer(self._state)
@@ -142,7 +146,10 @@ class ChallengeService:
         if time.monotonic() - self._counted < _COUNT_EVERY_S:
             await self._state.transactions.read(lambda session, _now: session.execute(text("SELECT 1")).all())
         else:
-            self._observe(*await self._state.transactions.read(queue_state))
+            counts, oldest_s = await self._state.transactions.read(queue_state)
+            for state, count in counts.items():
+                self._submissions.labels(state).set(count)
+            self._oldest.set(oldest_s)
             self._counted = time.monotonic()
 
     def reload(self) -> None:

@@ -13,6 +13,8 @@ from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
+import grpc
+
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceServicer
 from spicegraph_challenge import messages
@@ -23,18 +25,21 @@ from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.sandbox.files import image_info, read_faults
 from spicegraph_challenge.sandbox.processes import Allowance
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, ReportTask
+from spicegraph_parser.errors import counted
 from spicegraph_parser.scenes import SCENE
 from spicegraph_service.kit import (
+    CallError,
+    Violation,
     check_metrics,
     check_page_size,
     check_page_token,
     current_call,
+    invalid,
     not_found,
     refused,
     unauthenticated,
     unavailable,
     wrong,
-    wrong_references,
 )
 
 if TYPE_CHECKING:
@@ -224,7 +229,10 @@ class ChallengeServicer(ChallengeServiceServicer):
                 output = folder / "references"
                 prepared = await self._state.sandbox.run(Prepare(str(incoming.path), str(output)), Prepared, _PREPARING)
                 if prepared.faults:
-                    raise wrong_references(prepared.faults)
+                    # Messages are logged, and faults quote the private file: they are in the details alone.
+                    details = invalid([Violation("chunk", fault) for fault in prepared.faults]).details
+                    message = f"chunk: the annotations cannot be used ({counted(len(prepared.faults), 'fault')})"
+                    raise CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELDS", message, *details)
                 file = await transactions.thread(lambda: self._files.adopt(output))
 
                 def place(session: Session, _now: datetime) -> pb.Challenge:

@@ -116,17 +116,14 @@ from spicegraph_service.rpc.service import Caller as Caller, Service as Service,
 from spicegraph_service.rpc.status import (
     CallError as CallError,
     Violation as Violation,
-    denied as denied,
     invalid as invalid,
     name_taken as name_taken,
     not_found as not_found,
-    quota_used as quota_used,
     refused as refused,
-    taken_name as taken_name,
+    retry_info as retry_info,
     unauthenticated as unauthenticated,
     unavailable as unavailable,
     wrong as wrong,
-    wrong_references as wrong_references,
 )
 from spicegraph_service.rpc.validation import (
     caption_faults as caption_faults,

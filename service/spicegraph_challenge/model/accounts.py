@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
+import grpc
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import joinedload, selectinload
 
 from spicegraph_challenge.model.schema import MemberRole, Role, Submission, User, UserToken
-from spicegraph_service.kit import DEFAULT_TENANT, denied, name_taken, not_found, taken_name, unauthenticated, wrong
+from spicegraph_service.kit import DEFAULT_TENANT, CallError, name_taken, not_found, unauthenticated, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +35,11 @@ _WHO: Mapping[MemberRole, str] = {
     MemberRole.OWNER: "owners of the challenge",
 }
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.\-]{0,38}[A-Za-z0-9])?")
+
+
+def denied(message: str, *, reason: str = "NOT_AN_ORGANISER") -> CallError:
+    """Return the error for a caller who may not do this."""
+    return CallError(grpc.StatusCode.PERMISSION_DENIED, reason, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +165,9 @@ def add_user(
         if other.removed is None:
             raise name_taken("user", other.name)
         if session.scalar(select(func.count()).where(Submission.user_id == other.id)):
-            raise taken_name(other.name)
+            # Another user must not inherit the submissions of a removed one.
+            message = f"{other.name!r} was the name of a user who was removed and whose submissions stay: "
+            raise CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", f"{message}choose another name")
     user = alike[0] if alike else User()
     user.name, user.role, user.created, user.removed = name, role, now, None
     _put_into_team(session, user, team)

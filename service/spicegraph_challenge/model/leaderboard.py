@@ -12,6 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_challenge.model.accounts import denied
 from spicegraph_challenge.model.schema import (
     Challenge,
     Choice,
@@ -30,7 +31,7 @@ from spicegraph_challenge.model.schema import (
 from spicegraph_challenge.model.settings import ALL_DIGITS
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
-from spicegraph_service.kit import WorkerInfo, denied, wrong
+from spicegraph_service.kit import WorkerInfo, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

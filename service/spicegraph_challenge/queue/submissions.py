@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import grpc
+from google.rpc.error_details_pb2 import QuotaFailure
 from sqlalchemy import delete, func, or_, select, tuple_
 
 from spicegraph_challenge.model.accounts import Account
@@ -31,11 +33,12 @@ from spicegraph_challenge.model.schema import (
     SubmissionFile,
     User,
 )
-from spicegraph_service.kit import CallError, not_found, quota_used, refused, wrong
+from spicegraph_service.kit import CallError, not_found, refused, retry_info, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from google.rpc.error_details_pb2 import RetryInfo
     from sqlalchemy.orm import Session
 
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb
@@ -64,13 +67,16 @@ class Usage:
     def check(self, subject: str, where: str, now: datetime) -> None:
         """Check that another one may follow."""
         if self.total_limit and self.total >= self.total_limit:
-            raise quota_used(
-                subject, f"the limit of {self.total_limit} submissions{where} is used up", retry_after_s=None
-            )
+            raise _quota_used(subject, f"the limit of {self.total_limit} submissions{where} is used up")
         if self.daily_limit and self.today >= self.daily_limit:
             seconds = (_day(now) + timedelta(days=1) - now).total_seconds()
             message = f"the limit of {self.daily_limit} submissions a day (UTC){where} is used up"
-            raise quota_used(subject, message, retry_after_s=seconds)
+            raise _quota_used(subject, message, retry_info(seconds))
+
+
+def _quota_used(subject: str, message: str, *retry: RetryInfo) -> CallError:
+    details = QuotaFailure(violations=[QuotaFailure.Violation(subject=subject, description=message)])
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "SUBMISSION_LIMIT", message, details, *retry)
 
 
 def check_opened(part: Challenge | Split, now: datetime) -> None:
@@ -142,7 +148,7 @@ def accept(
     charged = (Submission.challenge_id == challenge.id, Submission.state.not_in(UNCHARGED))
     if limit and (session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0) >= limit:
         message = f"the limit of {limit:,} submissions of all users is used up"
-        raise quota_used(f"challenge:{challenge.name}", message, retry_after_s=None)
+        raise _quota_used(f"challenge:{challenge.name}", message)
     submission = Submission(
         id=secrets.token_hex(8),
         challenge_id=challenge.id,

@@ -15,9 +15,9 @@ import grpc
 from spicegraph_api.v1.methods import REFERENCES_SCOPE, SCORE_SCOPE
 from spicegraph_parser.errors import InputError
 from spicegraph_service.pool.cache import RefreshAheadCache
-from spicegraph_service.rpc.limits import CallSlots, FullError, SharedBucket, TokenBucket
+from spicegraph_service.rpc.limits import FullError, SharedBucket, TokenBucket
 from spicegraph_service.rpc.status import exhausted, permission_denied, unauthenticated
-from spicegraph_service.store import DEFAULT_TENANT, Store, StoreError, TokenRecord
+from spicegraph_service.store import Store, StoreError, TokenRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +37,7 @@ _MOST_REMEMBERED = 10_000
 _TOUCHED_S = 60.0  # how exactly the last use of a token is recorded
 _LONGEST_TOKEN = 200
 _BURST_S = 10.0  # of a rate that may be used at once
+_CALL_RETRY_S = 0.5
 _log = logging.getLogger(__name__)
 
 
@@ -69,40 +70,37 @@ def rotate_token(store: Store, token_id: str, *, overlap_s: float) -> str | None
 class TokenCaller:
     """The holder of a token, or anybody where no tokens are needed: what they may do, and the rate left to them."""
 
-    __slots__ = ("bucket", "calls", "expires", "name", "rate", "scopes", "share", "tenant")
-
-    def __init__(
-        self,
-        name: str,
-        scopes: frozenset[str],
-        bucket: TokenBucket | SharedBucket | None,
-        calls: CallSlots,
-        *,
-        share: str = "",
-        tenant: str = DEFAULT_TENANT,
-        expires: float = 0.0,
-        rate: float = 0.0,
-    ) -> None:
-        self.name = name
-        self.share = share
-        self.scopes = scopes
+    def __init__(self, record: TokenRecord, bucket: TokenBucket | SharedBucket | None, *, most_calls: int = 0) -> None:
+        self.record = record
         self.bucket = bucket
-        self.calls = calls
-        self.tenant = tenant
-        self.expires = expires
-        self.rate = rate
+        self._most_calls = most_calls  # 0: any number
+        self._calls = 0
+
+    @property
+    def name(self) -> str:
+        """The token's name."""
+        return self.record.name
+
+    @property
+    def share(self) -> str:
+        """The token's id, empty without one."""
+        return self.record.id
+
+    @property
+    def tenant(self) -> str:
+        """The token's tenant."""
+        return self.record.tenant
 
     def begin(self) -> None:
         """Count a call as under way."""
-        try:
-            self.calls.enter()
-        except FullError as error:
-            message = f"the token has {self.calls.most} calls under way, the most that one may have"
-            raise exhausted("CALL_LIMIT", message, error.retry_after_s) from error
+        if self._most_calls and self._calls >= self._most_calls:
+            message = f"the token has {self._most_calls} calls under way, the most that one may have"
+            raise exhausted("CALL_LIMIT", message, _CALL_RETRY_S)
+        self._calls += 1
 
     def end(self) -> None:
         """Count a call as ended."""
-        self.calls.leave()
+        self._calls -= 1
 
     def charge(self, captions: int) -> None:
         """Count captions against the caller's rate."""
@@ -130,7 +128,7 @@ class Authenticator:
         self.required = required
         self._rate = rate
         self._max_calls = max_calls
-        self._anonymous = TokenCaller("anonymous", frozenset(SCOPES), self._own_bucket(0.0), CallSlots(0))
+        self._anonymous = TokenCaller(TokenRecord("", "anonymous", "", tuple(SCOPES), 0.0, 0.0), self._own_bucket(0.0))
         self._callers = RefreshAheadCache(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
 
     async def identify(self, authorization: str | None) -> TokenCaller:
@@ -146,14 +144,14 @@ class Authenticator:
         caller = await self._callers.get(_hash(token))
         if caller is None:
             raise unauthenticated("the token is not valid")
-        if caller.expires and caller.expires <= time.time():
+        if caller.record.expires and caller.record.expires <= time.time():
             raise unauthenticated("the token has expired")
         return caller
 
     async def authorize(self, authorization: str | None, scope: str | None) -> TokenCaller:
         """Return the caller of a call that needs a scope (``None``: any caller)."""
         caller = await self.identify(authorization)
-        if scope is not None and scope not in caller.scopes:
+        if scope is not None and scope not in caller.record.scopes:
             raise permission_denied(scope, caller=caller.name)
         return caller
 
@@ -168,17 +166,13 @@ class Authenticator:
         if time.time() - record.last_used >= _TOUCHED_S and record.id not in self._touching:
             self._touching[record.id] = asyncio.create_task(self._touch(record))
         # A caller keeps the bucket and the calls: they must not begin anew every few seconds.
-        known = self._callers.peek(token_hash)
-        return TokenCaller(
-            record.name,
-            frozenset(record.scopes),
-            known.bucket if known is not None and known.rate == record.rate else self._bucket(record),
-            known.calls if known is not None else CallSlots(self._max_calls),
-            share=record.id,
-            tenant=record.tenant,
-            expires=record.expires,
-            rate=record.rate,
-        )
+        caller = self._callers.peek(token_hash)
+        if caller is None:
+            return TokenCaller(record, self._bucket(record), most_calls=self._max_calls)
+        if caller.record.rate != record.rate:
+            caller.bucket = self._bucket(record)
+        caller.record = record
+        return caller
 
     async def _touch(self, record: TokenRecord) -> None:
         """Record that a token is in use, beside the call; a store that cannot be written keeps nobody out."""

@@ -20,7 +20,6 @@ _MEASURED_S = 0.25  # of work without a pause, at least: a few captions alone ta
 _REMEMBERED_S = 2.0  # of work, about: what counts for the rate
 _OWN_TIMES = 2  # a request may wait this often its own time longer
 _SHARED_EVERY_S = 0.1
-_SLOT_RETRY_S = 0.5
 _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
 
 
@@ -180,26 +179,6 @@ class Budget:
         if self.used + captions > self.limit:
             return False
         return caller not in self._used_by or self._before(0, caller) / self._rate <= self.max_wait_s * _STREAMS_SHARE
-
-
-class CallSlots:
-    """The calls that a caller has under way: at most ``most``, 0 for any number."""
-
-    __slots__ = ("most", "used")
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.used = 0
-
-    def enter(self) -> None:
-        """Begin a call."""
-        if self.most and self.used >= self.most:
-            raise FullError(_SLOT_RETRY_S)
-        self.used += 1
-
-    def leave(self) -> None:
-        """End a call."""
-        self.used -= 1
 
 
 class TokenBucket:

@@ -13,18 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
-from google.rpc.error_details_pb2 import (
-    BadRequest,
-    ErrorInfo,
-    PreconditionFailure,
-    QuotaFailure,
-    ResourceInfo,
-    RetryInfo,
-)
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, ResourceInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
-from spicegraph_parser.errors import DataError, InputError, LimitError, counted
+from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_service.pool.workers import NoWorkersError
 from spicegraph_service.rpc.limits import FullError
 from spicegraph_service.store import StoreError, StoreFullError
@@ -102,7 +95,7 @@ def missing_right(kind: str, name: str, right: str) -> CallError:
 
 def exhausted(reason: str, message: str, retry_after_s: float) -> CallError:
     """Return the error for a full queue or a spent rate."""
-    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, message, _retry(retry_after_s))
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, message, retry_info(retry_after_s))
 
 
 def too_many_sets(most: int) -> CallError:
@@ -113,7 +106,7 @@ def too_many_sets(most: int) -> CallError:
 
 def unavailable(reason: str, message: str, retry_after_s: float) -> CallError:
     """Return the error for what should work again soon."""
-    return CallError(grpc.StatusCode.UNAVAILABLE, reason, message, _retry(retry_after_s))
+    return CallError(grpc.StatusCode.UNAVAILABLE, reason, message, retry_info(retry_after_s))
 
 
 def to_call_error(error: Exception) -> CallError:  # noqa: PLR0911 (one for each kind of error)
@@ -162,7 +155,8 @@ def to_trailers(error: CallError, *, request_id: str) -> tuple[tuple[str, str | 
     return (*trailers, ("grpc-retry-pushback-ms", str(wait)))
 
 
-def _retry(seconds: float) -> RetryInfo:
+def retry_info(seconds: float) -> RetryInfo:
+    """Return the detail that says when to call again."""
     delay = Duration()
     delay.FromMilliseconds(round(1000 * seconds))
     return RetryInfo(retry_delay=delay)
@@ -177,39 +171,12 @@ def wrong(field: str, reason: str) -> CallError:
     return invalid([Violation(field, reason)])
 
 
-def wrong_references(faults: Sequence[str]) -> CallError:
-    """Return the error for a file of references: its faults are in the details alone, since messages are logged."""
-    violations = [Violation("chunk", fault) for fault in faults]
-    details = invalid(violations).details
-    message = f"chunk: the annotations cannot be used ({counted(len(faults), 'fault')})"
-    return CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELDS", message, *details)
-
-
 def name_taken(kind: str, name: str) -> CallError:
     """Return the error for a name that is taken."""
     return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", f"there is a {kind} {name!r} already")
-
-
-def taken_name(name: str) -> CallError:
-    """Return the error for the name of a removed user with submissions, which another user must not inherit."""
-    message = f"{name!r} was the name of a user who was removed and whose submissions stay: choose another name"
-    return CallError(grpc.StatusCode.ALREADY_EXISTS, "NAME_TAKEN", message)
-
-
-def denied(message: str, *, reason: str = "NOT_AN_ORGANISER") -> CallError:
-    """Return the error for a caller who may not do this."""
-    return CallError(grpc.StatusCode.PERMISSION_DENIED, reason, message)
 
 
 def refused(reason: str, message: str, subject: str) -> CallError:
     """Return the error for what cannot be done in the present state of things."""
     violation = PreconditionFailure.Violation(type=reason, subject=subject, description=message)
     return CallError(grpc.StatusCode.FAILED_PRECONDITION, reason, message, PreconditionFailure(violations=[violation]))
-
-
-def quota_used(subject: str, message: str, *, retry_after_s: float | None) -> CallError:
-    """Return the error for a limit that is used up; ``retry_after_s`` says when there is room again, if ever."""
-    details = QuotaFailure(violations=[QuotaFailure.Violation(subject=subject, description=message)])
-    if retry_after_s is None:
-        return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "SUBMISSION_LIMIT", message, details)
-    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "SUBMISSION_LIMIT", message, details, _retry(retry_after_s))

@@ -64,15 +64,7 @@ class Telemetry:
             "Whether what the service needs besides workers (its store, its database) can be reached.",
             ["service"],
         )
-        self.submissions = gauge("challenge_submissions", "Submissions of all challenges, by state.", ["state"])
-        self.oldest = gauge("challenge_oldest_queued_seconds", "For how long the oldest queued submission has waited.")
         self.worker_deaths = counter("worker_deaths", "Workers that ended unexpectedly.")
-
-    def queue_state(self, submissions: Mapping[str, int], oldest_s: float) -> None:
-        """Record how many submissions are in each state, and for how long the oldest queued one has waited."""
-        for name, count in submissions.items():
-            self.submissions.labels(name).set(count)
-        self.oldest.set(oldest_s)
 
     def batch(self, captions: int, seconds: float) -> None:
         """Record a batch."""
