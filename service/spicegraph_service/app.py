@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from pkgutil import resolve_name
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
@@ -120,7 +120,7 @@ class Server:
         # Ways to the workers, each a queue with a bound and the suffix of the signature that its parses have; they are
         # open, with a dispatcher and a cache, when the workers are ready.
         self._ways: list[tuple[Scheduler, str, WorkerPool | None]] = []
-        self._memory: Lru[Any] = Lru(config.memory << 20)  # of all caches together
+        self._memory = Lru(config.memory << 20)  # of all caches together
         self._open_ways: list[tuple[Dispatcher, ParseCache]] = []
         self.services = tuple(self._build_services(data, workers=count))
         self._health = HealthMonitor(

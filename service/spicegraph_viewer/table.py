@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _IDS = ("image_id", "id")
 _TEXTS = ("candidate", "caption", "test")
 _REFERENCES = ("references", "refs")
+_NAMES = frozenset((*_IDS, *_TEXTS, *_REFERENCES))
 _OF_REFERENCES: Final = -1  # in the place of a system's number
 _FIRST_PART = 2_000
 _PART = 25_000
@@ -168,17 +169,16 @@ class ResultTable:
     def read(self) -> None:
         """Read all files; :attr:`fault` says what cannot be read."""
         try:
-            for path in (*(system.path for system in self.systems), *self._captions.values()):
-                if path.endswith(".parquet"):  # a damaged one is known at once, also behind others
-                    with _parquet(path):
-                        pass
+            paths = [*(system.path for system in self.systems), *self._captions.values()]
+            # A damaged one is known at once, also behind others.
+            opened = {path: _parquet(path) for path in paths if path.endswith(".parquet")}
             with self._connected() as database:
                 for number, system in enumerate(self.systems):
-                    self._read_scores(database, number, system)
+                    self._read_scores(database, number, system, opened)
                 for name, path in self._captions.items():
                     number = next((n for n, system in enumerate(self.systems) if system.name == name), _OF_REFERENCES)
                     texts: dict[int, list[str]] = {}
-                    for line, row in enumerate(_rows(path, {}), 1):
+                    for line, row in enumerate(_rows(path, {}, opened), 1):
                         key = self._keys.get(_id(row, path, line))
                         lines = _references(row) if number == _OF_REFERENCES else []
                         text = "\n".join(lines) or _first_text(row)
@@ -192,8 +192,10 @@ class ResultTable:
             self.done = True
             self.looked.set()
 
-    def _read_scores(self, database: sqlite3.Connection, number: int, system: _System) -> None:
-        rows = _rows(system.path, system.corpus)
+    def _read_scores(
+        self, database: sqlite3.Connection, number: int, system: _System, opened: Mapping[str, Any]
+    ) -> None:
+        rows = _rows(system.path, system.corpus, opened)
         for size in chain((_FIRST_PART,), repeat(_PART)):
             part = list(islice(rows, size))
             if not part or self._leaving:
@@ -212,6 +214,10 @@ class ResultTable:
                 references = _references(row) if number == 0 else []
                 of_row = (number, _first_text(row)), (_OF_REFERENCES, "\n".join(references))
                 texts += [(key, of_system, text) for of_system, text in of_row if text]
+            if not system.read and not any(map(_is_scored, part)):
+                raise InputError(
+                    f"{system.path}: contains no scores; view shows what score wrote, and captions of it by --captions"
+                )
             database.executemany("INSERT OR REPLACE INTO row VALUES (?, ?, ?)", stored)
             self._add_texts(database, sorted(texts, key=lambda text: text[1] == _OF_REFERENCES))
             system.read += len(part)
@@ -339,10 +345,14 @@ def by_category(names: Iterable[str]) -> tuple[list[str], dict[str, dict[str, di
     return plain, metrics
 
 
-def _rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
+def _rows(path: str, corpus: dict[str, float], opened: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a results file of ``score`` or the SPICE program; fills in the corpus scores."""
-    if path.endswith(".parquet"):
-        yield from _parquet_rows(path, corpus)
+    if path in opened:
+        with _parquet_errors(path):
+            about = (opened[path].schema_arrow.metadata or {}).get(METADATA.encode())
+            corpus |= _numbers(msgspec.json.decode(about).get("corpus") or {}) if about else {}
+            for batch in opened[path].iter_batches():
+                yield from batch.to_pylist()
         return
     with open_source(path, limits=_LIMITS) as source:
         if path.removesuffix(".gz").removesuffix(".zst").endswith(".csv"):
@@ -382,23 +392,27 @@ def _listed_rows(source: Source, content: bytes, corpus: dict[str, float]) -> It
 
 
 @contextmanager
-def _parquet(path: str) -> Iterator[Any]:
-    """Give a Parquet file that is open; an error names the file."""
+def _parquet_errors(path: str) -> Iterator[None]:
+    """Read a Parquet file within this: an error names the file."""
     with parquet_extra():
         import pyarrow as pa  # noqa: PLC0415 (an extra)
-        import pyarrow.parquet as pq  # noqa: PLC0415
     try:
-        yield pq.ParquetFile(path)
+        yield
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{path}: is not Parquet: {error}") from error
 
 
-def _parquet_rows(path: str, corpus: dict[str, float]) -> Iterator[dict[str, Any]]:
-    with _parquet(path) as file:
-        about = (file.schema_arrow.metadata or {}).get(METADATA.encode())
-        corpus |= _numbers(msgspec.json.decode(about).get("corpus") or {}) if about else {}
-        for batch in file.iter_batches():
-            yield from batch.to_pylist()
+def _parquet(path: str) -> Any:
+    with _parquet_errors(path):
+        import pyarrow.parquet as pq  # noqa: PLC0415 (an extra)
+
+        return pq.ParquetFile(path)
+
+
+def _is_scored(row: Mapping[str, Any]) -> bool:
+    """Say whether a row is one of a result: it has scores, of which all may be undefined."""
+    has_undefined = any(value in (None, "") and name not in _NAMES for name, value in row.items())
+    return "scores" in row or has_undefined or bool(_numbers(row))
 
 
 def _id(row: Mapping[str, Any], path: str, number: int) -> str:

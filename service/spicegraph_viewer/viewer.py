@@ -104,8 +104,9 @@ def overview_of(table: ResultTable) -> Overview:
             first, second = table.column(other, name), table.column(best, name)
             size = min(len(first), len(second))
             tests[name] = Comparison(name, None, None, *_interval(second[:size] - first[:size]), None, None)
+        both = values[best], values[other]
         headline, detail = pair_headline(
-            label, pair, (values[best], values[other]), tests[score], systems=len(names), of="items"
+            label, pair, both, tests[score], systems=len(names), of="items", lower=score in lower
         )
         points = [
             *(category_points({n: tests[c] for n, c in categories.items()}, names[best]) if categories else ()),

@@ -169,23 +169,25 @@ def test_a_bucket_refills() -> None:
 
 
 def test_the_memory_keeps_what_was_used_last() -> None:
-    memory: Lru[str] = Lru(3 * 500)
+    memory = Lru(3 * 500)
     for name in "abc":
-        memory.put(name, b"x" * 100)
-    assert memory.get("a") == b"x" * 100
-    memory.put("d", b"x" * 100)
-    assert [name for name in "abcd" if name in memory] == ["a", "c", "d"]
-    memory.put("a", b"y" * 10_000)
+        memory.put(("of", name), b"x" * 100)
+    assert memory.get(("of", "a")) == b"x" * 100
+    memory.put(("of", "d"), b"x" * 100)
+    assert [name for name in "abcd" if ("of", name) in memory] == ["a", "c", "d"]
+    memory.put(("of", "a"), b"y" * 10_000)
     assert len(memory) == 0  # nothing larger than all of it stays
-    memory.put("b" * 1_500, b"")
+    memory.put(("of", "b" * 1_500), b"")
     assert len(memory) == 0  # keys are counted, too
+    memory.put(("of", "é" * 800), b"")
+    assert len(memory) == 0  # by their bytes
 
 
 def test_the_memory_takes_no_more_than_it_may() -> None:
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        memory: Lru[tuple[str, str]] = Lru(1 << 20)
+        memory = Lru(1 << 20)
         for number in range(10_000):
             memory.put(("a tenant", f"a caption with the number {number}"), number.to_bytes(100))
         after, _ = tracemalloc.get_traced_memory()

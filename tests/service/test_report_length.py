@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.core.significance import Comparison, Resampling
 from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.verdict import _ranks, has_descriptions, length_control, verdict
+from spicegraph_service.report.verdict import _ranks, has_descriptions, length_control, pair_headline, verdict
 from word_facts import WordFacts
 
 WORDS = [f"w{n}" for n in range(60)]
@@ -42,6 +42,32 @@ def test_a_system_that_is_only_longer_is_said_to_be_so() -> None:
     assert points["Length"].endswith("longer caption has the higher SPICE on 100 % of the images")
     assert points["At equal length"].endswith(": long may only be longer")
     assert points["Right of what is said"] == "long 1.000; short 1.000"
+
+
+def test_the_verdict_names_the_score_that_was_asked_for() -> None:
+    """SPICE is in every report; where only others were asked for, the first of them decides, and its length is told."""
+    said, better = system("said", [WORDS[:40]] * 5), system("better", [[*WORDS[:30], *WORDS[:10]]] * 5)
+    for names, score in ((("rouge", "cider"), "ROUGE_L"), (("rouge", "spice"), "SPICE"), (("chair",), "CHAIRi")):
+        options = replace(OPTIONS, metrics=names)
+        report = build_report([said, better], options, pipeline=WordFacts())
+        told = verdict(report)
+        assert f": {score} " in told.headline
+        alone = build_report([said], options, pipeline=WordFacts())
+        assert verdict(alone).headline.startswith(f"said: {score} ")
+    report = build_report([said, better], replace(OPTIONS, metrics=("rouge",)), pipeline=WordFacts())
+    first, second = (next(row.value for row in view.scores if row.name == "ROUGE_L") for view in report.systems)
+    assert first > second
+    points = dict(verdict(report).points)
+    assert verdict(report).headline == f"said is better than better: ROUGE_L {first:.3f} against {second:.3f}"
+    assert "SPICE" in points["Other metrics"]
+    assert dict(verdict(alone).points)["Length"].startswith("40 words a caption")
+
+
+def test_less_of_a_score_can_be_better_for_sure() -> None:
+    test = Comparison("CHAIRs", 0.1, 0.5, -0.4, -0.5, -0.3, 0.001, 0.001)
+    headline, _ = pair_headline("CHAIRs", ("a", "b"), (0.1, 0.5), test, systems=2, lower=True)
+    assert headline == "a is better than b: CHAIRs 0.100 against 0.500"
+    assert pair_headline("CHAIRs", ("a", "b"), (0.1, 0.5), test, systems=2)[0].startswith("No sure winner, a or b")
 
 
 def test_a_system_that_is_better_at_every_length_is_not() -> None:

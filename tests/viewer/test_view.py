@@ -187,12 +187,27 @@ def test_an_item_has_everything(two: ResultTable) -> None:
         ("a.jsonl", '{"image_id": 1}\n{"image_id": 2}\nx\n', "line 3: is not JSON"),
         ("a.csv", "SPICE\n1\n", "item 1: lacks image_id"),
         ("a.parquet", "x", "is not Parquet"),
+        ("a.json", '[{"image_id": 1, "caption": "a dog"}]', "a.json: contains no scores; view shows what score wrote"),
+        ("a.jsonl", '{"image_id": 1, "candidate": "a", "references": ["a"]}\n', "contains no scores"),
+        ("a.csv", "image_id,caption\n1,a dog\n", "contains no scores"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=message):
         read(tmp_path, ("a", str(tmp_path / name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", '{"corpus": {"CIDEr": null}, "items": [{"image_id": 1, "scores": {"CIDEr": null}}]}'),
+        ("a.csv", "image_id,CIDEr\n1,\n"),
+    ],
+)
+def test_scores_that_are_undefined_are_scores(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    assert read(tmp_path, ("a", str(tmp_path / name))).count == 1
 
 
 class Local:

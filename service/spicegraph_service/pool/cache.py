@@ -27,28 +27,28 @@ _OVERHEAD = 380
 _log = logging.getLogger(__name__)
 
 
-class Lru(Generic[Key]):
-    """Byte strings by key; the least recently used ones go when all take more than ``max_bytes`` with their keys."""
+class Lru:
+    """Byte strings by texts; the least recently used ones go when all take more than ``max_bytes`` with their keys."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._values: OrderedDict[Key, bytes] = OrderedDict()
+        self._values: OrderedDict[tuple[str, ...], bytes] = OrderedDict()
 
-    def __contains__(self, key: Key) -> bool:
+    def __contains__(self, key: tuple[str, ...]) -> bool:
         return key in self._values
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def get(self, key: Key) -> bytes | None:
+    def get(self, key: tuple[str, ...]) -> bytes | None:
         """Return a value, if it is here."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)
         return value
 
-    def put(self, key: Key, value: bytes) -> None:
+    def put(self, key: tuple[str, ...], value: bytes) -> None:
         """Keep a value."""
         old = self._values.pop(key, None)
         if old is not None:
@@ -59,8 +59,8 @@ class Lru(Generic[Key]):
             self._bytes -= _size(*self._values.popitem(last=False))
 
 
-def _size(key: Hashable, value: bytes) -> int:
-    return len(repr(key).encode()) + len(value) + _OVERHEAD
+def _size(key: tuple[str, ...], value: bytes) -> int:
+    return sum([len(part.encode()) for part in key]) + len(value) + _OVERHEAD
 
 
 class StoreThread:
@@ -89,7 +89,7 @@ class ParseCache:
         writes: StoreThread | None,
         signature: str,
         *,
-        memory: Lru[Any],
+        memory: Lru,
         scenes: str = "",
         observe: Callable[[str, int], None] | None = None,
     ) -> None:
@@ -101,8 +101,8 @@ class ParseCache:
         self._paused_until = 0.0
         self._writes: set[asyncio.Task[None]] = set()
 
-    def _key(self, tenant: str, text: StyledText) -> tuple[str, str, StyledText]:
-        return self._signatures["spice"], tenant, text  # caches that share the memory differ in it
+    def _key(self, tenant: str, text: StyledText) -> tuple[str, ...]:
+        return (self._signatures["spice"], tenant, *text)  # caches that share the memory differ in the signature
 
     def missing(self, texts: Iterable[StyledText], *, tenant: str = "") -> int:
         """Return how many of a tenant's texts are not in memory."""

@@ -84,7 +84,8 @@ def build_report(
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     spans: dict[str, tuple[Span, ...]] = {}
     given = resources(with_spans(source, spans), progress, options.data)
-    metrics = make_metrics((_SPICE, *check_names(options.metrics)), given)
+    asked = check_names(options.metrics)
+    metrics = make_metrics((_SPICE, *asked), given)
     draws = options.resampling
     views: list[SystemView] = []
     runs_of: list[Sequence[Run]] = []
@@ -136,6 +137,8 @@ def build_report(
         synset_views(images),
         tuple(score.name for score in _other_scores(runs_of[0])),
         options.provenance,
+        # SPICE, which explains every error, unless only others were asked for
+        next((run.headline[0].name for run in runs_of[0] if _SPICE not in asked and run.name in asked), "SPICE"),
     )
 
 

@@ -255,3 +255,4 @@ class Report:
     synsets: Mapping[int, tuple[SynsetView, ...]]  # of ``TupleView.how`` and ``TupleView.merged``
     metrics: tuple[str, ...] = ()  # the names of ``CandidateView.metrics``
     made: Provenance | None = None
+    headline: str = "SPICE"  # the score that the verdict names

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.significance import Comparison
-    from spicegraph_service.report.data import CandidateView, Report, SystemView, TupleView
+    from spicegraph_service.report.data import CandidateView, Report, ScoreRow, SystemView, TupleView
 
 SHOWN: Final = 3
 """Telling errors of a report."""
@@ -72,23 +72,27 @@ class Verdict:
 
 def verdict(report: Report) -> Verdict:
     """Say what a report shows. Differences count as sure where their 95 % interval excludes 0."""
-    order = sorted(range(len(report.systems)), key=lambda number: -(report.systems[number].scores[0].value or 0.0))
-    if len(order) == 1:
+    if len(report.systems) == 1:
         return _single(report)
+    rows = [_headline_row(report, system) for system in report.systems]
+    order = sorted(range(len(rows)), key=lambda number: rows[number].rank or len(rows) + 1)
     best, other = (report.systems[number] for number in order[:2])
     names = best.name, other.name
     forward, backward = report.tests.get((other.name, best.name), ()), report.tests.get(names, ())
     tests = {test.name: test for test in (*forward, *map(reversed_test, backward))}
-    values = best.scores[0].value, other.scores[0].value
-    headline, detail = pair_headline("SPICE", names, values, tests["SPICE"], systems=len(order))
+    values = rows[order[0]].value, rows[order[1]].value
     lower = {row.name for row in best.scores if row.lower_is_better}
+    test = tests[report.headline]
+    headline, detail = pair_headline(
+        report.headline, names, values, test, systems=len(order), lower=report.headline in lower
+    )
     categories = {name: tests[f"SPICE_{name}"] for name in report.categories if name != ALL}
-    scores = [tests[name] for name in report.metrics if name in tests]
+    scores = [tests[name] for name in ("SPICE", *report.metrics) if name in tests and name != report.headline]
     length: tuple[tuple[str, str], ...] = ()
     is_long = has_descriptions(report)
     if is_long:
         control = length_control(report, *order[:2])
-        length = (*length_points(control, names), *_said_and_covered((best, other)))
+        length = (*length_points(control, names, _length_score(report)), *_said_and_covered((best, other)))
         if control.is_only_longer:
             headline = headline.replace(":", f", but has {control.words[0] / control.words[1]:.1f} times the words:", 1)
     points = (
@@ -102,6 +106,10 @@ def verdict(report: Report) -> Verdict:
     return Verdict(headline, detail, points, telling or tuple(_telling(report, order[0], None, is_long=is_long)))
 
 
+def _headline_row(report: Report, system: SystemView) -> ScoreRow:
+    return next(row for row in system.scores if row.name == report.headline)
+
+
 def pair_headline(
     score: str,
     names: tuple[str, str],
@@ -110,10 +118,11 @@ def pair_headline(
     *,
     systems: int,
     of: str = "images",
+    lower: bool = False,
 ) -> tuple[str, str]:
     """Return who is the best of ``systems``, and how sure that is by a test of the best minus the next."""
     best, other = names
-    is_sure = test.low is not None and test.low > 0
+    is_sure = test.low is not None and test.high is not None and (test.high < 0 if lower else test.low > 0)
     better = "is better than" if systems == 2 else f"is the best of {systems}, before"
     winner = f"{best} {better} {other}" if is_sure else f"No sure winner, {best} or {other}"
     p = f", p {number(test.p_bootstrap)}" if test.p_bootstrap is not None else ""
@@ -127,17 +136,18 @@ def pair_headline(
 
 def _single(report: Report) -> Verdict:
     (system,) = report.systems
-    spice = system.scores[0]
+    score = _headline_row(report, system)
     points = strongest_and_weakest({row.name: row.f for row in system.categories if row.name != ALL})
     is_long = has_descriptions(report)
     if is_long:
         points += [length_of_one(report), *_said_and_covered((system,))]
     if report.human:
-        points.append(("A person", f"{number(report.human.scores[0].value)}, with one reference less to agree with"))
+        person = number(_headline_row(report, report.human).value)
+        points.append(("A person", f"{person}, with one reference less to agree with"))
     points += _invented_objects((system,))
     return Verdict(
-        f"{system.name}: SPICE {number(spice.value)}",
-        f"95 % interval {number(spice.low)} to {number(spice.high)}, over {report.items} images.",
+        f"{system.name}: {score.name} {number(score.value)}",
+        f"95 % interval {number(score.low)} to {number(score.high)}, over {report.items} images.",
         tuple(points),
         tuple(_telling(report, 0, None, is_long=is_long)),
     )
@@ -317,22 +327,33 @@ def has_descriptions(report: Report) -> bool:
 
 
 def length_control(report: Report, best: int, other: int) -> LengthControl:
-    """Compare two systems of a report, by their numbers, the better first, by SPICE with length held constant."""
+    """Compare two systems of a report, by their numbers, the better first, with length held constant."""
     pairs = [(image.candidates[best], image.candidates[other]) for image in report.images]
     return control_of(
         [(len(better.caption.split()), len(rest.caption.split())) for better, rest in pairs],
-        [(better.scores[0] or 0.0, rest.scores[0] or 0.0) for better, rest in pairs],
+        [(_value(report, better), _value(report, rest)) for better, rest in pairs],
     )
 
 
-def length_points(control: LengthControl, names: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what a verdict says of the length of two systems, the better first."""
+def _length_score(report: Report) -> str:
+    """Return the score that is held against length: the verdict's, or SPICE where of that less is better."""
+    return "SPICE" if _headline_row(report, report.systems[0]).lower_is_better else report.headline
+
+
+def _value(report: Report, view: CandidateView) -> float:
+    """Return a caption's value of the score that is held against length; what is undefined counts as 0."""
+    values = {"SPICE": view.scores[0]} | dict(zip(report.metrics, view.metrics, strict=False))
+    return values[_length_score(report)] or 0.0
+
+
+def length_points(control: LengthControl, names: tuple[str, str], score: str) -> Iterator[tuple[str, str]]:
+    """Yield what a verdict says of the length of two systems, the better first, and of a score of theirs."""
     longer, shorter = sorted(zip(control.words, names, strict=True), reverse=True)
     times = f", {longer[0] / shorter[0]:.1f} times as many" if longer[0] > LIKE * shorter[0] else ""
     text = f"{longer[1]} has {longer[0]:.0f} words a caption{times}; {shorter[1]} has {shorter[0]:.0f}"
     if control.longer_wins is not None:
         share = f"{100 * control.longer_wins:.0f} %"
-        text += f". Length alone: the longer caption has the higher SPICE on {share} of the images"
+        text += f". Length alone: the longer caption has the higher {score} on {share} of the images"
     yield "Length", text
     conclusion = f": {names[0]} may only be longer" if control.is_only_longer else ""
     if control.difference is None:
@@ -344,15 +365,15 @@ def length_points(control: LengthControl, names: tuple[str, str]) -> Iterator[tu
 
 
 def length_of_one(report: Report) -> tuple[str, str]:
-    """Return what a verdict on one system says of length: its mean, and how SPICE follows it."""
+    """Return what a verdict on one system says of length: its mean, and how the score follows it."""
     views = [image.candidates[0] for image in report.images]
     words = np.array([len(view.caption.split()) for view in views], dtype=float)
-    scores = np.array([view.scores[0] or 0.0 for view in views])
+    scores = np.array([_value(report, view) for view in views])
     text = f"{words.mean():.0f} words a caption"
     if len(set(words)) > 1 and len(set(scores)) > 1:
         ranks = [_ranks(values) for values in (words, scores)]
         rho = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-        text += f"; rank correlation of words and SPICE {number(rho)}"
+        text += f"; rank correlation of words and {_length_score(report)} {number(rho)}"
     return "Length", text
 
 

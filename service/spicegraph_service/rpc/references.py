@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -49,7 +49,7 @@ _encoder = msgspec.msgpack.Encoder()
 class References:
     """Finds the references of items in stored sets, and keeps the most recently used in memory."""
 
-    def __init__(self, thread: StoreThread, memory: Lru[Any]) -> None:
+    def __init__(self, thread: StoreThread, memory: Lru) -> None:
         self._thread = thread
         self._entries = memory
         self._sets = RefreshAheadCache(self._find, seconds=_SET_REMEMBERED_S, most=_MOST_SETS_REMEMBERED)
