@@ -250,46 +250,36 @@ class Mapped(Protocol):
         """Yield what the function makes of each block, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedCorpus:
-    """A corpus without faults: what its references are, whether ids are strings, and the weights counted."""
-
-    fingerprint: Fingerprint
-    text_ids: bool
-    weights: tuple[Any, ...]
-    items: tuple[Item, ...]  # if they were to be kept
-
-
 def checked_corpus(
     mapped: Mapped, reader: RowReader, source: str, *, weigh: Sequence[Weigh], keep: bool, progress: Progress | None
-) -> CheckedCorpus:
-    """Check every item."""
+) -> CorpusTotals:
+    """Check every item; return what a corpus without faults is."""
     check = partial(check_rows, reader=reader, release=version("spicegraph"), weigh=weigh, keep=keep)
-    totals = _CorpusTotals()
+    totals = CorpusTotals()
     with TemporaryDirectory(prefix="spicegraph-") as folder:
         seen = SeenIds(Path(folder))
         for checked in mapped(check):
             totals.add(checked)
             seen.add(checked.hashes)
-            if progress and totals.fingerprint is not None:
-                progress("reading items", totals.fingerprint.items, totals.fingerprint.items)
+            if progress and totals.count:
+                progress("reading items", totals.count, totals.count)
         faults, count_again = _repeated(mapped, reader, seen)
-    if totals.fingerprint is None and not totals.faulty:
+    if not (totals.count or totals.faulty):
         raise input_error(source, [Fault("", "", "contains no items")])
-    if totals.fingerprint is None or totals.faulty or faults:
+    if totals.faulty or faults:
         raise input_error(source, [*totals.faults, *faults], count=totals.faulty + count_again)
     if totals.fingerprint.empty:
         warnings.warn(f"{source}: {counted(totals.fingerprint.empty, 'empty candidate')} scored as zero", stacklevel=2)
-    return CheckedCorpus(
-        totals.fingerprint, totals.integers < totals.fingerprint.items, totals.weights(), tuple(totals.items)
-    )
+    return totals
 
 
-class _CorpusTotals:
-    """What the blocks say together, see :class:`Checked`."""
+class CorpusTotals:
+    """What the blocks say together, see :class:`Checked`; there is no fingerprint before the first item."""
+
+    fingerprint: Fingerprint
 
     def __init__(self) -> None:
-        self.fingerprint: Fingerprint | None = None
+        self.count = 0  # of items
         self.integers = 0
         self.faults: list[Fault] = []
         self.faulty = 0
@@ -297,11 +287,12 @@ class _CorpusTotals:
         self._weights: list[tuple[int, tuple[Any, ...]]] = []  # of how many items
 
     def add(self, checked: Checked) -> None:
+        """Count a block."""
         self.faults += checked.faults[: SHOWN_FAULTS - len(self.faults)]
         self.faulty += checked.faulty
         if checked.fingerprint is not None:
-            before = self.fingerprint
-            self.fingerprint = checked.fingerprint if before is None else before + checked.fingerprint
+            self.fingerprint = self.fingerprint + checked.fingerprint if self.count else checked.fingerprint
+            self.count = self.fingerprint.items
             self._weights.append((checked.fingerprint.items, checked.weights))
             # Those of about as many items together, as numbers carry, so that none is added often.
             while len(self._weights) > 1 and self._weights[-2][0] <= self._weights[-1][0]:
@@ -310,9 +301,10 @@ class _CorpusTotals:
         self.items += checked.items
 
     def weights(self) -> tuple[Any, ...]:
+        """Return what each function that was asked for counts; it is kept no longer."""
         while len(self._weights) > 1:
             self._join()
-        return self._weights[0][1]
+        return self._weights.pop()[1]
 
     def _join(self) -> None:
         (some, first), (others, second) = self._weights[-2:]
@@ -335,7 +327,7 @@ def _repeated(mapped: Mapped, reader: RowReader, seen: SeenIds) -> tuple[list[Fa
     return faults, count if faults else 0
 
 
-def watched(parts: Iterable[ScoredBlock], corpus: CheckedCorpus, progress: Progress | None) -> Iterator[ScoredBlock]:
+def watched(parts: Iterable[ScoredBlock], corpus: CorpusTotals, progress: Progress | None) -> Iterator[ScoredBlock]:
     """Yield the scored parts that hold items, say how many there are, and warn at the end of what scoring warned of."""
     said: dict[tuple[type[Warning], str], None] = {}
     done = 0
@@ -343,7 +335,7 @@ def watched(parts: Iterable[ScoredBlock], corpus: CheckedCorpus, progress: Progr
         said |= dict.fromkeys(part.warnings)
         done += part.items
         if progress:
-            progress("scoring items", done, corpus.fingerprint.items)
+            progress("scoring items", done, corpus.count)
         if part.items:
             yield part
     for category, message in said:
@@ -361,7 +353,7 @@ def joined_statistics(parts: Iterable[ScoredBlock]) -> dict[str, list[Any]]:
 
 def summarized(
     parts: Iterable[ScoredBlock],
-    corpus: CheckedCorpus,
+    corpus: CorpusTotals,
     metrics: Mapping[str, Metric[Any]],
     take: Callable[[ScoredBlock], object] | None = None,
 ) -> Summary:
@@ -376,11 +368,7 @@ def summarized(
 
 
 def hashes_of(ids: Iterable[ItemId]) -> Hashes:
-    """Return a hash of each id; that of 7 differs from that of "7".
-
-    >>> hashes_of([7, "7", 7]).tolist() == hashes_of([7]).tolist() + hashes_of(["7", 7]).tolist()
-    True
-    """
+    """Return a hash of each id; that of 7 differs from that of "7"."""
     return np.frombuffer(
         b"".join(hashlib.blake2b(repr(value).encode(), digest_size=_BYTES).digest() for value in ids), np.uint64
     )

@@ -16,7 +16,6 @@ import re
 import socket
 import tempfile
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -28,8 +27,8 @@ from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_ray.corpus import (
     PATH,
     BlockScorer,
-    CheckedCorpus,
     CorpusJob,
+    CorpusTotals,
     Keep,
     RowReader,
     ScoredBlock,
@@ -89,7 +88,7 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 def score_on_ray(task: Task) -> Result:
     """Score JSON Lines or Parquet (a file, a folder, a URL); all items are held in memory, without matches."""
     with _started(task, keep=Keep.STATISTICS) as (parts, corpus, metrics):
-        return result_of(corpus.items, metrics, joined_statistics(parts), confidence=task.confidence)
+        return result_of(tuple(corpus.items), metrics, joined_statistics(parts), confidence=task.confidence)
 
 
 def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
@@ -125,7 +124,7 @@ def _whole_file(location: str) -> Iterator[ScoreFile]:
             path.replace(location)
 
 
-def _scored(rows: Dataset, job: CorpusJob, corpus: CheckedCorpus, task: Task) -> Iterator[ScoredBlock]:
+def _scored(rows: Dataset, job: CorpusJob, corpus: CorpusTotals, task: Task) -> Iterator[ScoredBlock]:
     """Return what the actors make of the items, in their order; at the end it warns of what they warned of."""
     import ray  # noqa: PLC0415 (an extra)
     from ray.data import ActorPoolStrategy  # noqa: PLC0415
@@ -141,7 +140,7 @@ def _scored(rows: Dataset, job: CorpusJob, corpus: CheckedCorpus, task: Task) ->
     return watched(unpacked_rows(blocks), corpus, task.progress)
 
 
-_Started: TypeAlias = "tuple[Iterator[ScoredBlock], CheckedCorpus, Mapping[str, Metric[Any]]]"
+_Started: TypeAlias = "tuple[Iterator[ScoredBlock], CorpusTotals, Mapping[str, Metric[Any]]]"
 
 
 @contextmanager
@@ -170,6 +169,7 @@ def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None
         corpus = checked_corpus(
             mapped, reader, task.source, weigh=counted, keep=keep is Keep.STATISTICS, progress=task.progress
         )
+        weights = corpus.weights()
         job = CorpusJob(
             reader,
             task.pipeline,
@@ -177,12 +177,11 @@ def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None
             task.cache,
             task.data,
             {name: metric.signature() for name, metric in metrics.items()},
-            {name: corpus.weights[counted.index(count)] for name, count in weighing.items()},
+            {name: weights[counted.index(count)] for name, count in weighing.items()},
             keep,
             folder,
-            corpus.text_ids,
+            corpus.integers < corpus.count,
         )
-        corpus = replace(corpus, weights=())
         yield _scored(rows, job, corpus, task), corpus, metrics
 
 

@@ -22,7 +22,7 @@ from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.config import default_store, host_and_port
 from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
-from spicegraph_service.pool.tasks import Setup, pack_data
+from spicegraph_service.pool.tasks import pack_data
 from spicegraph_service.pool.workers import WorkerPool
 from spicegraph_service.registry import services
 from spicegraph_service.rpc import connections
@@ -57,12 +57,6 @@ _WORKER_GROWTH_BYTES = 1 << 30
 _COLLECTIONS = (2_000, 20, 100)
 _NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 _log = logging.getLogger(__name__)
-
-
-def default_workers() -> int:
-    """Return how many worker processes suit this machine: all cores but one, which serves the calls."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1)
 
 
 class Server:
@@ -101,10 +95,11 @@ class Server:
             self._store if self._place == MEMORY else StoreThread(open_store(self._place, private=True))
             for _ in range(3)
         )
-        count = config.workers or default_workers()
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        count = config.workers or max(1, cores - 1)  # one core serves the calls
         start_pool = partial(
             WorkerPool,
-            Setup(config.pipeline, data),
+            (config.pipeline, data),
             task_timeout_s=_TASK_TIMEOUT_S,
             growth_bytes=_WORKER_GROWTH_BYTES,
             changed=self._workers_changed,

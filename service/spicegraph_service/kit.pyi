@@ -38,7 +38,6 @@ from spicegraph_service.output.charts import (
     Line as Line,
     Mark as Mark,
     Point as Point,
-    Row as Row,
     box_chart as box_chart,
     histogram as histogram,
     ink as ink,

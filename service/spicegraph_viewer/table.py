@@ -84,15 +84,6 @@ class ListedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """What a query selects: how many items, those that are shown, and the mean of the score over all of them."""
-
-    total: int
-    items: tuple[ListedItem, ...]
-    mean: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class ItemValues:
     """All that is known of an item, by system where there are several values: ``rows`` are the files' own, as JSON."""
 
@@ -287,8 +278,8 @@ class ResultTable:
             self._selected = wanted, order, mean
         return order, mean
 
-    def find(self, query: Query) -> Listing:
-        """Answer a query."""
+    def find(self, query: Query) -> tuple[int, list[ListedItem], float | None]:
+        """Return how many items a query selects, those that it shows, and the mean of its score over all of them."""
         order, mean = self.select(query)
         items, systems, other = [], range(len(self.systems)), self._other(query.system)
         with self._connected() as database:
@@ -300,7 +291,7 @@ class ResultTable:
                 difference = None if first is None or second is None else first - second
                 captions = tuple(texts.get(number, "") for number in systems)
                 items.append(ListedItem(key, item_id, captions, scores, difference))
-        return Listing(len(order), tuple(items), mean)
+        return len(order), items, mean
 
     def _other(self, system: int) -> int | None:
         return (system + 1) % len(self.systems) if len(self.systems) > 1 else None

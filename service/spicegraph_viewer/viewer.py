@@ -17,7 +17,7 @@ from spicegraph_parser.errors import SpicegraphError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Comparison, Resampling
 from spicegraph_scorer.metrics import METRICS, lower_is_better
-from spicegraph_service.kit import Line, Mark, Row, System, histogram, ink, interval_chart
+from spicegraph_service.kit import Line, Mark, System, histogram, ink, interval_chart
 from spicegraph_service.report import ReportOptions, build_report, chunks, image_sources, index
 from spicegraph_service.report.verdict import (
     Verdict,
@@ -129,7 +129,7 @@ def _charts(table: ResultTable, score: str, categories: Mapping[str, Sequence[Ma
     if len(categories) > 1:
         charts["category"] = interval_chart(
             "Mean F1 by category",
-            [Row(name, marks) for name, marks in categories.items()],
+            list(categories.items()),
             axis="mean F1 of items",
             description="Points by category and system with 95 % intervals.",
         )
@@ -203,12 +203,14 @@ class Viewer:
 
     def _values(self, query: Query) -> dict[str, Any]:
         table = self._table
-        listing = table.find(query)
+        total, items, mean = table.find(query)
         before, after = query.start - query.count, query.start + query.count
         return {
             **self._overview_values(),
             "query": query,
-            "listing": listing,
+            "total": total,
+            "items": items,
+            "mean": mean,
             "corpus": [system.corpus.get(query.score) for system in table.systems],
             "choices": choices(table.scores),
             "orders": list(ORDERS.items()),
@@ -216,8 +218,8 @@ class Viewer:
             "fault": table.fault,
             "address": _address(query, query.start),
             "before": _address(query, before) if before >= 0 else "",
-            "after": _address(query, after) if after < listing.total else "",
-            "sources": self._sources([item.id for item in listing.items]),
+            "after": _address(query, after) if after < total else "",
+            "sources": self._sources([item.id for item in items]),
         }
 
     def _query(self, asked: Mapping[str, str]) -> Query:

@@ -16,7 +16,6 @@ from spicegraph_service.output.charts import (
     Line,
     Mark,
     Point,
-    Row,
     box_chart,
     histogram,
     ink,
@@ -35,13 +34,13 @@ CSS = (files("spicegraph_service.output") / "static" / "style.css").read_text(en
 
 def intervals() -> str:
     marks = [Mark("one", 0.1, 0.05, 0.2, ink(0), "3 images"), Mark(NASTY, 0.2, ink=HUMAN_INK)]
-    rows = [Row("All", marks), Row(NASTY, [Mark("one", None), Mark(NASTY, 0.0, ink=HUMAN_INK)])]
+    rows = [("All", marks), (NASTY, [Mark("one", None), Mark(NASTY, 0.0, ink=HUMAN_INK)])]
     return interval_chart(NASTY, rows, axis="mean F1", description="Points")
 
 
 def test_long_labels_stand_above_their_marks_uncut() -> None:
     def widths(label: str) -> set[str]:
-        drawn = ET.fromstring(interval_chart("x", [Row(label, [Mark("one", 0.5)])], axis="y"))
+        drawn = ET.fromstring(interval_chart("x", [(label, [Mark("one", 0.5)])], axis="y"))
         return {width for node in drawn.iter("svg") if node.find("text") is not None and (width := node.get("width"))}
 
     assert widths("Cardinality") == {"24%"}
@@ -140,7 +139,7 @@ def places(svg: str) -> list[float]:
     st.text(st.characters(exclude_categories=()), max_size=30),
 )
 def test_points_keep_their_proportions_whatever_they_are_called(values: list[float | None], name: str) -> None:
-    found = places(interval_chart(name, [Row(name, [Mark(name, v)]) for v in [0.0, 1.0, *values]], axis=name))
+    found = places(interval_chart(name, [(name, [Mark(name, v)]) for v in [0.0, 1.0, *values]], axis=name))
     zero, one, *others = found
     known = [value for value in values if value is not None]
     assert len(others) == len(known)

@@ -249,11 +249,11 @@ def test_nothing_is_open_by_accident(config: ServerConfig, refused: str | None) 
 @pytest.mark.model
 def test_a_worker_that_has_grown_is_replaced() -> None:
     """Between two tasks, so that no call fails of it. Here each has grown, by more than less than nothing."""
-    from spicegraph_service.pool.tasks import CaptionsWork, Setup, Work
+    from spicegraph_service.pool.tasks import CaptionsWork, Work
     from spicegraph_service.pool.workers import WorkerPool
 
     async def play() -> tuple[set[int], int]:
-        pool = WorkerPool(Setup(), 1, growth_bytes=-1)
+        pool = WorkerPool(("en_caption", b""), 1, growth_bytes=-1)
         await pool.start()
         seen = set()
         for number in range(3):

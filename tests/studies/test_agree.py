@@ -7,6 +7,7 @@ import io
 import json
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from scipy import stats
@@ -164,7 +165,7 @@ def test_hallucinations_are_looked_for_on_scene_graphs_and_thresholds_come_with_
 
 
 def test_the_coefficients_of_the_option_are_those_that_there_are():
-    assert {each.value for each in CoefficientName} == set(COEFFICIENTS)
+    assert set(get_args(CoefficientName)) == set(COEFFICIENTS)
 
 
 def test_pairs_by_category_with_ties_and_a_curve(pairs, capsys):

@@ -89,7 +89,7 @@ def test_every_format_of_score_gives_the_same_columns(tmp_path: Path, form: str)
     assert found.column(0, "SPICE_categories_All_f")[:3].tolist() == [
         row["scores"]["SPICE_categories"]["All"]["f"] for row in wanted[:3]
     ]
-    listed = found.find(Query(score="SPICE", count=COUNT)).items
+    listed = found.find(Query(score="SPICE", count=COUNT))[1]
     assert [(one.id, one.scores[0]) for one in listed] == [(str(r["image_id"]), r["scores"]["SPICE"]) for r in wanted]
 
 
@@ -97,8 +97,8 @@ def test_the_spice_program_s_own_output(tmp_path: Path) -> None:
     text = '[{"image_id": "a", "scores": {"All": {"f": 0.5}, "Color": {"f": NaN}}}]'
     (tmp_path / "spice.json").write_text(text)
     found = read(tmp_path, ("a", str(tmp_path / "spice.json")))
-    assert found.find(Query(score="All_f")).items[0].scores == (0.5,)
-    assert found.find(Query(score="Color_f")).items[0].scores == (None,)
+    assert found.find(Query(score="All_f"))[1][0].scores == (0.5,)
+    assert found.find(Query(score="Color_f"))[1][0].scores == (None,)
 
 
 @pytest.fixture(scope="module")
@@ -147,11 +147,11 @@ def test_queries_find_what_a_loop_finds(two: ResultTable, order: str, text: str)
 
     if order != "file":
         kept.sort(key=key)
-    found = two.find(Query(text, "SPICE", 0, 0.2, 0.8, order, count=COUNT))
-    assert [int(one.id) for one in found.items] == kept
-    assert found.total == len(kept)
-    page = two.find(Query(text, "SPICE", 0, 0.2, 0.8, order, start=10, count=7))
-    assert [int(one.id) for one in page.items] == kept[10:17]
+    total, items, _ = two.find(Query(text, "SPICE", 0, 0.2, 0.8, order, count=COUNT))
+    assert [int(item.id) for item in items] == kept
+    assert total == len(kept)
+    _, page, _ = two.find(Query(text, "SPICE", 0, 0.2, 0.8, order, start=10, count=7))
+    assert [int(item.id) for item in page] == kept[10:17]
 
 
 def test_pages_are_there_while_the_first_rows_are_read(tmp_path: Path) -> None:
@@ -160,14 +160,14 @@ def test_pages_are_there_while_the_first_rows_are_read(tmp_path: Path) -> None:
     table = ResultTable((("a", str(tmp_path / "r.jsonl")),), {}, tmp_path)
     assert overview_of(table).verdict.headline == "No scores have been read"
     table._keys["7"] = 0
-    assert table.find(Query(order="worst")).items == ()
+    assert table.find(Query(order="worst"))[1] == []
     table._keys.clear()
     table.read()
-    assert table.find(Query(order="worst", score="SPICE")).total == COUNT
+    assert table.find(Query(order="worst", score="SPICE"))[0] == COUNT
 
 
 def test_an_item_has_everything(two: ResultTable) -> None:
-    key = two.find(Query(text="reference 6", score="SPICE")).items[0].key
+    key = two.find(Query(text="reference 6", score="SPICE"))[1][0].key
     item = two.item(key)
     assert item is not None
     assert (item.id, item.captions, item.references) == ("6", (NASTY, ""), ("reference 6",) * 2)

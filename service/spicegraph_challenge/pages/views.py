@@ -24,7 +24,7 @@ from spicegraph_challenge.model.settings import (
 )
 from spicegraph_challenge.pages import tables as shown
 from spicegraph_challenge.pages.tables import UNDEFINED, minute
-from spicegraph_service.kit import Line, Mark, Row, ink, interval_chart, line_chart
+from spicegraph_service.kit import Line, Mark, ink, interval_chart, line_chart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -338,7 +338,7 @@ def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         return {}
     inks = {row.user: ink(index) for index, (row, _) in enumerate(ranked)}
     rows = [
-        Row(
+        (
             row.user,
             (
                 Mark(

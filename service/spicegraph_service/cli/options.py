@@ -310,11 +310,7 @@ class ParsingOptions:
 
 
 def system_names(sources: Sequence[str]) -> tuple[str, ...]:
-    """Return what systems are called, all differently: by the file's name, else by the argument, else with a number.
-
-    >>> system_names(["a.json", "runs/b.json", "b.json"]), system_names(["a.json", "a.json"])
-    (('a', 'runs/b.json', 'b.json'), ('a.json', 'a.json (2)'))
-    """
+    """Return what systems are called, all differently: by the file's name, else by the argument, else with a number."""
     short = [system_name(source)[0] for source in sources]
     names: list[str] = []
     for source, name in zip(sources, short, strict=True):
@@ -326,10 +322,6 @@ def system_names(sources: Sequence[str]) -> tuple[str, ...]:
 
 
 def system_name(source: str) -> tuple[str, str]:
-    """Return the name and the file that an argument such as ``mine=results.json`` holds.
-
-    >>> system_name("runs/first.json"), system_name("mine=runs/first.json")
-    (('first', 'runs/first.json'), ('mine', 'runs/first.json'))
-    """
+    """Return the name and the file that an argument such as ``mine=results.json`` holds."""
     name, equals, path = source.partition("=")
     return (name, path) if equals and name and "/" not in name else (PurePath(source).stem, source)

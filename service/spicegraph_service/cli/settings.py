@@ -32,11 +32,7 @@ _WORDS: Final = {
 
 
 def own_words(message: str) -> str:
-    """Return what is wrong with an option's value as this command line says it.
-
-    >>> own_words("Input should be greater than or equal to 1")
-    'must be at least 1'
-    """
+    """Return what is wrong with an option's value as this command line says it."""
     for beginning, ours in _WORDS.items():
         if message.startswith(beginning):
             return ours + message.removeprefix(beginning)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from operator import length_hint
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -57,12 +57,8 @@ class Spread(Protocol):
         """Return the results in the order of the arguments."""
 
 
-class Encode(Protocol):
-    """Makes one byte string of each caption, with a pipeline."""
-
-    def __call__(self, pipeline: CaptionPipeline, texts: Iterable[str], /) -> Iterator[bytes]:
-        """Return the byte strings in the order of the captions."""
-
+Encode: TypeAlias = "Callable[[CaptionPipeline, Iterable[str]], Iterator[bytes]]"
+"""Makes one byte string of each caption, in order, with a pipeline."""
 
 _fact_lists = msgspec.msgpack.Decoder(list[tuple[Fact, ...]])
 _byte_lists = msgspec.msgpack.Decoder(list[bytes])
@@ -248,9 +244,6 @@ def in_tasks(texts: Iterable[str], *, characters: int, processes: int = 1) -> It
 
     The last lists get shorter, so that all processes end at about one time: a list has at most half of each one's share
     of what is left (as in guided self-scheduling, Polychronopoulos and Kuck 1987).
-
-    >>> list(in_tasks(iter(["a dog runs", "a cat", "a bus"]), characters=12))
-    [['a dog runs'], ['a cat', 'a bus']]
     """
     known = length_hint(texts)
     task: list[str] = []
@@ -271,11 +264,7 @@ def _most(left: int, processes: int) -> int:
 
 
 def by_length(texts: Sequence[str], parse: Callable[[list[str]], Iterable[Parsed]]) -> list[Parsed]:
-    """Parse captions, the shortest first, and return the results in the captions' own order.
-
-    >>> by_length(["three", "one", "four"], lambda texts: [f"{at} {text}" for at, text in enumerate(texts)])
-    ['2 three', '0 one', '1 four']
-    """
+    """Parse captions, the shortest first, and return the results in the captions' own order."""
     order = sorted(range(len(texts)), key=[len(text) for text in texts].__getitem__)
     parsed = dict(zip(order, parse([texts[index] for index in order]), strict=True))
     return [parsed[index] for index in range(len(texts))]

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def is_url(location: str) -> bool:
-    """Say whether a place is a URL such as ``s3://bucket/folder``, and no path.
-
-    >>> is_url("s3://bucket/captions"), is_url("captions")
-    (True, False)
-    """
+    """Say whether a place is a URL such as ``s3://bucket/folder``, and no path."""
     return "://" in location
 
 
@@ -100,11 +96,7 @@ def parquet_extra() -> Iterator[None]:
 
 
 def flat_scores(values: Mapping[str, Json], before: str = "") -> Iterator[tuple[str, Json]]:
-    """Yield an item's scores by column; categories are ``SPICE_categories_Color_f``.
-
-    >>> dict(flat_scores({"SPICE": 0.5, "SPICE_categories": {"All": {"f": 0.5}}}))
-    {'SPICE': 0.5, 'SPICE_categories_All_f': 0.5}
-    """
+    """Yield an item's scores by column; categories are ``SPICE_categories_Color_f``."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from flat_scores(value, f"{before}{key}_")

@@ -5,7 +5,7 @@ style sheet gives the classes their colours, for light, dark and paper. Every te
 
 .. code-block:: python
 
-    rows = [Row("Object", (Mark("one", 0.31, 0.28, 0.34, "s0", "200 images"),))]
+    rows = [("Object", [Mark("one", 0.31, 0.28, 0.34, "s0", "200 images")])]
     svg = interval_chart("F1 by category", rows, axis="mean F1")
 """
 
@@ -42,20 +42,12 @@ _GLYPHS = (
 
 
 def ink(number: int) -> str:
-    """Return the class that has the colour of the system of a number; they repeat after seven.
-
-    >>> ink(1), ink(8)
-    ('s1', 's1')
-    """
+    """Return the class that has the colour of the system of a number; they repeat after seven."""
     return f"s{number % _SERIES}"
 
 
 def writable(text: str) -> str:
-    r"""Return text with those characters replaced that SVG can't hold.
-
-    >>> writable("a\x1b")
-    'a\ufffd'
-    """
+    """Return text with those characters replaced that SVG can't hold."""
     return _NOT_XML.sub("\ufffd", text)
 
 
@@ -70,13 +62,6 @@ class Mark(NamedTuple):
     note: str = ""  # what its tip adds to name, label and value
 
 
-class Row(NamedTuple):
-    """A label and its marks, one below the other."""
-
-    label: str
-    marks: Sequence[Mark]
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
     """A system's values over the labels of a chart; ``None`` leaves a gap."""
@@ -89,11 +74,7 @@ class Line:
 
 
 def ticks(low: float, high: float, *, most: int = 6) -> list[float]:
-    """Return round numbers from ``low`` to ``high``: steps of 1, 2 or 5 times a power of ten.
-
-    >>> ticks(0, 0.47)
-    [0.0, 0.1, 0.2, 0.3, 0.4]
-    """
+    """Return round numbers from ``low`` to ``high``: steps of 1, 2 or 5 times a power of ten."""
     span = high - low or 1.0
     power = 10.0 ** math.floor(math.log10(span / most))
     step = next(s * power for s in (1, 2, 5, 10, 20) if span / (s * power) < most)
@@ -226,26 +207,26 @@ _BESIDE = 20  # characters of a label that stands beside its marks; where one is
 
 def interval_chart(
     title: str,
-    rows: Sequence[Row],
+    rows: Sequence[tuple[str, Sequence[Mark]]],
     *,
     axis: str,
     description: str = "The table has the numbers.",
     form: str = ".3f",
     signed: bool = False,
 ) -> Markup:
-    """Return a group of points with intervals for each row, from the top; ``signed``: values are differences."""
-    head = _HEAD if any(len(row.label) > _BESIDE for row in rows) else 0.0
-    heights = [_MARK * len(row.marks) + _GROUP + head for row in rows]
-    ends = (end for row in rows for mark in row.marks for end in (mark.value, mark.low, mark.high))
+    """Return a label and its points with intervals for each row, from the top; ``signed``: values are differences."""
+    head = _HEAD if any(len(label) > _BESIDE for label, _ in rows) else 0.0
+    heights = [_MARK * len(marks) + _GROUP + head for _, marks in rows]
+    ends = (end for _, marks in rows for mark in marks for end in (mark.value, mark.low, mark.high))
     low, high = _span([end for end in ends if end is not None])
     plot = _Plot((low, high), None, sum(heights) + 46, left=2 if head else 25, right=13)
     plot.across(axis, signed=signed)
     if low < 0:
         plot.line((plot.x(0), plot.x(0)), (plot.top, plot.bottom), "axis")
     top, form = plot.top, f"{'+' if signed else ''}{form}"
-    for row, height in zip(rows, heights, strict=True):
-        plot.label(row.label, top + head if head else top + height / 2 + 4, width=100 if head else plot.left - 1)
-        for number, mark in enumerate(row.marks):
+    for (label, marks), height in zip(rows, heights, strict=True):
+        plot.label(label, top + head if head else top + height / 2 + 4, width=100 if head else plot.left - 1)
+        for number, mark in enumerate(marks):
             y = top + head + _GROUP / 2 + (number + 0.5) * _MARK
             value = UNDEFINED if mark.value is None else format(mark.value, form).replace("-", "−")
             plot.text(value, x="100%", y=y + 4, anchor="end")
@@ -256,7 +237,7 @@ def interval_chart(
                 plot.line((plot.x(mark.low), plot.x(mark.high)), (y, y), f"stroke {mark.ink}")
                 interval = f", {mark.low:{form}} to {mark.high:{form}}"
             note = f" ({mark.note})" if mark.note else ""
-            tip = f"{mark.name}, {row.label}: {mark.value:{form}}{interval}{note}"
+            tip = f"{mark.name}, {label}: {mark.value:{form}}{interval}{note}"
             plot.glyph(mark.value, y, tip, colour=mark.ink, shape=3 if mark.ink == HUMAN_INK else number)
         top += height
         plot.line(("0", "100%"), (top, top), "grid")

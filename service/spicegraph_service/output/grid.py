@@ -54,11 +54,7 @@ class Column:
 
 
 def headings(*written: str) -> tuple[Column, ...]:
-    """Return columns by their headings, each with its kind behind a bar where that is not ``number``.
-
-    >>> headings("Metric|text", "F")[0].kind
-    'text'
-    """
+    """Return columns by their headings, each with its kind behind a bar where that is not ``number``."""
     return tuple(Column(*text.split("|", 1)) for text in written)  # type: ignore[arg-type]  # two at most
 
 
@@ -152,11 +148,7 @@ def page_text(column: Column, cell: Cell) -> str:
 def ranked(
     values: Iterable[float | None], *, lower: bool = False, write: Callable[[float], str] = _score
 ) -> dict[str, str]:
-    """Return the styles of the best and the worst value by what is printed; none if all that are defined print alike.
-
-    >>> ranked([0.1, None, 0.25], lower=False), ranked([0.1, 0.1], lower=False)
-    ({'0.1000': 'red', '0.2500': 'bold green'}, {})
-    """
+    """Return the styles of the best and the worst value by what is printed; none if all print alike."""
     defined = sorted((value for value in values if value is not None), reverse=lower)
     ends = [write(value) for value in (*defined[:1], *defined[-1:])]
     return dict(zip(ends, (WORST, BEST), strict=True)) if len(set(ends)) > 1 else {}
@@ -242,11 +234,7 @@ _LATEX_ESCAPES = str.maketrans(
 
 
 def to_latex(grid: Grid) -> str:
-    r"""Return a ``tabular`` for the package booktabs, with title and notes as comments.
-
-    >>> to_latex(Grid("", headings("Bleu_4 > 50 %"), [])).splitlines()[3]
-    'Bleu\\_4 $>$ 50 \\% \\\\'
-    """
+    """Return a ``tabular`` for the package booktabs, with title and notes as comments."""
     layout = "".join("l" if column.is_text else "r" for column in grid.columns)
     comments = ["% " + " ".join(line.split()) for line in (grid.title, *grid.notes)]
     head, *rows = [

@@ -104,11 +104,7 @@ def digest(text: str) -> str:
 
 
 def permalink(image_id: ItemId) -> str:
-    """Return what stands for an image in an address: its id, in quotes where a string looks like a number.
-
-    >>> permalink(1), permalink("1"), permalink("cat")
-    ('1', '"1"', 'cat')
-    """
+    """Return what stands for an image in an address: its id, in quotes where a string looks like a number."""
     text = str(image_id)
     quoted = isinstance(image_id, str) and (_NUMBER.fullmatch(text) or text.startswith('"'))
     return msgspec.json.encode(text).decode() if quoted else text
@@ -125,11 +121,7 @@ def signed(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Return a share in per cent; 0 % and 100 % are never rounded to.
-
-    >>> percent(0.9999), percent(1.0)
-    ('99.9 %', '100 %')
-    """
+    """Return a share in per cent; 0 % and 100 % are never rounded to."""
     if value is None:
         return UNDEFINED
     if value in {0.0, 1.0}:

@@ -69,9 +69,18 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
             reference=_matched(explanation.reference, explanation.reference_partners),
         )
     elif isinstance(explanation, GradedExplanation):
-        result.graded_matches.append(_graded_match(metric, explanation))
+        graded = result.graded_matches.add(
+            metric=metric,
+            candidate=map(_graded_tuple, explanation.candidate),
+            reference=map(_graded_tuple, explanation.reference),
+            order=explanation.order,
+        )
+        for change in explanation.changes:
+            by = None if change.by is None else scene_graph_pb2.SceneTuple(words=change.by)
+            changed = scene_graph_pb2.SceneTuple(words=change.words)
+            graded.changes.add(action=change.action, tuple=changed, by=by, score=change.score, gain=change.gain)
         if verdicts:
-            result.graded_matches[-1].verdicts.CopyFrom(_verdicts(explanation.verdicts))
+            graded.verdicts.CopyFrom(_verdicts(explanation.verdicts))
     elif isinstance(explanation, ChairExplanation):
         chair = result.chair_matches.add(metric=metric, missing=explanation.missing)
         for mention in explanation.mentions:
@@ -80,26 +89,6 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
             about.hallucinated = mention.hallucinated
     elif callable(to_dict := getattr(explanation, "to_dict", None)):
         result.explanations.add(metric=metric, json=msgspec.json.encode(to_dict()).decode())
-
-
-def _graded_match(metric: str, explanation: GradedExplanation) -> scores_pb2.GradedMatch:
-    """Return both sides of a graded match, and the changes that would raise the score."""
-    return scores_pb2.GradedMatch(
-        metric=metric,
-        candidate=map(_graded_tuple, explanation.candidate),
-        reference=map(_graded_tuple, explanation.reference),
-        changes=[
-            scores_pb2.GradedChange(
-                action=change.action,
-                tuple=scene_graph_pb2.SceneTuple(words=change.words),
-                by=None if change.by is None else scene_graph_pb2.SceneTuple(words=change.by),
-                score=change.score,
-                gain=change.gain,
-            )
-            for change in explanation.changes
-        ],
-        order=explanation.order,
-    )
 
 
 def _graded_tuple(graded: GradedTuple) -> scores_pb2.GradedTuple:

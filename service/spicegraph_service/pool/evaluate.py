@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -47,7 +47,7 @@ from spicegraph_service.store import StoredParse, decode_parse, encode_parse, st
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.spice.extraction import ParsedCaption
+    from spicegraph_parser.pipelines import CaptionPipeline
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.metric import Metric
 
@@ -58,22 +58,11 @@ _IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores t
 _log = logging.getLogger(__name__)
 
 
-class CaptionSource(Protocol):
-    """What parses captions: a :class:`~spicegraph_parser.CaptionPipeline`."""
-
-    @property
-    def signature(self) -> str:
-        """Name and version."""
-
-    def captions(self, texts: Iterable[str]) -> Iterator[ParsedCaption]:
-        """Parse captions, in order."""
-
-
 class Evaluator:
     """A loaded pipeline, the scene parser, and the metrics that can be made here; ``data`` is that of the metrics."""
 
-    def __init__(self, pipeline: CaptionSource, data: MetricData | None = None) -> None:
-        self._pipelines: dict[GraphStyle, CaptionSource] = {"spice": pipeline, "scene": load_pipeline(SCENE)}
+    def __init__(self, pipeline: CaptionPipeline, data: MetricData | None = None) -> None:
+        self._pipelines: dict[GraphStyle, CaptionPipeline] = {"spice": pipeline, "scene": load_pipeline(SCENE)}
         self._data = data or MetricData()
         self._parses: dict[StyledText, StoredParse] = {}  # of the batch in hand
         self._known: dict[GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}

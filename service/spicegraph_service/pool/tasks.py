@@ -33,11 +33,8 @@ class StyledText(NamedTuple):
     style: GraphStyle = "spice"
 
 
-class Setup(msgspec.Struct, frozen=True, tag="setup"):
-    """The first frame to a worker: its pipeline (none: the default), and the metrics' data (none: their own)."""
-
-    pipeline: str = ""
-    data: bytes = b""
+Setup: TypeAlias = tuple[str, bytes]
+"""The first frame to a worker: its pipeline, and the metrics' data (empty: their own)."""
 
 
 class ItemWork(NamedTuple):
@@ -228,7 +225,5 @@ def unpack_data(packed: bytes) -> MetricData:
     """Return the data that the server has sent."""
     from spicegraph_scorer.core.data import MetricData  # noqa: PLC0415 (only in processes that compute)
 
-    if not packed:
-        return MetricData()
-    data: MetricData = pickle.loads(packed)  # noqa: S301 (our own server's)
+    data: MetricData = pickle.loads(packed) if packed else MetricData()  # noqa: S301 (our own server's)
     return data

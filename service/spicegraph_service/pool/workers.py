@@ -154,7 +154,7 @@ class WorkerPool:
         self._alive: set[Worker] = set()
         self._supervisors: list[asyncio.Task[None]] = []
         self._ready: asyncio.Future[WorkerInfo] | None = None
-        self._deaths = 0
+        self.deaths = 0  # workers that ended unexpectedly since the start
 
     @property
     def alive(self) -> int:
@@ -170,11 +170,6 @@ class WorkerPool:
     def idle(self) -> int:
         """Number of workers that have nothing to do."""
         return self._idle.qsize()
-
-    @property
-    def deaths(self) -> int:
-        """Number of workers that ended unexpectedly since the start."""
-        return self._deaths
 
     async def start(self) -> WorkerInfo:
         """Start the workers; return when the first is ready."""
@@ -216,7 +211,7 @@ class WorkerPool:
             if worker.retired:
                 _log.info("worker %d has grown large and was retired", worker.process.pid)
             else:
-                self._deaths += 1
+                self.deaths += 1
                 _log.error("worker %d ended with code %d; starting another", worker.process.pid, code)
             self._tell()
 
@@ -288,16 +283,16 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
     first = read_frame(tasks)
     if first is None:
         return 1
-    setup = decode_setup(first)
+    pipeline, data = decode_setup(first)
     try:
         # Imported here so that a broken installation is reported through the pipe as well.
-        from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline  # noqa: PLC0415
+        from spicegraph_parser.pipelines import load_pipeline  # noqa: PLC0415
         from spicegraph_parser.runtime import RARE  # noqa: PLC0415
         from spicegraph_service.pool.evaluate import Evaluator  # noqa: PLC0415
         from spicegraph_service.pool.tasks import unpack_data  # noqa: PLC0415
 
         gc.set_threshold(*RARE)  # looked for while it loads, cycles take a tenth of the time
-        evaluator = Evaluator(load_pipeline(setup.pipeline or DEFAULT_PIPELINE), unpack_data(setup.data))
+        evaluator = Evaluator(load_pipeline(pipeline), unpack_data(data))
         evaluator.make_ready()
     except SpicegraphError as error:
         send(WorkerInfo(error=str(error)))
@@ -305,8 +300,8 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
     gc.freeze()  # what is loaded stays
     try:
         send(evaluator.info())
-        while (data := read_frame(tasks)) is not None:
-            send(evaluator.run(decode_task(data)))
+        while (task := read_frame(tasks)) is not None:
+            send(evaluator.run(decode_task(task)))
     except BrokenPipeError:
         return 1
     return 0

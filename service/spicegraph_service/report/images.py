@@ -213,13 +213,7 @@ class _Overlay:
 
 
 def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture:
-    """Lay both graphs of a match over each other; ``near`` are the candidate's tuples that are almost right.
-
-    >>> from spicegraph_scorer import score_tuples
-    >>> result = score_tuples([["cat"]], [[["cat"], ["mat"]]])
-    >>> [(box.name, box.state.name) for box in overlay(result.statistic.match).boxes]
-    [('cat', 'MATCHED'), ('mat', 'MISSED')]
-    """
+    """Lay both graphs of a match over each other; ``near`` are the candidate's tuples that are almost right."""
     both = _Overlay(match, near)
     both.build()
     layout = lay_out(
@@ -305,11 +299,7 @@ class Pictures:
 
 
 def image_sources(pictures: Pictures, ids: Iterable[ItemId]) -> dict[ItemId, str]:
-    """Return the address of each image that has one.
-
-    >>> image_sources(Pictures("https://example.org/{id:06}.jpg"), [42])
-    {42: 'https://example.org/000042.jpg'}
-    """
+    """Return the address of each image that has one."""
     pattern, url = pictures.pattern, pictures.url
     if url is not None and not _WEB.match(url) and _SCHEME.match(url):
         raise InputError(f"--images-url {url!a}: only http and https addresses, and paths, can be shown")
@@ -357,11 +347,7 @@ def description_view(
 
 @lru_cache(maxsize=1024)  # of the references, which all systems share
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where the sentences of a caption stand in it, in code points.
-
-    >>> sentence_spans("A dog barks. It is brown.")
-    ((0, 12), (13, 25))
-    """
+    """Return where the sentences of a caption stand in it, in code points."""
     read = read_tokens(text, normalise(text))
     spans = list(find_spans(read.forms, text)) if isinstance(read.spans, str) else list(read.spans)
     sentences = []

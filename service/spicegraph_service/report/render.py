@@ -23,7 +23,7 @@ from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.errors import CHANCES, KINDS
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
-from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, Row, histogram, ink, interval_chart, line_chart
+from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, histogram, ink, interval_chart, line_chart
 from spicegraph_service.output.pages import permalink, render_page, static
 from spicegraph_service.report.markdown import markdown_of
 from spicegraph_service.report.verdict import verdict
@@ -68,7 +68,7 @@ def _categories(report: Report) -> Markup:
     systems = [(system, ink(number)) for number, system in enumerate(report.systems)]
     systems += [(report.human, HUMAN_INK)] if report.human else []
     rows = [
-        Row(
+        (
             "SPICE" if name == ALL else name,
             [
                 Mark(system.name, row.f, row.low, row.high, colour, counted(row.items, "image"))
@@ -91,7 +91,7 @@ def _differences(report: Report) -> Markup:
         test = tests["SPICE" if name == ALL else f"SPICE_{name}"]
         colour = ink(int((test.difference or 0) > 0))
         mark = Mark("difference", test.difference, test.low, test.high, colour)
-        rows.append(Row("SPICE" if name == ALL else name, [mark]))
+        rows.append(("SPICE" if name == ALL else name, [mark]))
     return interval_chart(
         f"Differences: {second} minus {first}", rows, axis=f"{second} minus {first}", signed=True, description=_PAIRS
     )

@@ -191,7 +191,7 @@ class CallRoutes:
             soon = replace(origin, deadline=min(origin.deadline or math.inf, time.monotonic() + _SOON_S))
             async with _deadline(soon):
                 await self._gateway.admit(dialect.method, soon)
-                with self._budget.account(_host(request)) as count:
+                with self._budget.account(str(request.remote)) as count:
                     data = await self._whole_body(request, count)
                 message: Message | Malformed
                 try:
@@ -218,7 +218,7 @@ class CallRoutes:
         used = {_JSON: "json", _PROTO: "proto"}.get(request.content_type)
         if used is None:
             raise _wrong_type(_JSON, _PROTO)
-        with self._budget.account(_host(request)) as count:
+        with self._budget.account(str(request.remote)) as count:
             data = await self._whole_body(request, count)
             message, headers = await self._gateway.unary(request.path, _decoded(used, data, method), origin)
         return web.Response(body=_WRITERS[used](message), content_type=request.content_type, headers=headers)
@@ -237,7 +237,7 @@ class CallRoutes:
                 return await self._respond(request, framing, self._one(request.path, messages, origin))
             message, headers = await self._gateway.unary(request.path, messages, origin)
             return web.Response(body=codec.to_json(message), content_type=_JSON, headers=headers)
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool, self._budget.account(_host(request)) as count:
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool, self._budget.account(str(request.remote)) as count:
             async for chunk in body:
                 count(len(chunk))
                 spool.write(chunk)
@@ -386,11 +386,6 @@ def peer_of(request: web.Request) -> str:
         return "unix:"
     host, port = name[:2]
     return f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}"
-
-
-def _host(request: web.Request) -> str:
-    """Return the address of a client, without its port."""
-    return str(request.remote)
 
 
 @asynccontextmanager

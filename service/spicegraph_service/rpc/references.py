@@ -52,7 +52,11 @@ class References:
     def __init__(self, thread: StoreThread, memory: Lru) -> None:
         self._thread = thread
         self._entries = memory
-        self._sets = RefreshAheadCache(self._find, seconds=_SET_REMEMBERED_S, most=_MOST_SETS_REMEMBERED)
+        self._sets: RefreshAheadCache[tuple[str, str], ReferenceSet] = RefreshAheadCache(
+            lambda key: thread.run(lambda: thread.store.get_set(*key)),
+            seconds=_SET_REMEMBERED_S,
+            most=_MOST_SETS_REMEMBERED,
+        )
 
     async def check(self, set_id: str, *, evidence: bool) -> str:
         """Check the right to score, or see evidence, of a set; return the tenant whose parses are looked up."""
@@ -64,9 +68,6 @@ class References:
                 raise missing_right(_KIND, set_id, right)
         tenant = current_call().tenant
         return tenant if reference_set.tenant == tenant else f"{tenant}\t{reference_set.tenant}"  # no name has a tab
-
-    async def _find(self, key: tuple[str, str]) -> ReferenceSet | None:
-        return await self._thread.run(lambda: self._thread.store.get_set(*key))
 
     async def resolve(self, set_id: str, items: Sequence[scores_pb2.Item], *, first: int = 0) -> list[ItemWork]:
         """Return the items with the references of a set, which :meth:`check` knows."""

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from spicegraph_studies.agreement.pair_counts import ImagePairs
 
 
+_PROTOCOL = ("name", "coefficient", "ratings", "own", "about", "source")
+"""The fields of a protocol that JSON has."""
+
+
 def tie_counts(values: Vector, ratings: Vector) -> dict[str, int]:
     """Of all pairs of observations: how many tie in the metric, in the ratings, in both; and the distinct values."""
 
@@ -83,14 +87,7 @@ class CaptionAgreement:
         """Return JSON values; the points are left out."""
         return {
             "signature": self.signature,
-            "protocol": {
-                "name": self.protocol.name,
-                "coefficient": self.protocol.coefficient,
-                "ratings": self.protocol.ratings.value,
-                "own": self.protocol.own.value,
-                "about": self.protocol.about,
-                "source": self.protocol.source,
-            },
+            "protocol": {name: getattr(self.protocol, name) for name in _PROTOCOL},
             "captions": self.captions,
             "images": self.images,
             "observations": self.observations,

@@ -56,15 +56,9 @@ class Balance(NamedTuple):
     classes: Vector
 
 
-class _Level(NamedTuple):
-    """One bit of the ranks: an order in which ranks that agree above the bit stand together."""
-
-    order: Indices
-    ones: Vector
-    zeros: Indices
-    """Positions in the order whose bit is 0."""
-    starts: Indices
-    """For each of them, the position where its group begins."""
+_Level: TypeAlias = tuple[Indices, Vector, Indices, Indices]
+"""One bit of the ranks: an order in which ranks that agree above the bit stand together, and by it the bits, the places
+of those that are 0, and for each of these the place where its group begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +87,12 @@ class PairOrder:
         tied_both = _pairs(np.add.reduceat(ordered, self.joint_starts)).sum(axis=0)
         size = weights.sum(axis=1)
         discordant = np.zeros(len(weights))
-        for level in self.levels:  # 1s that stand before a 0 of the same group, for each column of weights
-            drawn = ordered[level.order]
-            ones = drawn * level.ones[:, None]
+        for order, bits, zeros, starts in self.levels:  # 1s before a 0 of the same group, for each column of weights
+            drawn = ordered[order]
+            ones = drawn * bits[:, None]
             before = np.cumsum(ones, axis=0)
             before -= ones
-            discordant += np.einsum("ij,ij->j", drawn[level.zeros], before[level.zeros] - before[level.starts])
+            discordant += np.einsum("ij,ij->j", drawn[zeros], before[zeros] - before[starts])
         return Balance(
             # what is neither tied nor discordant is concordant; a pair that is tied in both stands in both tie counts
             _pairs(size) - tied_many - tied_few + tied_both - 2 * discordant,
@@ -115,14 +109,14 @@ def pair_order(first: Vector, second: Vector) -> PairOrder:
     order = np.lexsort((few, many))
     few_order = np.argsort(few, kind="stable")
     ranks = np.unique(few, return_inverse=True)[1].astype(np.int64)[order]
-    levels = []
+    levels: list[_Level] = []
     for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
         groups = ranks >> (bit + 1)
         place = np.argsort(groups, kind="stable")
         ones = (ranks[place] >> bit) & 1
         starts = np.maximum.accumulate(np.where(_changes(groups[place]), np.arange(len(place)), 0))
         zeros = np.flatnonzero(ones == 0)
-        levels.append(_Level(place, ones.astype(np.float64), zeros, starts[zeros]))
+        levels.append((place, ones.astype(np.float64), zeros, starts[zeros]))
     many_new = _changes(many[order])
     joint_new = many_new | _changes(few[order])
     return PairOrder(
@@ -195,10 +189,6 @@ def _scipy(function: str, values: Vector, ratings: Vector, **options: str) -> tu
     return float(result.statistic), float(result.pvalue)
 
 
-def _resampled_tau(tau: Callable[[Balance], Vector], of: PairOrder, weights: Matrix) -> Vector:
-    return tau(of.counts(weights))
-
-
 def _resampled_pearson(of: PairOrder, weights: Matrix) -> Vector:
     first, second = of.first - of.first.mean(), of.second - of.second.mean()
     sums = weights @ np.stack([first, second, first * first, second * second, first * second], axis=1)
@@ -233,8 +223,8 @@ KENDALL: Final = frozenset({"tau_b", "tau_c"})
 """The coefficients that count pairs."""
 
 COEFFICIENTS: Mapping[str, Coefficient] = {
-    "tau_b": Coefficient("tau-b", partial(_scipy, "kendalltau", variant="b"), partial(_resampled_tau, tau_b)),
-    "tau_c": Coefficient("tau-c", partial(_scipy, "kendalltau", variant="c"), partial(_resampled_tau, tau_c)),
+    "tau_b": Coefficient("tau-b", partial(_scipy, "kendalltau", variant="b"), lambda of, w: tau_b(of.counts(w))),
+    "tau_c": Coefficient("tau-c", partial(_scipy, "kendalltau", variant="c"), lambda of, w: tau_c(of.counts(w))),
     "pearson": Coefficient("Pearson", partial(_scipy, "pearsonr"), _resampled_pearson),
     "spearman": Coefficient("Spearman", partial(_scipy, "spearmanr"), _resampled_spearman),
 }

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from spicegraph_studies.agreement.coefficients import Matrix, Vector
     from spicegraph_studies.agreement.judgements import CaptionPair
 
+_PROTOCOL = ("name", "ties", "own", "references", "choice", "draws")
 ALL = "all"
 """The category that holds every pair."""
 MEAN = "mean"
@@ -89,20 +90,11 @@ class PairAgreement:
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values."""
-        protocol = self.protocol
+        protocol = {name: getattr(self.protocol, name) for name in _PROTOCOL}
+        protocol["people_tied"] = "coin" if self.protocol.coin else "left out"
         return {
             "signature": self.signature,
-            "protocol": {
-                "name": protocol.name,
-                "ties": protocol.ties.value,
-                "own": protocol.own.value,
-                "references": protocol.references,
-                "choice": protocol.choice.value,
-                "draws": protocol.draws,
-                "people_tied": "coin" if protocol.coin else "left out",
-                "about": protocol.about,
-                "source": protocol.source,
-            },
+            "protocol": protocol | {name: getattr(self.protocol, name) for name in ("about", "source")},
             "pairs": self.pairs,
             "images": self.images,
             "removed": self.removed,
@@ -206,16 +198,6 @@ def _with_references(
     return tuple(_Table(enough, tuple(dict.fromkeys(categories)), protocol, scoring, resampling).accuracies())
 
 
-def _outcomes(first: Sequence[float | None], second: Sequence[float | None], preferred: Vector) -> Matrix:
-    """Return one row per pair: 1 under right, tied or wrong; half right and half wrong where people are tied."""
-    scores = np.array([[np.nan if v is None else v for v in side] for side in (first, second)])
-    difference = np.where(preferred == 0, scores[0] - scores[1], scores[1] - scores[0])
-    outcomes = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)
-    outcomes[np.isnan(preferred)] = 0.5, 0, 0.5
-    outcomes[np.isnan(difference)] = np.nan
-    return outcomes
-
-
 class _Table:
     """The scored pairs with their categories and images, by which points are summed.
 
@@ -271,7 +253,11 @@ class _Table:
                 drawn.append(replace(pair, references=references, second=others))
             (first, signature), (second, _) = pair_scores(drawn, scoring)
             for name in first:
-                outcomes = _outcomes(first[name], second[name], preferred)
+                scores = np.array([[np.nan if v is None else v for v in side] for side in (first[name], second[name])])
+                difference = np.where(preferred == 0, scores[0] - scores[1], scores[1] - scores[0])
+                outcomes = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)
+                outcomes[np.isnan(preferred)] = 0.5, 0, 0.5  # half right and half wrong where people are tied
+                outcomes[np.isnan(difference)] = np.nan
                 sums[name] = sums[name] + outcomes if name in sums else outcomes
         empty = sum(not text.strip() for pair in pairs for text in pair.captions)
         if signature and empty:

@@ -6,9 +6,9 @@ import ast
 import csv
 import io
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import scipy
@@ -24,16 +24,19 @@ if TYPE_CHECKING:
     from spicegraph_scorer.readers.source import ReadLimits
     from spicegraph_studies.agreement.records import CaptionBank
 
+Rated: TypeAlias = "Iterator[Judgement | None]"
+"""The rated captions of a file; ``None``: a row without a rating."""
+Chosen: TypeAlias = "Iterator[CaptionPair | None]"
+"""The pairs of a file; ``None``: a row that is left out."""
+
 _FLICKR_COLUMNS = 5
 _CAPTION_ID = re.compile(r"[^\t]+#\d+")
 _IMAGE_COLUMN = "Input.image_url"
 _TEXT_COLUMN = re.compile(r"Input\.text(\d+)")
 
 
-def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
+def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Rated:
     """Read ``{image: {"human_judgement": [{"caption", "rating"}], "ground_truth": [caption]}}``."""
-    judgements: list[Judgement] = []
-    unrated = 0
     for image, entry in content.value.items() if isinstance(content.value, dict) else ():
         row = JudgementRow(f"image {shown(image)}", entry if isinstance(entry, dict) else {}, faults)
         references = row.references(("ground_truth",))
@@ -41,6 +44,7 @@ def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
         if not isinstance(judged, list):
             row.fault("human_judgement", "is not a list")
             continue
+        last: Judgement | None = None  # raters of one caption follow each other
         for index, value in enumerate(judged):
             place = f"{row.place}, human_judgement[{index}]"
             part = JudgementRow(place, value if isinstance(value, dict) else {}, faults)
@@ -49,13 +53,16 @@ def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
                 part.fault("rating", "is missing")
                 continue
             ratings = part.numbers("rating")
-            unrated += not ratings
-            if ratings and judgements and (judgements[-1].image, judgements[-1].candidate) == (image, caption):
-                last = judgements.pop()
-                judgements.append(Judgement(last.place, image, caption, references, (*last.ratings, *ratings)))
-            elif ratings:
-                judgements.append(Judgement(place, image, caption, references, ratings))
-    return judgements, unrated
+            if not ratings:
+                yield None
+            elif last is not None and last.candidate == caption:
+                last = replace(last, ratings=(*last.ratings, *ratings))
+            else:
+                if last is not None:
+                    yield last
+                last = Judgement(place, image, caption, references, ratings)
+        if last is not None:
+            yield last
 
 
 def is_flickr8k(content: Content) -> bool:
@@ -65,7 +72,7 @@ def is_flickr8k(content: Content) -> bool:
     return len(cells) == _FLICKR_COLUMNS and _CAPTION_ID.fullmatch(cells[1]) is not None
 
 
-def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
+def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> Rated:
     """Read ``ExpertAnnotations.txt`` (three ratings, 1 to 4) or ``CrowdFlowerAnnotations.txt`` (share, yes, no)."""
     rows: list[tuple[str, str, str, tuple[float, float, float]]] = []
     for number, line in enumerate(text_of(content).splitlines(), start=1):
@@ -83,20 +90,13 @@ def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]
     shares = bool(rows) and all(
         yes + no > 0 and abs(share - yes / (yes + no)) < 1e-4 for _, _, _, (share, yes, no) in rows
     )
-    judgements = [
-        Judgement(
-            place,
-            image,
-            bank.caption(caption, JudgementRow(place, {}, faults)),
-            bank.references(image, JudgementRow(place, {}, faults)),
-            numbers[:1] if shares else numbers,
-        )
-        for place, image, caption, numbers in rows
-    ]
-    return judgements, 0
+    for place, image, caption_id, ratings in rows:
+        row = JudgementRow(place, {}, faults)
+        caption, references = bank.caption(caption_id, row), bank.references(image, row)
+        yield Judgement(place, image, caption, references, ratings[:1] if shares else ratings)
 
 
-def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
+def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> Rated:
     """Read ``8k_correctness.csv`` and its like: ``Input.image_url``, ``Input.text1`` ..., ``Answer.Q1Answer`` ..."""
     header, *lines = csv.reader(io.StringIO(text_of(content)), delimiter=";")
     columns = [name.strip() for name in header]
@@ -104,13 +104,11 @@ def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault
     missing = [f"Answer.Q{number}Answer" for number in numbers if f"Answer.Q{number}Answer" not in columns]
     if missing or not numbers:
         raise InputError(f"{content.name}: has no column {missing[0] if missing else 'Input.text1'}")
-    judgements: list[Judgement] = []
-    unrated = 0
     for line, cells in enumerate(lines, start=2):
         values = dict(zip(columns, cells, strict=False))
         address = values.get(_IMAGE_COLUMN, "").strip()
         if not address:
-            unrated += 1
+            yield None
             continue
         place = f"line {line}"
         image = PurePosixPath(address).name
@@ -118,15 +116,16 @@ def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault
         for number in numbers:
             answer, text = values.get(f"Answer.Q{number}Answer", "").strip(), values.get(f"Input.text{number}", "")
             if not answer or not text.strip():
-                unrated += 1
+                yield None
                 continue
             where = f"{place}, caption {number}"
             caption = JudgementRow(where, {}, faults).checked_caption(f"Input.text{number}", text)
             try:
-                judgements.append(Judgement(where, image, caption, references, (float(answer),)))
+                rating = float(answer)
             except ValueError:
                 faults.append(Fault(where, f"Answer.Q{number}Answer", f"is {shown(answer)}, expected a number"))
-    return judgements, unrated
+                continue
+            yield Judgement(where, image, caption, references, (rating,))
 
 
 _POLARIS_TEXTS: Final = ("mt", "cand")
@@ -140,9 +139,8 @@ def is_polaris(content: Content) -> bool:
     return "refs" in names and any(name in names for name in _POLARIS_TEXTS)
 
 
-def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[Judgement], int]:
+def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Rated:
     """Read ``polaris_test.csv`` and its like; ``refs`` is a list of strings as Python or JSON writes it."""
-    judgements: list[Judgement] = []
     for number, cells in enumerate(csv.DictReader(io.StringIO(text_of(content))), start=1):
         row = JudgementRow(f"row {number}", cells, faults)
         candidate = row.caption(_POLARIS_TEXTS)
@@ -159,8 +157,7 @@ def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
             row.fault(name, f"is {shown(cells.get(name))}, expected a number")
             continue
         image = row.image(_POLARIS_IMAGES) or "\n".join(references)
-        judgements.append(Judgement(row.place, image, candidate, references, (rating,)))
-    return judgements, 0
+        yield Judgement(row.place, image, candidate, references, (rating,))
 
 
 _TRIPLETS = "consensus_pascal.mat"
@@ -239,14 +236,12 @@ _IMAGES: Final = ("filename", "image_file")
 _FEWEST_VOTES: Final = 2
 
 
-def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> Chosen:
     """Read ``{id: {"filename", "caption", "negative_caption"}}`` (SugarCrepe), or ``image_file`` and ``foil`` (VALSE).
 
     The category is ``linguistic_phenomena``, or else the file's name, such as ``swap_att``. Of VALSE's pairs those are
     left out, and counted, where fewer than two of its annotators (``mturk``) chose the caption: its valid set.
     """
-    pairs: list[CaptionPair] = []
-    unconfirmed = 0
     for name, entry in content.value.items() if isinstance(content.value, dict) else ():
         row = JudgementRow(f"pair {shown(name)}", entry if isinstance(entry, dict) else {}, faults)
         captions = row.caption(("caption",)), row.caption(_WRONG)
@@ -256,18 +251,16 @@ def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> 
         references = bank.references(image, row) if image is not None else ()
         votes = row.number("mturk.caption", row.mapping("mturk").get("caption"))
         if votes is not None and votes < _FEWEST_VOTES:
-            unconfirmed += 1
+            yield None
             continue
         category = row.text("linguistic_phenomena") or PurePath(content.name).stem
-        pairs.append(CaptionPair(row.place, image or "", category, captions, 0, references))
-    return pairs, unconfirmed
+        yield CaptionPair(row.place, image or "", category, captions, 0, references)
 
 
-def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> Chosen:
     """Read FOIL's ``annotations``: every foil against the true caption of the same ``id``; one category."""
     rows = [JudgementRow(f"annotations[{place}]", entry, faults) for place, entry in enumerate(_annotations(content))]
     true = {shown(row.fields.get("id")): row for row in rows if row.fields.get("foil") is False}
-    pairs: list[CaptionPair] = []
     for row in rows:
         if row.fields.get("foil") is not True:
             if not isinstance(row.fields.get("foil"), bool):
@@ -279,8 +272,7 @@ def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> tupl
             continue
         image = row.image(("image_id",)) or ""
         captions = other.caption(("caption",)), row.caption(("caption",))
-        pairs.append(CaptionPair(row.place, image, "", captions, 0, bank.references(image, row)))
-    return pairs, 0
+        yield CaptionPair(row.place, image, "", captions, 0, bank.references(image, row))
 
 
 _FENSE_IMAGES: Final = ("raw_name", "audio_id")
@@ -288,9 +280,8 @@ _FENSE_PAIR: Final = re.compile(r"(HC|HI|HM|MM)(_\d+)?")
 _FENSE_CELLS: Final = 5
 
 
-def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Chosen:
     """Read ``audiocaps_eval.json`` or ``clotho_eval.json``: by kind (``MM_1``), two captions, their sources, votes."""
-    pairs: list[CaptionPair] = []
     for place, entry in enumerate(_rows(content.value)):
         row = JudgementRow(f"item {place + 1}", entry, faults)
         references, image = row.references(("references",)), row.image(_FENSE_IMAGES) or f"{place}"
@@ -305,26 +296,22 @@ def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tu
             captions = row.checked_caption(f"{name}[0]", value[0]), row.checked_caption(f"{name}[1]", value[1])
             balance = sum(votes)
             preferred = None if balance == 0 else int(balance < 0)
-            pairs.append(CaptionPair(f"{row.place}, {name}", image, kind[1], captions, preferred, references))
-    return pairs, 0
+            yield CaptionPair(f"{row.place}, {name}", image, kind[1], captions, preferred, references)
 
 
 _CORRECTED: Final = ("human_corrected_hall_caption", "hall_caption")
 
 
-def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Chosen:
     """Read ``DiscourseFOIL-200.json``; descriptions that were not corrected (``fixed``) are counted and left out."""
-    pairs: list[CaptionPair] = []
-    unfixed = 0
     for place, entry in enumerate(_rows(content.value)):
         row = JudgementRow(f"item {place + 1}", entry, faults)
         if str(entry.get("fixed", "true")).lower() != "true":
-            unfixed += 1
+            yield None
             continue
         captions = row.caption(_CORRECTED[:1]), row.caption(_CORRECTED[1:])
         reference = row.caption(("caption",))
-        pairs.append(CaptionPair(row.place, row.image(("image_id",)) or row.place, "", captions, 0, (reference,)))
-    return pairs, unfixed
+        yield CaptionPair(row.place, row.image(("image_id",)) or row.place, "", captions, 0, (reference,))
 
 
 def _rows(value: object) -> list[Mapping[str, object]]:
@@ -343,18 +330,12 @@ def _annotations(content: Content) -> Iterator[Mapping[str, object]]:
 
 def is_by_category(content: Content) -> bool:
     """Say whether a file is one JSON object: by category (``HC``, ``HI`` ...), lists of pairs with a label."""
-    value = content.value
-    return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(
-            isinstance(rows, list) and rows and isinstance(rows[0], dict) and {"captions", "label"} <= rows[0].keys()
-            for rows in value.values()
-        )
-    )
+    lists = list(content.value.values()) if isinstance(content.value, dict) else []
+    first = [rows[0] if isinstance(rows, list) and rows else None for rows in lists]
+    return bool(first) and all(isinstance(row, dict) and {"captions", "label"} <= row.keys() for row in first)
 
 
-def category_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
+def category_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Chosen:
     """Read ``{category: [{"image", "captions", "label", "references"}]}``: PASCAL-50S of FLEUR and EXPERT."""
     records = [
         (f"{category}, item {number}", {**row, "category": category} if isinstance(row, dict) else {})
@@ -373,7 +354,7 @@ class JudgementFormat(Generic[AnyJudged]):
 
     name: str
     recognises: Callable[[Content], bool]
-    read: Callable[[Content, CaptionBank, list[Fault]], tuple[list[AnyJudged], int]]
+    read: Callable[[Content, CaptionBank, list[Fault]], Iterator[AnyJudged | None]]
     needs: str = ""
 
 

@@ -111,7 +111,7 @@ def read_pairs(
 def _read(
     content: Content,
     formats: Sequence[JudgementFormat[AnyJudged]],
-    of_records: Callable[[Records, list[Fault]], tuple[list[AnyJudged], int]],
+    of_records: Callable[[Records, list[Fault]], Iterator[AnyJudged | None]],
     what: str,
     *,
     bank_of: partial[CaptionBank],
@@ -122,9 +122,11 @@ def _read(
     form = next((form for form in formats if form.recognises(content)), None)
     if form is not None:
         bank = bank_of(needed_by=form.needs) if form.needs else CaptionBank({}, {}, "")
-        judged, unrated = form.read(content, bank, faults)
+        rows = list(form.read(content, bank, faults))
+        judged = [row for row in rows if row is not None]
     elif content.data.lstrip()[:1] in {b"{", b"["}:
-        judged, unrated = of_records(records_of(content, faults), faults)
+        rows = list(of_records(records_of(content, faults), faults))
+        judged = [row for row in rows if row is not None]
         if bank_of.args[0] and not all(each.references for each in judged):
             bank = bank_of(needed_by="the records")
             judged = [
@@ -141,7 +143,7 @@ def _read(
         faults.append(Fault("", "", f"contains no {what}"))
     if faults:
         raise input_error(content.name, _together(faults), hint=_other_command(content, what))
-    return Judged(tuple(judged), content.name, _JSON_LINES if form is None else form.name, unrated)
+    return Judged(tuple(judged), content.name, _JSON_LINES if form is None else form.name, len(rows) - len(judged))
 
 
 _FEW: Final = 5

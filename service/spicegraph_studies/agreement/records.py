@@ -15,7 +15,7 @@ from spicegraph_scorer.readers.source import ReadLimits, open_source
 from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.readers.checks import Empty
 
@@ -177,33 +177,23 @@ RATINGS = ("ratings", "rating", "human_score", "score")
 PREFERENCES = ("preferred", "label")
 
 
-def judgements_of_records(records: Records, faults: list[Fault], *, rating: str | None) -> tuple[list[Judgement], int]:
-    """Return the rated captions, and how many records have no rating."""
-    judgements: list[Judgement] = []
-    unrated = 0
+def judgements_of_records(records: Records, faults: list[Fault], *, rating: str | None) -> Iterator[Judgement | None]:
+    """Yield the rated captions; ``None`` for a record without a rating."""
     for place, fields in records:
         row = JudgementRow(place, fields, faults)
         candidate, references = row.caption(CANDIDATES), row.references(REFERENCES)
         key = rating if rating is not None else field_of(fields, RATINGS)
-        ratings: tuple[float, ...] = ()
-        if key in fields:
-            ratings = row.numbers(key)
-        else:
+        ratings = row.numbers(key) if key in fields else ()
+        if key not in fields:
             row.fault(key, "is missing")
         given = {name: row.number(f"metrics.{name}", value) for name, value in row.mapping("metrics").items()}
         image = _image(row, references, candidate)
-        if ratings:
-            judgements.append(
-                Judgement(place, image, candidate, references, ratings, given, row.text(field_of(fields, SYSTEMS)))
-            )
-        else:
-            unrated += 1
-    return judgements, unrated
+        system = row.text(field_of(fields, SYSTEMS)) if ratings else None
+        yield Judgement(place, image, candidate, references, ratings, given, system) if ratings else None
 
 
-def pairs_of_records(records: Records, faults: list[Fault]) -> tuple[list[CaptionPair], int]:
-    """Return the pairs of captions; every record has a judgement."""
-    pairs: list[CaptionPair] = []
+def pairs_of_records(records: Records, faults: list[Fault]) -> Iterator[CaptionPair]:
+    """Yield the pairs of captions; every record has a judgement."""
     for place, fields in records:
         row, captions, texts = JudgementRow(place, fields, faults), fields.get("captions"), ("", "")
         if isinstance(captions, list) and len(captions) == len(texts):
@@ -229,8 +219,7 @@ def pairs_of_records(records: Records, faults: list[Fault]) -> tuple[list[Captio
                 given[name] = numbers[0], numbers[1]
             else:
                 row.fault(f"metrics.{name}", "is not a list of two numbers, one for each caption")
-        pairs.append(CaptionPair(place, image, category, texts, choice, references, given, others))
-    return pairs, 0
+        yield CaptionPair(place, image, category, texts, choice, references, given, others)
 
 
 def _image(row: JudgementRow, references: tuple[str, ...], candidate: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -74,15 +74,9 @@ def _table(source: FactSource, texts: list[str]) -> FunctionSource:
 Advance: TypeAlias = Callable[[int, int], None]
 """Is called with how much of a metric's work is done, and of how much."""
 
-
-class Path(Protocol):
-    """A way to collect a metric's scores."""
-
-    def __call__(
-        self, metric: Any, study: BoundsStudy, trials: Sequence[Candidates], *, spread: Spread, advance: Advance
-    ) -> list[Table[Cube]]:
-        """Return the scores of each trial; the metric is of the class that the path is for."""
-        ...
+Path: TypeAlias = Callable[..., list[Table["Cube"]]]
+"""A way to collect a metric's scores: those of each trial, given the metric, the study, the trials' candidates, and as
+keywords ``spread`` and ``advance``."""
 
 
 def by_caption(portable: Callable[[Any, list[str]], Any] = lambda metric, _texts: metric) -> Path:

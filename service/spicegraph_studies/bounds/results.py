@@ -20,7 +20,7 @@ from spicegraph_scorer.core.results import signature_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.core.tokens import toolkit_text
 from spicegraph_scorer.metrics import lower_is_better, make_metrics, needs_of
-from spicegraph_studies.agreement.coefficients import Bounded, correlation, ratio
+from spicegraph_studies.agreement.coefficients import Bounded, correlation, ratio, resamples
 from spicegraph_studies.agreement.length import word_counts
 from spicegraph_studies.bounds.paths import path_of
 from spicegraph_studies.bounds.study import human
@@ -98,10 +98,7 @@ class Bound:
 
 def resample_weights(images: int, resampling: Resampling) -> Weights:
     """Return how often each image is drawn in each resample, (draws, images); the same for every trial."""
-    generator = resampling.generator()
-    chances = np.full(images, 1 / images)
-    sizes = [min(_BLOCK, resampling.draws - done) for done in range(0, resampling.draws, _BLOCK)]
-    return np.concatenate([generator.multinomial(images, chances, size=size).astype(np.uint16) for size in sizes])
+    return np.concatenate([drawn.astype(np.uint16) for drawn in resamples(resampling, images)])
 
 
 def corpus_scores(metric: Metric[Any], table: Table[Cube]) -> Callable[[Weights], dict[str, Matrix]]:

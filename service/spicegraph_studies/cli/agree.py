@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.text import Text
@@ -68,6 +67,13 @@ if TYPE_CHECKING:
     from spicegraph_scorer.readers.checks import Empty
 
 NO_METRIC = "none"
+CoefficientName = Literal["tau_b", "tau_c", "pearson", "spearman"]
+"""The keys of ``COEFFICIENTS``."""
+
+agree = typer.Typer(
+    help="Compare metrics with human judgements: ratings of captions, pairs, marked words, systems.",
+    no_args_is_help=True,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,15 +133,7 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, parts)))
 
 
-class CoefficientName(StrEnum):
-    """The keys of ``COEFFICIENTS``."""
-
-    TAU_B = "tau_b"
-    TAU_C = "tau_c"
-    PEARSON = "pearson"
-    SPEARMAN = "spearman"
-
-
+@agree.command()
 def captions(
     sources: Annotated[
         list[str],
@@ -189,7 +187,7 @@ def captions(
     Every number comes with its protocol, ties, interval over images, and paired tests between the metrics.
     """
     chosen = caption_protocol(protocol)
-    wanted = {"coefficient": coefficient and coefficient.value, "ratings": ratings, "own": own}
+    wanted = {"coefficient": coefficient, "ratings": ratings, "own": own}
     given = {name: value for name, value in wanted.items() if value is not None and getattr(chosen, name) != value}
     if given:
         about = f"As {protocol}, changed by options: {', '.join(f'{name} {value}' for name, value in given.items())}."
@@ -207,6 +205,7 @@ _ALL = "all"
 _MANY_TIES = 0.05
 
 
+@agree.command()
 def pairs(
     sources: Annotated[
         list[str],
@@ -292,6 +291,7 @@ def pairs(
     write(pair_study(agreement, judged))
 
 
+@agree.command()
 def hallucinations(
     sources: Annotated[
         list[str],
@@ -325,6 +325,7 @@ def hallucinations(
     write(hallucination_study(agreement, judged))
 
 
+@agree.command()
 def systems(
     human: Annotated[
         str,
@@ -375,6 +376,7 @@ def systems(
     write(system_study(agreed, human))
 
 
+@agree.command()
 def protocols() -> None:
     """List the protocols: what each averages and removes, and where it comes from."""
     captions = Grid(
@@ -404,16 +406,3 @@ def protocols() -> None:
     )
     grids = captions, pairs, marked
     write_stdout(rendered(part for grid in grids for part in (Text(grid.title), to_rich(grid, titled=False))))
-
-
-agree = typer.Typer(
-    help="Compare metrics with human judgements: ratings of captions, pairs, marked words, systems.",
-    no_args_is_help=True,
-)
-
-
-agree.command()(captions)
-agree.command()(pairs)
-agree.command()(hallucinations)
-agree.command()(systems)
-agree.command()(protocols)

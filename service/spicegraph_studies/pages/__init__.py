@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import astuple, fields
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spicegraph_service.kit import Column, Grid, Mark, Point, Row, cell_text, headings, interval_chart, scatter_chart
+from spicegraph_service.kit import Column, Grid, Mark, Point, cell_text, headings, interval_chart, scatter_chart
 from spicegraph_studies.agreement.coefficients import Bounded, MetricComparison
 from spicegraph_studies.pages.output import Chart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_service.kit import Cell
 
 _MOST_POINTS = 600
 DIFFERENCE = "Is the difference more than chance?"
 """The title of the section with paired tests."""
-
-
-def grid_of(
-    title: str,
-    rows: Iterable[Any],
-    columns: Iterable[tuple[str | Column, str | Callable[[Any], Cell]]],
-    notes: Sequence[str] = (),
-    *,
-    is_grouped: bool = False,
-) -> Grid:
-    """Return a table by its columns: each heading with the attribute of rows that it shows, or a function of a row."""
-    written, cells = zip(*columns, strict=True)
-    readers = [attrgetter(cell) if isinstance(cell, str) else cell for cell in cells]
-    made = [headings(column)[0] if isinstance(column, str) else column for column in written]
-    return Grid(title, made, [tuple([read(row) for read in readers]) for row in rows], notes, is_grouped)
 
 
 def ends(row: Any) -> tuple[float | None, float | None]:
@@ -44,23 +28,21 @@ def ends(row: Any) -> tuple[float | None, float | None]:
 
 def comparison_grid(comparisons: Sequence[MetricComparison], label: str) -> Grid:
     """Return every two metrics' difference, its interval and its p-values."""
-    columns: list[tuple[str | Column, str | Callable[[Any], Cell]]] = [
-        ("First|text", "first_metric"),
-        ("Second|text", "second_metric"),
-        ("First is", "first"),
-        ("Second is", "second"),
-        ("Difference", "difference"),
-        ("95 % interval|span", ends),
-        ("p, permutation|p", "p_permutation"),
+    columns = ["First|text", "Second|text", "First is", "Second is", "Difference", "95 % interval|span"]
+    columns.append("p, permutation|p")
+    rows: list[tuple[Cell, ...]] = [
+        (r.first_metric, r.second_metric, r.first, r.second, r.difference, ends(r), r.p_permutation)
+        for r in comparisons
     ]
     notes = ["p-values are not corrected for their number."]
     if any(row.p_williams is not None for row in comparisons):
-        columns.append(("p, Williams|p", "p_williams"))
+        columns.append("p, Williams|p")
+        rows = [(*row, test.p_williams) for row, test in zip(rows, comparisons, strict=True)]
         notes.append(
             "Permutation: both metrics' values exchanged at random, image by image (system by system). Williams: of "
             "the two Pearson coefficients, taking observations as independent."
         )
-    return grid_of(f"Paired tests of {label}", comparisons, columns, notes)
+    return Grid(f"Paired tests of {label}", headings(*columns), rows, notes)
 
 
 def comparison_rows(comparisons: Iterable[MetricComparison], **more: Sequence[str]) -> Grid:
@@ -96,7 +78,7 @@ def best_metric(
 def forest_chart(title: str, rows: Iterable[tuple[str, Bounded]], *, axis: str) -> Chart:
     """Draw values with their intervals, one per line, the first at the top."""
     values = list(rows)
-    drawn = [Row(name, (Mark(title, each.value, each.low, each.high),)) for name, each in values]
+    drawn = [(name, [Mark(title, each.value, each.low, each.high)]) for name, each in values]
     described = "; ".join(f"{name} {'undefined' if v.value is None else f'{v.value:.3f}'}" for name, v in values)
     return Chart(interval_chart(title, drawn, axis=axis, description=described), title)
 

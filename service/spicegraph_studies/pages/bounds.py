@@ -8,7 +8,7 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import HUMAN_INK, Column, Grid, Line, Mark, Row, box_chart, headings, ink, interval_chart
+from spicegraph_service.kit import HUMAN_INK, Column, Grid, Line, Mark, box_chart, headings, ink, interval_chart
 from spicegraph_studies.bounds import Distribution
 from spicegraph_studies.pages import ends
 from spicegraph_studies.pages.output import Chart, Section, Study
@@ -60,7 +60,7 @@ def metric_charts(result: BoundsResult) -> list[Chart]:
         first, *others = (bound.name for bound in human)
         categories = all(name.startswith(f"{first}_") for name in others)
         rows = [
-            Row(
+            (
                 bound.name.removeprefix(f"{first}_") if categories else bound.name,
                 [
                     Mark(trial.name, each.value, each.low, each.high, colour, _share_note(each))
