@@ -234,14 +234,11 @@ def check_bounds(options: Any) -> None:
     for name in (field.name for field in fields(options)):
         value = getattr(options, name)
         for declared in getattr(hints[name], "__metadata__", ()):
-            low, high = declared.min, declared.max
-            if isinstance(value, int | float) and (
-                (low is not None and value < low) or (high is not None and value > high)
-            ):
-                bounds = " and ".join(
-                    f"at {word} {bound:g}" for word, bound in (("least", low), ("most", high)) if bound is not None
-                )
-                raise InputError(f"--{name.replace('_', '-')}: must be {bounds}, got {value:g}")
+            bounds = {"least": declared.min, "most": declared.max}
+            low, high = (value if bound is None else bound for bound in bounds.values())
+            if isinstance(value, int | float) and not low <= value <= high:
+                said = " and ".join(f"at {word} {bound:g}" for word, bound in bounds.items() if bound is not None)
+                raise InputError(f"--{name.replace('_', '-')}: must be {said}, got {value:g}")
 
 
 def host_and_port(address: str) -> tuple[str, int]:

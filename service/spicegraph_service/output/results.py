@@ -58,19 +58,11 @@ class ResultFormat(StrEnum):
     SPICE = "spice"
 
 
-def _json(result: Result) -> Iterator[str]:
-    """Yield the JSON of ``result.to_dict()``."""
-    start, end = _pretty({**result.summary.to_dict(), "items": []}).rsplit("[]", 1)
+def _json(head: Mapping[str, Json], name: str, rows: Iterable[Json]) -> Iterator[str]:
+    """Yield the JSON of an object whose last field, of this name, is a list."""
+    start, end = _pretty({**head, name: []}).rsplit("[]", 1)
     yield start
-    yield from _pretty_list(result.iter_rows(), depth=1)
-    yield end
-
-
-def _systems_json(systems: Mapping[str, Result]) -> Iterator[str]:
-    """Yield one object per system: its name, and what the JSON of its result holds."""
-    start, end = _pretty({"systems": []}).rsplit("[]", 1)
-    yield start
-    yield from _pretty_list(({"name": name, **result.to_dict()} for name, result in systems.items()), depth=1)
+    yield from _pretty_list(rows, depth=1)
     yield end
 
 
@@ -121,7 +113,7 @@ def _pretty(value: Json) -> str:
 
 RESULT_FORMATS: Mapping[ResultFormat, Callable[[Result], Iterable[str]]] = {
     ResultFormat.TABLE: lambda result: (rendered(result_tables(result)),),
-    ResultFormat.JSON: _json,
+    ResultFormat.JSON: lambda result: _json(result.summary.to_dict(), "items", result.iter_rows()),
     # One item per line; the corpus scores and the signature are in the other formats.
     ResultFormat.JSONL: lambda result: (msgspec.json.encode(row).decode() + "\n" for row in result.iter_rows()),
     ResultFormat.CSV: _csv,
@@ -211,11 +203,10 @@ class ResultOutput:
 
     def write_systems(self, systems: Mapping[str, Result]) -> None:
         """Write what :meth:`write` writes, of several systems by name."""
-        if self.path is not None and self.format is ResultFormat.JSON:
-            write_text(_systems_json(systems), self.path)
-        if self.path is None and self.format is ResultFormat.JSON:
-            write_stdout(_systems_json(systems))
-        else:
+        if self.format is ResultFormat.JSON:
+            rows = ({"name": name, **result.to_dict()} for name, result in systems.items())
+            write_text(_json({}, "systems", rows), self.path)
+        if self.path is not None or self.format is not ResultFormat.JSON:
             self._write_table(rendered(systems_tables(systems)))
 
     def write(self, result: Result | Summary) -> None:

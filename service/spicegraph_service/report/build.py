@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, count, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -258,7 +258,7 @@ def system_view(
             _mean_of(f"{low}+" if high is None else f"{low}–{high}", range(low, (high or sys.maxsize) + 1), words, each)
             for low, high in _LENGTHS
         ),
-        tuple(_mean_of(str(count), (count,), references, each) for count in sorted(set(references))),
+        tuple(_mean_of(str(number), (number,), references, each) for number in sorted(set(references))),
     )
 
 
@@ -270,21 +270,10 @@ def _mean_of(label: str, wanted: Sequence[int], sizes: Sequence[int], each: Sequ
 
 def ranked(systems: tuple[SystemView, ...], lower: frozenset[str] = frozenset()) -> tuple[SystemView, ...]:
     """Give every score its rank, the best first or, for ``lower`` scores, the lowest; equal scores share one."""
-    values = {row.name: [s.scores[i].value for s in systems] for i, row in enumerate(systems[0].scores)}
 
-    def rank(value: float | None, name: str) -> int | None:
-        sign = -1 if name in lower else 1
-        better = [
-            other for other in values[name] if other is not None and value is not None and sign * other > sign * value
-        ]
-        return None if value is None else 1 + len(better)
+    def rank(row: ScoreRow, place: int) -> ScoreRow:
+        others, sign = [system.scores[place].value for system in systems], -1 if row.name in lower else 1
+        better = [v for v in others if v is not None and row.value is not None and sign * v > sign * row.value]
+        return replace(row, rank=None if row.value is None else 1 + len(better), lower_is_better=row.name in lower)
 
-    return tuple(
-        replace(
-            system,
-            scores=tuple(
-                replace(row, rank=rank(row.value, row.name), lower_is_better=row.name in lower) for row in system.scores
-            ),
-        )
-        for system in systems
-    )
+    return tuple(replace(system, scores=tuple(map(rank, system.scores, count()))) for system in systems)

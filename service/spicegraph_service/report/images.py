@@ -174,62 +174,51 @@ def _senses(name: str) -> tuple[Synset, ...]:
     return load_wordnet().senses(name, "nvar")
 
 
-class _Overlay:
-    """A graph that holds the references' objects and, of the candidate's, those that they lack."""
-
-    def __init__(self, match: Match, near: frozenset[int]) -> None:
-        self.match = match
-        self.near = near
-        self.objects: list[tuple[Concept, TupleState, int]] = []
-        self.attributes: list[tuple[int, Concept, TupleState, int]] = []
-        self.relations: list[tuple[int, int, Concept, TupleState, int]] = []
-        self._reference: dict[Concept, int] = {}
-        self._candidate: dict[Concept, int] = {}
-
-    def build(self) -> None:
-        """Place every tuple: objects before what refers to them."""
-        for length in (1, 2, 3):
-            for index, reference in enumerate(self.match.reference):
-                if len(reference.concepts) == length:
-                    state = TupleState.MATCHED if self.match.reference_partners[index] else TupleState.MISSED
-                    self._add(reference.concepts, self._reference, state, index)
-            for index, candidate in enumerate(self.match.candidate):
-                partners = self.match.candidate_partners[index]
-                if len(candidate.concepts) == length and not partners:
-                    state = TupleState.NEAR if index in self.near else TupleState.INVENTED
-                    self._add(candidate.concepts, self._candidate, state, index)
-                elif length == 1 and partners:
-                    partner = self.match.reference[partners[0]].concepts[0]
-                    self._candidate[candidate.concepts[0]] = self._reference[partner]
-
-    def _add(self, concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: TupleState, index: int) -> None:
-        if len(concepts) == 1:
-            nodes[concepts[0]] = len(self.objects)
-            self.objects.append((concepts[0], state, index))
-        elif len(concepts) == 2:
-            self.attributes.append((nodes[concepts[0]], concepts[1], state, index))
-        else:
-            self.relations.append((nodes[concepts[0]], nodes[concepts[2]], concepts[1], state, index))
-
-
 def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture:
     """Lay both graphs of a match over each other; ``near`` are the candidate's tuples that are almost right."""
-    both = _Overlay(match, near)
-    both.build()
+    objects: list[tuple[Concept, TupleState, int]] = []
+    attributes: list[tuple[int, Concept, TupleState, int]] = []
+    relations: list[tuple[int, int, Concept, TupleState, int]] = []
+
+    def add(concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: TupleState, index: int) -> None:
+        if len(concepts) == 1:
+            nodes[concepts[0]] = len(objects)
+            objects.append((concepts[0], state, index))
+        elif len(concepts) == 2:
+            attributes.append((nodes[concepts[0]], concepts[1], state, index))
+        else:
+            relations.append((nodes[concepts[0]], nodes[concepts[2]], concepts[1], state, index))
+
+    # The references' objects, those of the candidate that they lack, and by either side's concepts the places of both.
+    of_reference: dict[Concept, int] = {}
+    of_candidate: dict[Concept, int] = {}
+    for length in (1, 2, 3):  # objects before what refers to them
+        for index, reference in enumerate(match.reference):
+            if len(reference.concepts) == length:
+                state = TupleState.MATCHED if match.reference_partners[index] else TupleState.MISSED
+                add(reference.concepts, of_reference, state, index)
+        for index, candidate in enumerate(match.candidate):
+            partners = match.candidate_partners[index]
+            if len(candidate.concepts) == length and not partners:
+                state = TupleState.NEAR if index in near else TupleState.INVENTED
+                add(candidate.concepts, of_candidate, state, index)
+            elif length == 1 and partners:
+                partner = match.reference[partners[0]].concepts[0]
+                of_candidate[candidate.concepts[0]] = of_reference[partner]
     layout = lay_out(
         SceneGraph(
-            tuple(SceneObject(concept, ()) for concept, *_ in both.objects),
-            tuple(Attribute(of, concept, ()) for of, concept, *_ in both.attributes),
-            tuple(Relation(a, b, concept, ()) for a, b, concept, *_ in both.relations),
+            tuple(SceneObject(concept, ()) for concept, *_ in objects),
+            tuple(Attribute(of, concept, ()) for of, concept, *_ in attributes),
+            tuple(Relation(a, b, concept, ()) for a, b, concept, *_ in relations),
         )
     )
     boxes = []
-    for index, (_, state, number) in enumerate(both.objects):
+    for index, (_, state, number) in enumerate(objects):
         card = layout.cards[index]
-        states = [(of_attribute, at) for of, _, of_attribute, at in both.attributes if of == index]
-        attributes = tuple((name, *rest) for name, rest in zip(card.attributes, states, strict=True))
+        states = [(of_attribute, at) for of, _, of_attribute, at in attributes if of == index]
+        stated = tuple((name, *rest) for name, rest in zip(card.attributes, states, strict=True))
         corner = (int(card.x), int(card.y), int(card.width), int(card.height))
-        boxes.append(CardPicture(card.name, state, *corner, attributes, number))
+        boxes.append(CardPicture(card.name, state, *corner, stated, number))
     lines = []
     for arrow in layout.arrows:
         cards = [layout.cards[index] for index in arrow.route]
@@ -241,7 +230,7 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture
         points = [(ends[0], first.port), *((card.x, card.port) for card in between), (ends[1], last.port)]
         labels = tuple(
             (concept.label, state, number)
-            for a, b, concept, state, number in both.relations
+            for a, b, concept, state, number in relations
             if (a, b) == (arrow.route[0], arrow.route[-1])
         )
         lines.append(ArrowPicture(labels, tuple((int(x), int(y)) for x, y in points)))

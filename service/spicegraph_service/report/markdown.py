@@ -36,10 +36,10 @@ def _grids(report: Report) -> Iterator[Grid]:
         rows.append((row.name, *figures, *([number(human.scores[place].value)] if human else [])))
     yield Grid("Scores", [*columns, *([Column("Held-out reference", "figure")] if human else [])], rows)
     if report.tests:
-        names = ("Score|text", "From|text", "To|text", "Difference|figure", "95 % interval|range")
+        of_test = ("Score|text", "From|text", "To|text", "Difference|figure", "95 % interval|range")
         yield Grid(
             "Paired tests",
-            headings(*names, "p, bootstrap", "p, randomisation"),
+            headings(*of_test, "p, bootstrap", "p, randomisation"),
             [
                 (
                     t.name,
@@ -54,19 +54,10 @@ def _grids(report: Report) -> Iterator[Grid]:
                 for t in tests
             ],
         )
-    columns_of_categories = (
-        "Category|text",
-        "System|text",
-        "F1",
-        "Precision",
-        "Recall",
-        "Images|count",
-        "Hits|count",
-        "Wrong|count",
-    )
+    names = ("Category|text", "System|text", "F1", "Precision", "Recall", "Images|count", "Hits|count", "Wrong|count")
     yield Grid(
         "SPICE by category",
-        headings(*columns_of_categories, "Missing|count"),
+        headings(*names, "Missing|count"),
         [
             (name, system.name, row.f, row.pr, row.re, row.items, row.tp, row.fp, row.fn)
             for place, name in enumerate(report.categories)

@@ -223,14 +223,13 @@ class Certificates:
             self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             if self._client_ca is not None:
                 self._context.verify_mode = ssl.CERT_REQUIRED
-            self._load()
+            self._load(self._context)
         return self._context
 
-    def _load(self) -> None:
-        if self._context is not None:
-            self._context.load_cert_chain(self._certificate, self._key)
-            if self._client_ca is not None:
-                self._context.load_verify_locations(self._client_ca)
+    def _load(self, context: ssl.SSLContext) -> None:
+        context.load_cert_chain(self._certificate, self._key)
+        if self._client_ca is not None:
+            context.load_verify_locations(self._client_ca)
 
     def credentials(self) -> grpc.ServerCredentials:
         """Return credentials that look for new certificates with every connection."""
@@ -245,7 +244,8 @@ class Certificates:
                 self._fault = ""
                 return
             self._pem = self._checked()
-            self._load()
+            if self._context is not None:
+                self._load(self._context)
         except InputError as error:
             if str(error) != self._fault:
                 _log.error("the certificates stay as they were: %s", error)
@@ -270,10 +270,7 @@ class Certificates:
         """Read files that fit together: one may have been replaced, and the other not yet."""
         pem = self._read()
         try:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(self._certificate, self._key)
-            if self._client_ca is not None:
-                context.load_verify_locations(self._client_ca)
+            self._load(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             names = ", ".join(str(path) for path in (self._certificate, self._key, self._client_ca) if path)
             raise InputError(f"the TLS files cannot be used ({names}): {error}") from error
