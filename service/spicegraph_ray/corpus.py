@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -237,17 +237,12 @@ class BlockScorer:
         return scored(totals=totals, part=part)
 
 
-Value = TypeVar("Value")
-
 _LOOKED_AT: Final = 1_000
 """Hashes met twice that are looked at: chance makes one of 6 * 10^9 ids, so that a true repetition is among them."""
 
 
-class Mapped(Protocol):
-    """Applies a function to the blocks of the corpus, wherever they are."""
-
-    def __call__(self, function: Callable[[pa.Table], Value], /) -> Iterator[Value]:
-        """Yield what the function makes of each block, in order."""
+Mapped: TypeAlias = "Callable[[Callable[[pa.Table], Any]], Iterator[Any]]"
+"""Applies a function to the blocks of the corpus, wherever they are; yields what it makes of each, in order."""
 
 
 def checked_corpus(
@@ -340,15 +335,6 @@ def watched(parts: Iterable[ScoredBlock], corpus: CorpusTotals, progress: Progre
             yield part
     for category, message in said:
         warnings.warn(message, category, stacklevel=2)
-
-
-def joined_statistics(parts: Iterable[ScoredBlock]) -> dict[str, list[Any]]:
-    """Return the statistics of all parts by metric, in the order of the items."""
-    joined: dict[str, list[Any]] = {}
-    for part in parts:
-        for name, statistics in part.statistics.items():
-            joined.setdefault(name, []).extend(statistics)
-    return joined
 
 
 def summarized(

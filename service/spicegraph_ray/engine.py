@@ -13,6 +13,7 @@ import logging
 import os
 import pickle
 import re
+import shutil
 import socket
 import tempfile
 from contextlib import contextmanager
@@ -33,16 +34,15 @@ from spicegraph_ray.corpus import (
     RowReader,
     ScoredBlock,
     checked_corpus,
-    joined_statistics,
     summarized,
     watched,
 )
-from spicegraph_ray.objects import Folder, ScoreFile, copy_object, files_in, new_folder, size_of
+from spicegraph_ray.objects import Folder, ScoreFile, files_in, new_folder
 from spicegraph_scorer.core.results import result_of
 from spicegraph_scorer.metrics import make_metrics, metric_names
 from spicegraph_scorer.readers.tables import find_columns
 from spicegraph_scorer.scoring import resources
-from spicegraph_service.kit import Engine, Task, is_url, open_store
+from spicegraph_service.kit import Engine, Task, is_url, object_stream, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -73,6 +73,7 @@ _READING_CORES: Final = 0.2  # what a task that reads and checks asks of Ray: as
 _REMOTE_CACHES: Final = ("redis://", "rediss://")
 
 
+_COPIED: Final = 8 << 20  # bytes that are copied at a time
 _LOCAL_STORE: Final = 512 << 20  # bytes of Ray's object store where we start Ray ourselves
 
 _ENVIRONMENT: Final = {
@@ -88,7 +89,11 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 def score_on_ray(task: Task) -> Result:
     """Score JSON Lines or Parquet (a file, a folder, a URL); all items are held in memory, without matches."""
     with _started(task, keep=Keep.STATISTICS) as (parts, corpus, metrics):
-        return result_of(tuple(corpus.items), metrics, joined_statistics(parts), confidence=task.confidence)
+        statistics: dict[str, list[Any]] = {name: [] for name in metrics}
+        for part in parts:
+            for name, of_part in part.statistics.items():
+                statistics[name] += of_part
+        return result_of(tuple(corpus.items), metrics, statistics, confidence=task.confidence)
 
 
 def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
@@ -118,10 +123,11 @@ def _whole_file(location: str) -> Iterator[ScoreFile]:
         path = Path(folder) / "scores.parquet"
         with ScoreFile(path) as file:
             yield file
-        if target is None:
-            copy_object(path, location)
-        else:
+        if target is not None:
             path.replace(location)
+            return
+        with object_stream(location) as stream, path.open("rb") as scores:
+            shutil.copyfileobj(scores, stream, _COPIED)
 
 
 def _scored(rows: Dataset, job: CorpusJob, corpus: CorpusTotals, task: Task) -> Iterator[ScoredBlock]:
@@ -154,7 +160,8 @@ def _started(task: Task, *, keep: Keep = Keep.SUMS, folder: Folder | None = None
     # Names and options of the metrics are those of a local run; what they need to score is with the actors.
     metrics = make_metrics(chosen, resources(load_pipeline(task.pipeline), data=task.data))
     filesystem, paths = files_in(task.source)
-    block = min(max(size_of(filesystem, paths) // (task.workers * _BLOCKS), _BLOCK[0]), _BLOCK[1])
+    size = sum(info.size or 0 for info in filesystem.get_file_info(paths))
+    block = min(max(size // (task.workers * _BLOCKS), _BLOCK[0]), _BLOCK[1])
     with cluster(task.workers, block=block), clear_errors(task.source):
         rows, reader = _read(task, filesystem, paths)
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.kit import METADATA, filesystem_of, object_errors, object_stream, parquet_extra
+from spicegraph_service.kit import METADATA, filesystem_of, object_errors, parquet_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
     from spicegraph_scorer.core.results import Summary
-
-_COPIED: Final = 8 << 20  # bytes that are copied at a time
 
 
 def files_in(location: str) -> tuple[Any, list[str]]:
@@ -37,17 +33,6 @@ def files_in(location: str) -> tuple[Any, list[str]]:
     if not paths:
         raise InputError(f"{location}: there is no such file, or no file in it")
     return filesystem, paths
-
-
-def size_of(filesystem: Any, paths: Sequence[str]) -> int:
-    """Return the bytes of files together."""
-    return sum(info.size or 0 for info in filesystem.get_file_info(list(paths)))
-
-
-def copy_object(source: Path, location: str) -> None:
-    """Write a file of this machine to an object."""
-    with object_stream(location) as stream, source.open("rb") as file:
-        shutil.copyfileobj(file, stream, _COPIED)
 
 
 @dataclass(frozen=True, slots=True)
