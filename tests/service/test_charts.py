@@ -74,8 +74,7 @@ def boxes() -> str:
 
 def scatters() -> str:
     points = [Point(0.1, 0.2, NASTY, NASTY), Point(0.9, 0.4)]
-    curves = {NASTY: [(0.0, 0.0), (0.5, 0.4), (1.0, 1.0)]}
-    return scatter_chart("Points", points, axes_names=("x", NASTY), description="Points", curves=curves, unit=True)
+    return scatter_chart("Points", points, axes_names=("x", NASTY), description="Points")
 
 
 CHARTS = pytest.mark.parametrize("chart", [intervals, lines, histograms, boxes, scatters])

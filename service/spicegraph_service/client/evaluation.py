@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
 
 import grpc
 import grpc.aio
@@ -76,11 +76,6 @@ class TlsOptions:
         return grpc.ssl_channel_credentials(self.authorities, self.key, self.certificate)
 
 
-def channel_options(config: str = SERVICE_CONFIG) -> list[tuple[str, str | int]]:
-    """Return the options of a channel."""
-    return [("grpc.service_config", config), ("grpc.max_receive_message_length", -1)]
-
-
 class Paged(Protocol):
     """A request for a page of a list."""
 
@@ -99,23 +94,28 @@ PagedRequest = TypeVar("PagedRequest", bound=Paged)
 PageReply = TypeVar("PageReply", bound=Page)
 
 
-def _metadata(token: str | None) -> tuple[tuple[str, str], ...]:
-    return (("authorization", f"Bearer {token}"),) if token else ()
-
-
-class Connection:
-    """A synchronous client's channel to a server, and what goes with every call."""
+class _Opened:
+    """A client's channel to a server, by gRPC's library of either kind, and what goes with every call."""
 
     _config: ClassVar[str] = SERVICE_CONFIG
+    _library: ClassVar[Any] = grpc
+    _channel: Any
 
     def __init__(self, address: str, *, token: str | None, tls: TlsOptions | None, timeout_s: float | None) -> None:
         """Open a channel; ``None``: no token, no TLS, no deadline."""
+        options = [("grpc.service_config", self._config), ("grpc.max_receive_message_length", -1)]
         if tls is None:
-            self._channel = grpc.insecure_channel(address, channel_options(self._config))
+            self._channel = self._library.insecure_channel(address, options)
         else:
-            self._channel = grpc.secure_channel(address, tls.credentials(), channel_options(self._config))
-        self._metadata = _metadata(token)
+            self._channel = self._library.secure_channel(address, tls.credentials(), options)
+        self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
+
+
+class Connection(_Opened):
+    """A synchronous client's channel to a server, and what goes with every call."""
+
+    _channel: grpc.Channel
 
     def _call(self, method: grpc.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Reply:
         """Make a call of one message each way."""
@@ -308,20 +308,16 @@ class Client(Connection):
         return self._call(self._references.ShareReferenceSet, request).reference_set
 
 
-class AsyncClient:
+class AsyncClient(_Opened):
     """An asynchronous client, with the same calls as :class:`Client`. Use it in one event loop."""
 
-    _config: ClassVar[str] = SERVICE_CONFIG
+    _library: ClassVar[Any] = grpc.aio
+    _channel: grpc.aio.Channel
 
     def __init__(
         self, address: str, *, token: str | None = None, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
     ) -> None:
-        if tls is None:
-            self._channel = grpc.aio.insecure_channel(address, channel_options(self._config))
-        else:
-            self._channel = grpc.aio.secure_channel(address, tls.credentials(), channel_options(self._config))
-        self._metadata = _metadata(token)
-        self._timeout_s = timeout_s
+        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
 

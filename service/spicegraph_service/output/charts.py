@@ -22,7 +22,7 @@ from xml.etree import ElementTree as ET
 from markupsafe import Markup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 UNDEFINED: Final = "–"
 HUMAN_INK: Final = "sh"
@@ -333,20 +333,10 @@ class Point(NamedTuple):
     ink: str = "s0"
 
 
-def scatter_chart(
-    title: str,
-    points: Sequence[Point],
-    *,
-    axes_names: tuple[str, str],
-    description: str,
-    curves: Mapping[str, Sequence[tuple[float, float]]] | None = None,
-    unit: bool = False,
-) -> Markup:
-    """Return points, and curves with their names; ``unit``: both axes run from 0 to 1."""
-    drawn = curves or {}
-    everything = [(p.x, p.y) for p in points] + [point for curve in drawn.values() for point in curve]
-    spans = [(0.0, 1.0)] * 2 if unit else [_span([point[axis] for point in everything], zero=False) for axis in (0, 1)]
-    plot = _Plot(spans[0], spans[1], 300, top=22, right=6)
+def scatter_chart(title: str, points: Sequence[Point], *, axes_names: tuple[str, str], description: str) -> Markup:
+    """Return points, with their labels."""
+    across, down = (_span(values, zero=False) for values in ([p.x for p in points], [p.y for p in points]))
+    plot = _Plot(across, down, 300, top=22, right=6)
     plot.down(axes_names[1])
     plot.across(axes_names[0])
     named = any(point.label for point in points)
@@ -356,8 +346,4 @@ def scatter_chart(
         plot.glyph(point.x, plot.y(point.y), tip, colour=point.ink, kind=kind, size=size)
         if point.label:
             plot.text(point.label, x=plot.x(point.x), y=plot.y(point.y) - 8, kind="dim halo", anchor="middle")
-    for name, curve in drawn.items():
-        plot.path(curve, colour=HUMAN_INK)
-        x, y = curve[len(curve) * 3 // 10]  # where the curves are farthest apart
-        plot.text(name, x=plot.x(x), y=plot.y(y) + 12, kind="halo")
     return plot.done(title, description)

@@ -19,7 +19,6 @@ from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.metrics import lower_is_better, make_metrics
 from spicegraph_scorer.metrics.graded.verdicts import conformal_threshold, object_words
 from spicegraph_scorer.readers.checks import Fault, input_error
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
 from spicegraph_scorer.scoring import resources
 from spicegraph_studies.agreement.coefficients import Bounded, numbered, ratio, resamples
 from spicegraph_studies.agreement.judgements import Judged, Judgement, JudgementScoring
@@ -62,7 +61,7 @@ def changed_spans(right: str, foil: str) -> tuple[Span, ...]:
     return tuple(spans) or ((len(foil), len(foil)),)
 
 
-def read_marked(*paths: str, limits: ReadLimits = DEFAULT_LIMITS) -> Judged[Judgement]:
+def read_marked(*paths: str) -> Judged[Judgement]:
     """Read captions whose wrong words are marked: JSON Lines, or a JSON list.
 
     With ``candidate`` (or ``caption``), ``references`` and ``words`` with ``hallucinated`` (true or false for each), or
@@ -71,7 +70,7 @@ def read_marked(*paths: str, limits: ReadLimits = DEFAULT_LIMITS) -> Judged[Judg
     """
     captions: list[Judgement] = []
     for path in paths:
-        content, faults = read_content(path, limits), list[Fault]()
+        content, faults = read_content(path), list[Fault]()
         for place, fields in records_of(content, faults):
             row = JudgementRow(place if len(paths) == 1 else f"{content.name}, {place}", fields, faults)
             captions += _marked_pair(row) if "foil" in fields or "captions" in fields else _marked_caption(row)

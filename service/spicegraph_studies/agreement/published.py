@@ -15,13 +15,13 @@ import scipy
 
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import Fault, shown
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
 from spicegraph_studies.agreement.records import Content, JudgementRow, field_of, is_number, pairs_of_records, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.readers.source import ReadLimits
     from spicegraph_studies.agreement.records import CaptionBank
 
 Rated: TypeAlias = "Iterator[Judgement | None]"
@@ -171,15 +171,15 @@ def is_pascal50s(path: str) -> bool:
     return Path(path).is_dir() or path.lower().endswith(".mat")
 
 
-def read_pascal50s(path: str, *, limits: ReadLimits) -> tuple[CaptionPair, ...]:
+def read_pascal50s(path: str) -> tuple[CaptionPair, ...]:
     """Read ``consensus_pascal.mat`` and ``pair_pascal.mat``, which stand side by side.
 
     The first holds triplets (reference A, candidates B and C, 1 where B is more similar to A and -1 where C is); those
     of one pair follow each other, and most decide. The second has each pair's image and kind: HC, HI, HM, MM.
     """
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    triplets = _load(folder / _TRIPLETS, limits, "triplets")
-    kinds, images = (_load(folder / _PAIRS, limits, name) for name in ("category", "new_input"))
+    triplets = _load(folder / _TRIPLETS, "triplets")
+    kinds, images = (_load(folder / _PAIRS, name) for name in ("category", "new_input"))
     try:
         rows = [
             (_text(reference), _text(first), _text(second), int(np.ravel(winner)[0]) == _FIRST_WINS)
@@ -208,10 +208,10 @@ def read_pascal50s(path: str, *, limits: ReadLimits) -> tuple[CaptionPair, ...]:
     return tuple(pairs)
 
 
-def _load(path: Path, limits: ReadLimits, name: str) -> Any:
+def _load(path: Path, name: str) -> Any:
     try:
-        if path.stat().st_size > limits.content:
-            raise LimitError(f"{path}: is larger than {limits.content:,} bytes")
+        if path.stat().st_size > DEFAULT_LIMITS.content:
+            raise LimitError(f"{path}: is larger than {DEFAULT_LIMITS.content:,} bytes")
         content = scipy.io.loadmat(str(path))
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error

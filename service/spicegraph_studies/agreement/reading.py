@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.readers.records import decode
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
 from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
 from spicegraph_studies.agreement.published import (
     JUDGEMENT_FORMATS,
@@ -50,11 +49,7 @@ _PASCAL50S = "PASCAL-50S"
 
 
 def read_judgements(
-    *paths: str,
-    references: Sequence[str] = (),
-    rating: str | None = None,
-    empty: Empty = "refuse",
-    limits: ReadLimits = DEFAULT_LIMITS,
+    *paths: str, references: Sequence[str] = (), rating: str | None = None, empty: Empty = "refuse"
 ) -> Judged[Judgement]:
     """Read rated captions; the content of the file shows its format.
 
@@ -69,21 +64,18 @@ def read_judgements(
         references: Flickr's token files or COCO annotations, for formats and records without references.
         rating: the field with the rating, where a file has several (JSON Lines only).
         empty: whether an empty caption is a fault, or is kept, to be scored as zero.
-        limits: how much is read at most.
     """
-    bank_of = partial(read_bank, references, limits=limits)
+    bank_of = partial(read_bank, references)
     records = partial(judgements_of_records, rating=rating)
     return _joined(
         [
-            _read(read_content(path, limits), JUDGEMENT_FORMATS, records, "rated caption", bank_of=bank_of, empty=empty)
+            _read(read_content(path), JUDGEMENT_FORMATS, records, "rated caption", bank_of=bank_of, empty=empty)
             for path in paths
         ]
     )
 
 
-def read_pairs(
-    *paths: str, annotations: Sequence[str] = (), empty: Empty = "refuse", limits: ReadLimits = DEFAULT_LIMITS
-) -> Judged[CaptionPair]:
+def read_pairs(*paths: str, annotations: Sequence[str] = (), empty: Empty = "refuse") -> Judged[CaptionPair]:
     """Read pairs of captions; the content of the file shows its format.
 
     JSON Lines (or a list) with ``captions`` (two), ``preferred`` or ``label`` (0, 1, or null for a tie),
@@ -95,14 +87,13 @@ def read_pairs(
         paths: the file, or ``-`` for standard input; several, if a set is in several files.
         annotations: COCO annotations (or token files) with the references, for formats and records that have none.
         empty: whether an empty caption is a fault, or is kept, to be scored as zero (not of PASCAL-50S).
-        limits: how much is read at most.
     """
-    bank_of = partial(read_bank, annotations, limits=limits, option="--annotations")
+    bank_of = partial(read_bank, annotations, option="--annotations")
     return _joined(
         [
-            Judged(read_pascal50s(path, limits=limits), path, _PASCAL50S)
+            Judged(read_pascal50s(path), path, _PASCAL50S)
             if is_pascal50s(path)
-            else _read(read_content(path, limits), PAIR_FORMATS, pairs_of_records, "pair", bank_of=bank_of, empty=empty)
+            else _read(read_content(path), PAIR_FORMATS, pairs_of_records, "pair", bank_of=bank_of, empty=empty)
             for path in paths
         ]
     )
@@ -206,14 +197,14 @@ SystemTable = dict[str, dict[str, float | None]]
 _SYSTEM = "system"
 
 
-def read_system_table(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> SystemTable:
+def read_system_table(path: str) -> SystemTable:
     """Read a table of systems, CSV or JSON: ``system`` and a column for each measure; empty or a dash: unknown."""
-    return _table(read_content(path, limits))
+    return _table(read_content(path))
 
 
-def read_system_scores(path: str, name: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> SystemTable:
+def read_system_scores(path: str, name: str) -> SystemTable:
     """Read scores of one system (the JSON of ``spicegraph score``, called ``name``), or of many (a table)."""
-    content = read_content(path, limits)
+    content = read_content(path)
     value = content.value
     if not isinstance(value, dict) or not isinstance(value.get("corpus"), dict):
         return _table(content)

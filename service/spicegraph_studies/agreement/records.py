@@ -11,7 +11,7 @@ from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import Fault, caption_faults, id_faults, input_error, reference_faults, shown
 from spicegraph_scorer.readers.records import decode, read_lines
 from spicegraph_scorer.readers.references import read_annotations
-from spicegraph_scorer.readers.source import ReadLimits, open_source
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ class Content:
             self.value, self.reason = decode(data)
 
 
-def read_content(path: str, limits: ReadLimits) -> Content:
+def read_content(path: str) -> Content:
     """Read a whole file, standard input or the one file of a zip."""
-    with open_source(path, limits=limits) as source:
-        data = source.stream.read(limits.content + 1)
+    with open_source(path) as source:
+        data = source.stream.read(DEFAULT_LIMITS.content + 1)
         name = source.name
-    if len(data) > limits.content:
-        raise LimitError(f"{name}: is larger than {limits.content:,} bytes")
+    if len(data) > DEFAULT_LIMITS.content:
+        raise LimitError(f"{name}: is larger than {DEFAULT_LIMITS.content:,} bytes")
     if not data.strip():
         raise InputError(f"{name}: is empty")
     return Content(name, data)
@@ -254,7 +254,7 @@ class CaptionBank:
         return self._captions.get(caption_id, "")
 
 
-def read_bank(paths: Sequence[str], *, needed_by: str, limits: ReadLimits, option: str = "--references") -> CaptionBank:
+def read_bank(paths: Sequence[str], *, needed_by: str, option: str = "--references") -> CaptionBank:
     """Read token files (``image.jpg#0``, tab, caption) or COCO annotations into one bank."""
     if not paths:
         raise InputError(
@@ -264,28 +264,28 @@ def read_bank(paths: Sequence[str], *, needed_by: str, limits: ReadLimits, optio
     images: dict[str, tuple[str, ...]] = {}
     captions: dict[str, str] = {}
     for path in paths:
-        with open_source(path, limits=limits) as source:
+        with open_source(path) as source:
             is_json = source.stream.peek(1).lstrip()[:1] == b"{"
-            first = decode(source.stream.readline(limits.content))[0] if is_json else None
+            first = decode(source.stream.readline(DEFAULT_LIMITS.content))[0] if is_json else None
         if isinstance(first, dict) and any(name in first for name in REFERENCES):  # JSON Lines, whatever its name
-            images |= _from_records(path, limits)
+            images |= _from_records(path)
         elif is_json:
-            with open_source(path, limits=limits) as source:
-                annotations = read_annotations(source, limits=limits)
+            with open_source(path) as source:
+                annotations = read_annotations(source, limits=DEFAULT_LIMITS)
             by_image, names = annotations.captions, annotations.file_names
             images |= {str(image): texts for image, texts in by_image.items()}
             images |= {_stem(name): by_image[image] for image, name in names.items() if name}
         else:
-            of_file, of_ids = _from_tokens(path, limits)
+            of_file, of_ids = _from_tokens(path)
             images |= of_file
             captions |= of_ids
     return CaptionBank(images, captions, ", ".join(paths))
 
 
-def _from_records(path: str, limits: ReadLimits) -> dict[str, tuple[str, ...]]:
+def _from_records(path: str) -> dict[str, tuple[str, ...]]:
     faults: list[Fault] = []
     images: dict[str, tuple[str, ...]] = {}
-    for place, fields in records_of(read_content(path, limits), faults):
+    for place, fields in records_of(read_content(path), faults):
         texts = JudgementRow(place, fields, faults).references(REFERENCES)
         images |= {_stem(str(fields[name])): texts for name in (*IMAGES, "id") if name in fields}
     if faults:
@@ -293,11 +293,11 @@ def _from_records(path: str, limits: ReadLimits) -> dict[str, tuple[str, ...]]:
     return images
 
 
-def _from_tokens(path: str, limits: ReadLimits) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+def _from_tokens(path: str) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     captions: dict[str, str] = {}
     images: dict[str, list[str]] = {}
     faults: list[Fault] = []
-    for number, line in enumerate(read_lines(path, limits=limits), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
         caption_id, tab, text = line.partition("\t")
