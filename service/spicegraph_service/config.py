@@ -2,7 +2,7 @@
 
 From this follow the options of ``spicegraph serve`` with their help, the environment (``--max-wait`` is
 ``SPICEGRAPH_MAX_WAIT``), settings files, ``spicegraph config`` and, of limits that the contract names,
-``GetServerInfo``. To add an option: a field here, and what acts on it.
+``GetServerInfo``. To add an option: a field here with its line of help, and what acts on it.
 """
 
 from __future__ import annotations
@@ -38,153 +38,89 @@ def default_store() -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """The options of a server; the defaults suit one for this machine alone."""
+    """The options of a server; the defaults suit one for this machine alone.
 
-    address: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen; unix:PATH works too.")] = (
-        "127.0.0.1:50051"
-    )
-    http: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Also answer JSON over HTTP on this address (extra web), and show the evaluation server's pages.",
-        ),
-    ] = None
-    http_origins: Annotated[
-        str,
-        typer.Option(
-            metavar="ORIGIN,...", help="Web pages that may call over HTTP from a browser (https://example.org); *: all."
-        ),
-    ] = ""
-    workers: Annotated[
-        int, typer.Option(help="Number of worker processes; 0: one less than the machine has cores.", min=0)
-    ] = 0
-    pipeline: Annotated[str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")] = (
-        DEFAULT_PIPELINE
-    )
-    vectors: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.",
-        ),
-    ] = None
-    meaning: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the "
-            "bundled one, for English.",
-        ),
-    ] = None
-    instances: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="COCO instances for chair, such as instances_val2014.json: images, by the items' ids, also have the "
-            "objects that annotators outlined. Default: those that references mention.",
-        ),
-    ] = None
-    idf: Annotated[
-        Path | None,
-        typer.Option(
-            "--idf",
-            metavar="FILE",
-            help="CIDEr's document frequencies, from spicegraph idf, so that a score does not depend on the other "
-            "items: rewards with CIDEr need it. Default: those of the items that are scored together.",
-        ),
-    ] = None
+    Options:
+        address: Where to listen; unix:PATH works too.
+        http: Also answer JSON over HTTP on this address (extra web), and show the evaluation server's pages.
+        http_origins: Web pages that may call over HTTP from a browser (https://example.org); *: all.
+        workers: Number of worker processes; 0: one less than the machine has cores.
+        pipeline: The spaCy pipeline that parses captions.
+        vectors: The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.
+        meaning: The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the bundled
+            one, for English.
+        instances: COCO instances for chair, such as instances_val2014.json: images, by the items' ids, also have the
+            objects that annotators outlined. Default: those that references mention.
+        idf: CIDEr's document frequencies, from spicegraph idf, so that a score does not depend on the other items:
+            rewards with CIDEr need it. Default: those of the items that are scored together.
+        tls_cert: TLS certificate chain (PEM).
+        tls_key: Key of the certificate (PEM).
+        tls_client_ca: Require client certificates signed by this authority (PEM): mutual TLS.
+        tokens: Whether calls need a token; auto: only if other machines can reach the server.
+        allow_insecure: Listen on a network without TLS, or without tokens and client certificates.
+        rate: Captions per second for each token; 0: no limit.
+        token_calls: Calls that a token may have under way at once on a server; 0: no limit.
+        max_sets: Reference sets that a tenant may store; 0: no limit.
+        max_items: Maximum number of items or captions in a request.
+        max_caption: Maximum number of characters in a caption.
+        max_item: Maximum number of characters in an item: its candidate and its references.
+        max_message: Maximum size of a message, in MiB.
+        max_bodies: How much of bodies over HTTP may be read and not answered yet, in memory and files, in MiB; one
+            address may have half of it.
+        max_wait: Seconds that a call may wait for the calls before it; a call that would wait longer, and longer than
+            twice its own duration, is refused at once.
+        queue: How many captions may wait for an answer, however fast the server is; this limits its memory.
+        window_ms: How long captions wait for others, to be parsed together.
+        memory: Memory for parses, in MiB.
+        metrics_address: Address that serves metrics to Prometheus.
+        opentelemetry: Send a trace of each call and the metrics to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names
+            (OTLP over gRPC; extra otel).
+        reflection: Answer gRPC reflection.
+        reuse_port: Let several servers share the port.
+        silence: Seconds after which a stream ends whose client sends nothing, and a connection without calls.
+        connection_age: Seconds after which a connection is closed once its calls have ended; clients then find new
+            servers. 0: never.
+        grace: Seconds that running calls get to finish after SIGTERM.
+        log_calls: How many calls of each method and status the log has in a second; the next line counts the others. 0:
+            all.
+    """
+
+    address: Annotated[str, typer.Option(metavar="HOST:PORT")] = "127.0.0.1:50051"
+    http: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
+    http_origins: Annotated[str, typer.Option(metavar="ORIGIN,...")] = ""
+    workers: Annotated[int, typer.Option(min=0)] = 0
+    pipeline: Annotated[str, typer.Option(metavar="NAME")] = DEFAULT_PIPELINE
+    vectors: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    meaning: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    instances: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    idf: Annotated[Path | None, typer.Option("--idf", metavar="FILE")] = None
     store: StoreOption = None
-    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="TLS certificate chain (PEM).")] = None
-    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Key of the certificate (PEM).")] = None
-    tls_client_ca: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Require client certificates signed by this authority (PEM): mutual TLS."),
-    ] = None
-    tokens: Annotated[
-        Literal["auto", "always", "never"],
-        typer.Option(help="Whether calls need a token; auto: only if other machines can reach the server."),
-    ] = "auto"
-    allow_insecure: Annotated[
-        bool,
-        typer.Option(
-            "--allow-insecure", help="Listen on a network without TLS, or without tokens and client certificates."
-        ),
-    ] = False
-    rate: Annotated[float, typer.Option(help="Captions per second for each token; 0: no limit.", min=0)] = 0.0
-    token_calls: Annotated[
-        int, typer.Option(help="Calls that a token may have under way at once on a server; 0: no limit.", min=0)
-    ] = 256
-    max_sets: Annotated[int, typer.Option(help="Reference sets that a tenant may store; 0: no limit.", min=0)] = 10_000
-    max_items: Annotated[int, typer.Option(help="Maximum number of items or captions in a request.", min=1)] = 2_000
-    max_caption: Annotated[int, typer.Option(help="Maximum number of characters in a caption.", min=1)] = 2_000
-    max_item: Annotated[
-        int, typer.Option(help="Maximum number of characters in an item: its candidate and its references.", min=1)
-    ] = 20_000
-    max_message: Annotated[int, typer.Option(help="Maximum size of a message, in MiB.", min=1, max=1_024)] = 8
-    max_bodies: Annotated[
-        int,
-        typer.Option(
-            help="How much of bodies over HTTP may be read and not answered yet, in memory and files, in MiB; one "
-            "address may have half of it.",
-            min=2,
-        ),
-    ] = 1_024
-    max_wait: Annotated[
-        float,
-        typer.Option(
-            help="Seconds that a call may wait for the calls before it; a call that would wait longer, and longer "
-            "than twice its own duration, is refused at once.",
-            min=0.001,
-        ),
-    ] = 0.12
-    queue: Annotated[
-        int,
-        typer.Option(
-            help="How many captions may wait for an answer, however fast the server is; this limits its memory.", min=1
-        ),
-    ] = 16_384
-    window_ms: Annotated[
-        float, typer.Option(help="How long captions wait for others, to be parsed together.", min=0, max=1_000)
-    ] = 2.0
-    memory: Annotated[int, typer.Option(help="Memory for parses, in MiB.", min=1)] = 256
-    metrics_address: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Address that serves metrics to Prometheus.")
-    ] = None
-    opentelemetry: Annotated[
-        bool,
-        typer.Option(
-            "--opentelemetry",
-            help="Send a trace of each call and the metrics to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names "
-            "(OTLP over gRPC; extra otel).",
-        ),
-    ] = False
-    reflection: Annotated[bool, typer.Option("--reflection", help="Answer gRPC reflection.")] = False
-    reuse_port: Annotated[bool, typer.Option("--reuse-port", help="Let several servers share the port.")] = False
-    silence: Annotated[
-        float,
-        typer.Option(
-            help="Seconds after which a stream ends whose client sends nothing, and a connection without calls.", min=1
-        ),
-    ] = 300.0
-    connection_age: Annotated[
-        float,
-        typer.Option(
-            help="Seconds after which a connection is closed once its calls have ended; clients then find new servers. "
-            "0: never.",
-            min=0,
-        ),
-    ] = 3_600.0
-    grace: Annotated[float, typer.Option(help="Seconds that running calls get to finish after SIGTERM.", min=0)] = 30.0
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    tls_client_ca: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    tokens: Annotated[Literal["auto", "always", "never"], typer.Option()] = "auto"
+    allow_insecure: Annotated[bool, typer.Option("--allow-insecure")] = False
+    rate: Annotated[float, typer.Option(min=0)] = 0.0
+    token_calls: Annotated[int, typer.Option(min=0)] = 256
+    max_sets: Annotated[int, typer.Option(min=0)] = 10_000
+    max_items: Annotated[int, typer.Option(min=1)] = 2_000
+    max_caption: Annotated[int, typer.Option(min=1)] = 2_000
+    max_item: Annotated[int, typer.Option(min=1)] = 20_000
+    max_message: Annotated[int, typer.Option(min=1, max=1024)] = 8
+    max_bodies: Annotated[int, typer.Option(min=2)] = 1_024
+    max_wait: Annotated[float, typer.Option(min=0.001)] = 0.12
+    queue: Annotated[int, typer.Option(min=1)] = 16_384
+    window_ms: Annotated[float, typer.Option(min=0, max=1000)] = 2.0
+    memory: Annotated[int, typer.Option(min=1)] = 256
+    metrics_address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
+    opentelemetry: Annotated[bool, typer.Option("--opentelemetry")] = False
+    reflection: Annotated[bool, typer.Option("--reflection")] = False
+    reuse_port: Annotated[bool, typer.Option("--reuse-port")] = False
+    silence: Annotated[float, typer.Option(min=1)] = 300.0
+    connection_age: Annotated[float, typer.Option(min=0)] = 3_600.0
+    grace: Annotated[float, typer.Option(min=0)] = 30.0
     log_format: Annotated[Literal["json", "text"], typer.Option()] = "json"
-    log_calls: Annotated[
-        int,
-        typer.Option(
-            help="How many calls of each method and status the log has in a second; the next line counts the others. "
-            "0: all.",
-            min=0,
-        ),
-    ] = 50
+    log_calls: Annotated[int, typer.Option(min=0)] = 50
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], typer.Option(metavar="LEVEL", case_sensitive=False)
     ] = "info"

@@ -34,7 +34,8 @@ class Command:
     Attributes:
         name: as people type it.
         target: ``module:attribute``: a function, or a ``typer.Typer`` with commands of its own. A function's options
-            are its parameters; a parameter whose type is a dataclass stands for one option per field.
+            are its parameters; a parameter whose type is a dataclass stands for one option per field. Their help stands
+            with them, or in the docstring's section ``Options:``.
         summary: one line for ``spicegraph --help``.
         group: under which heading it stands there.
     """

@@ -21,36 +21,25 @@ BrowserOption = Annotated[bool, typer.Option("--browser/--no-browser", help="Ope
 
 
 def view(
-    results: Annotated[
-        list[str],
-        typer.Argument(metavar="[NAME=]RESULT...", help="What score wrote: JSON, JSON Lines, CSV or Parquet."),
-    ],
+    results: Annotated[list[str], typer.Argument(metavar="[NAME=]RESULT...")],
     *,
-    captions: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[NAME=]FILE",
-            help="The captions that a result is of, to be shown, searched and drawn; may be repeated.",
-        ),
-    ] = None,
-    references: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The references, to be shown, searched and drawn.")
-    ] = None,
-    images: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER|URL", help="Show the images: a folder, or an address with {id} or {id:012} in it."
-        ),
-    ] = None,
-    spice_text: Annotated[
-        SpiceText | None,
-        typer.Option(help="What SPICE parsed when the results were made: captions as written, or COCO's tokens."),
-    ] = None,
+    captions: Annotated[list[str] | None, typer.Option(metavar="[NAME=]FILE")] = None,
+    references: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    images: Annotated[str | None, typer.Option(metavar="FOLDER|URL")] = None,
+    spice_text: Annotated[SpiceText | None, typer.Option()] = None,
     parsing: ParsingOptions,
     port: PortOption = 0,
     browser: BrowserOption = True,
 ) -> None:
-    """Look at results in the browser, as in a report: verdict, filters, each item's words and graphs; until Ctrl-C."""
+    """Look at results in the browser, as in a report: verdict, filters, each item's words and graphs; until Ctrl-C.
+
+    Options:
+        results: What score wrote: JSON, JSON Lines, CSV or Parquet.
+        captions: The captions that a result is of, to be shown, searched and drawn; may be repeated.
+        references: The references, to be shown, searched and drawn.
+        images: Show the images: a folder, or an address with {id} or {id:012} in it.
+        spice_text: What SPICE parsed when the results were made: captions as written, or COCO's tokens.
+    """
     with server_extra("web"):
         from spicegraph_service.report import Pictures, image_sources  # noqa: PLC0415
         from spicegraph_viewer.pages import serve_here  # noqa: PLC0415

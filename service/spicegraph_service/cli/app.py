@@ -1,6 +1,7 @@
 """The commands with their groups of options, and what becomes of their errors.
 
-A command's parameter whose type is a dataclass is a group: it stands for one option per field.
+A command's parameter whose type is a dataclass is a group: it stands for one option per field. What ``--help`` says of
+an option stands in the docstring of the command or of the group, in the section ``Options:``, or with the option.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ INTERRUPTED = 130  # what shells call a command that Ctrl-C ended
 TERMINATED = 143  # and one that SIGTERM ended
 
 
+_OPTIONS: Final = "\n\nOptions:\n"
+_OPTION: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _QUIET: Final = "quiet"
 _REGISTERED: Final = "registered"
 _ENVIRONMENT: Final = "from_environment"
@@ -79,6 +82,15 @@ def from_environment(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def said_of_options(documented: Callable[..., None] | type) -> dict[str, str]:
+    """Return what the section ``Options:`` of a docstring, or of those of a class and its bases, says, by parameter."""
+    said: dict[str, str] = {}
+    for part in reversed(documented.__mro__) if isinstance(documented, type) else (documented,):
+        section = inspect.cleandoc(part.__doc__ or "").partition(_OPTIONS)[2]
+        said |= {name: " ".join(text.split()) for name, text in _OPTION.findall(section)}
+    return said
+
+
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command for Typer: each group (a parameter that is a dataclass) becomes options, with ``--quiet``."""
     if _QUIET in inspect.signature(command).parameters:  # a command of a group that was loaded before
@@ -91,19 +103,22 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     declared.pop(_REGISTERED, None)
     declared |= {name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in further}
     parameters: list[inspect.Parameter] = []
+    said = said_of_options(command)
     for parameter in declared.values():
         if parameter.name in groups:
             kind = groups[parameter.name]
             types = get_type_hints(kind, include_extras=True)
+            said |= said_of_options(kind)
             parameters += (
                 parameter.replace(name=field.name, default=field.default, annotation=types[field.name])
                 for field in fields(kind)
             )
         else:
             parameters.append(parameter.replace(annotation=hints.get(parameter.name, parameter.annotation)))
-    if hasattr(command, _ENVIRONMENT):
-        for parameter in parameters:
-            for option in getattr(parameter.annotation, "__metadata__", ()):
+    for parameter in parameters:
+        for option in getattr(parameter.annotation, "__metadata__", ()):
+            option.help = option.help or said.get(parameter.name)
+            if hasattr(command, _ENVIRONMENT):
                 option.envvar = option.envvar or f"SPICEGRAPH_{parameter.name.upper()}"
     parameters.append(inspect.Parameter(_QUIET, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QuietOption))
 
@@ -116,7 +131,7 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature reads
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__name__, run.__doc__ = command.__name__, inspect.cleandoc(command.__doc__ or "").partition(_OPTIONS)[0]
     return run
 
 
@@ -269,12 +284,12 @@ def _places(given: object) -> Iterator[str]:
 _SOURCES: Final = {"DEFAULT": "default", "DEFAULT_MAP": "file", "ENVIRONMENT": "environment"}
 
 
-def config(
-    command: Annotated[
-        list[str] | None, typer.Argument(metavar="[COMMAND]", help="A command, such as score or agree captions.")
-    ] = None,
-) -> None:
-    """Show which settings file applies here; of a command, every option's value and where it comes from."""
+def config(command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]")] = None) -> None:
+    """Show which settings file applies here; of a command, every option's value and where it comes from.
+
+    Options:
+        command: A command, such as score or agree captions.
+    """
     from spicegraph_service.output.tables import plain_table, rendered  # noqa: PLC0415 (most commands print no table)
 
     settings = find_settings(Path.cwd())

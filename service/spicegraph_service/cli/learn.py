@@ -22,13 +22,16 @@ BUNDLED: Final = "coco"
 
 
 def idf(
-    references: Annotated[
-        str, typer.Argument(metavar="ANNOTATIONS", help="COCO annotations with the reference captions.")
-    ],
+    references: Annotated[str, typer.Argument(metavar="ANNOTATIONS")],
     *,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The file to write (.npz).")],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE")],
 ) -> None:
-    """Count in how many images' references each n-gram occurs, for score --idf FILE."""
+    """Count in how many images' references each n-gram occurs, for score --idf FILE.
+
+    Options:
+        references: COCO annotations with the reference captions.
+        output: The file to write (.npz).
+    """
     check_output(output)
     captions = [texts for texts in read_references(references).values() if texts]
     frequencies = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in captions])
@@ -47,33 +50,28 @@ def _vectors() -> None:
 
 @vectors.command()
 def build(
-    references: Annotated[
-        str,
-        typer.Argument(
-            metavar="CAPTIONS", help="Several captions of each image: COCO annotations, or references as for score."
-        ),
-    ],
+    references: Annotated[str, typer.Argument(metavar="CAPTIONS")],
     *,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The file to write (.npz).")],
-    name: Annotated[
-        str | None, typer.Option(help="The name of the vectors in signatures; default: the file's name.")
-    ] = None,
-    dimensions: Annotated[int, typer.Option(min=1, help="Number of dimensions of a vector.")] = DIMENSIONS,
-    fewest: Annotated[int, typer.Option(min=1, help="In how many captions a word must occur.")] = FEWEST,
-    extend: Annotated[
-        str | None,
-        typer.Option(
-            metavar="coco|FILE",
-            help="Put the vectors beside those of another table: coco, the bundled one, or a file; for domains of few "
-            "captions.",
-        ),
-    ] = None,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE")],
+    name: Annotated[str | None, typer.Option()] = None,
+    dimensions: Annotated[int, typer.Option(min=1)] = DIMENSIONS,
+    fewest: Annotated[int, typer.Option(min=1)] = FEWEST,
+    extend: Annotated[str | None, typer.Option(metavar="coco|FILE")] = None,
     parsing: ParsingOptions,
 ) -> None:
     """Learn which words people use for the same images and in which order, for --vectors FILE of the other commands.
 
     A thousand images with five captions each are a beginning; the bundled vectors come from 82,783. With fewer, or for
     another domain than photographs, --extend coco keeps the bundled ones beside them.
+
+    Options:
+        references: Several captions of each image: COCO annotations, or references as for score.
+        output: The file to write (.npz).
+        name: The name of the vectors in signatures; default: the file's name.
+        dimensions: Number of dimensions of a vector.
+        fewest: In how many captions a word must occur.
+        extend: Put the vectors beside those of another table: coco, the bundled one, or a file; for domains of few
+            captions.
     """
     check_output(output)
     base = None if extend is None else load_table() if extend == BUNDLED else VectorTable.read(Path(extend))

@@ -67,42 +67,25 @@ def parser_of(style: GraphStyle, pipeline: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
-    """What is read beside the captions' own file, and how."""
+    """What is read beside the captions' own file, and how.
 
-    references: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="The references, if INPUT contains none: COCO annotations, references by id, JSON Lines, a table, or "
-            "plain text with one line per candidate. May be given several times.",
-        ),
-    ] = None
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="The columns of CSV, TSV and Parquet files: id=NAME,candidate=NAME,references=NAME+NAME. Default: "
-            "found by their usual names.",
-        ),
-    ] = None
-    delimiter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER",
-            help="What separates the columns of CSV files. Default: tab, comma or semicolon, as the header shows.",
-        ),
-    ] = None
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Use only the images of --references that have a result.")
-    ] = False
+    Options:
+        references: The references, if INPUT contains none: COCO annotations, references by id, JSON Lines, a table, or
+            plain text with one line per candidate. May be given several times.
+        columns: The columns of CSV, TSV and Parquet files: id=NAME,candidate=NAME,references=NAME+NAME. Default: found
+            by their usual names.
+        delimiter: What separates the columns of CSV files. Default: tab, comma or semicolon, as the header shows.
+        partial: Use only the images of --references that have a result.
+        ids: How ids are compared with those of --references: as given, or by the last number in them:
+            COCO_val2014_000000000143.jpg is 143.
+    """
 
-    ids: Annotated[
-        IdRule,
-        typer.Option(
-            help="How ids are compared with those of --references: as given, or by the last number in them: "
-            "COCO_val2014_000000000143.jpg is 143."
-        ),
-    ] = IdRule.GIVEN
+    references: Annotated[list[str] | None, typer.Option(metavar="FILE")] = None
+    columns: Annotated[str | None, typer.Option(metavar="NAMES")] = None
+    delimiter: Annotated[str | None, typer.Option(metavar="CHARACTER")] = None
+    partial: Annotated[bool, typer.Option("--partial")] = False
+
+    ids: Annotated[IdRule, typer.Option()] = IdRule.GIVEN
 
     @property
     def files(self) -> list[str]:
@@ -127,54 +110,27 @@ class InputOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricOptions:
-    """Which metrics a command computes, and from which data."""
+    """Which metrics a command computes, and from which data.
+
+    Options:
+        spice_text: What SPICE parses: captions as written, as its own program does, or the tokens that the COCO toolkit
+            gives it. Default: coco with --metrics coco, else written.
+        categories: TOML file with your own SPICE categories: word lists, or everything under a WordNet synset.
+        frequencies: CIDEr's document frequencies, from spicegraph idf; default: counted in the references.
+        vectors: The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.
+        meaning: The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the bundled
+            one, for English.
+        instances: COCO instances, such as instances_val2014.json: for chair, the objects of each image, beside those
+            that its references mention.
+    """
 
     metrics: MetricsOption = "spice"
-    spice_text: Annotated[
-        SpiceText | None,
-        typer.Option(
-            help="What SPICE parses: captions as written, as its own program does, or the tokens that the COCO toolkit "
-            "gives it. Default: coco with --metrics coco, else written."
-        ),
-    ] = None
-    categories: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="TOML file with your own SPICE categories: word lists, or everything under a WordNet synset.",
-        ),
-    ] = None
-    frequencies: Annotated[
-        str | None,
-        typer.Option(
-            "--idf",
-            metavar="FILE",
-            help="CIDEr's document frequencies, from spicegraph idf; default: counted in the references.",
-        ),
-    ] = None
-    vectors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.",
-        ),
-    ] = None
-    meaning: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the "
-            "bundled one, for English.",
-        ),
-    ] = None
-    instances: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="COCO instances, such as instances_val2014.json: for chair, the objects of each image, beside "
-            "those that its references mention.",
-        ),
-    ] = None
+    spice_text: Annotated[SpiceText | None, typer.Option()] = None
+    categories: Annotated[str | None, typer.Option(metavar="FILE")] = None
+    frequencies: Annotated[str | None, typer.Option("--idf", metavar="FILE")] = None
+    vectors: Annotated[str | None, typer.Option(metavar="FILE")] = None
+    meaning: Annotated[str | None, typer.Option(metavar="FILE")] = None
+    instances: Annotated[str | None, typer.Option(metavar="FILE")] = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -234,30 +190,19 @@ METRIC_DATA: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOptions:
-    """What only an HTML page has."""
+    """What only an HTML page has.
 
-    images: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER|URL", help="Show the images: a folder, or an address with {id} or {id:012} in it."
-        ),
-    ] = None
-    images_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Where the files of the folder of --images will stand. Default: where they are, relative to the page.",
-        ),
-    ] = None
-    embed_images: Annotated[
-        bool, typer.Option("--embed-images", help="Put the files of the folder of --images into the page.")
-    ] = False
-    split: Annotated[
-        bool,
-        typer.Option(
-            "--split", help="Put the details of the images into a folder next to the page, for very large sets."
-        ),
-    ] = False
+    Options:
+        images: Show the images: a folder, or an address with {id} or {id:012} in it.
+        images_url: Where the files of the folder of --images will stand. Default: where they are, relative to the page.
+        embed_images: Put the files of the folder of --images into the page.
+        split: Put the details of the images into a folder next to the page, for very large sets.
+    """
+
+    images: Annotated[str | None, typer.Option(metavar="FOLDER|URL")] = None
+    images_url: Annotated[str | None, typer.Option(metavar="URL")] = None
+    embed_images: Annotated[bool, typer.Option("--embed-images")] = False
+    split: Annotated[bool, typer.Option("--split")] = False
 
     def pictures(self, output: str | None) -> Pictures | None:
         """Return how the page shows images; ``None``: it shows none."""
@@ -275,18 +220,15 @@ class PageOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsingOptions:
-    """How captions are parsed."""
+    """How captions are parsed.
 
-    workers: Annotated[int, typer.Option(min=1, help="Number of processes that parse captions.")] = 1
-    cache: Annotated[
-        str,
-        typer.Option(
-            metavar="PATH|URL|none",
-            help="Keep parses between runs: an SQLite file, or redis://HOST.",
-            envvar="SPICEGRAPH_CACHE",
-            show_envvar=True,
-        ),
-    ] = "none"
+    Options:
+        workers: Number of processes that parse captions.
+        cache: Keep parses between runs: an SQLite file, or redis://HOST.
+    """
+
+    workers: Annotated[int, typer.Option(min=1)] = 1
+    cache: Annotated[str, typer.Option(metavar="PATH|URL|none", envvar="SPICEGRAPH_CACHE", show_envvar=True)] = "none"
     pipeline: PipelineOption = DEFAULT_PIPELINE
     graph_style: GraphStyleOption = GraphStyle.SPICE
 

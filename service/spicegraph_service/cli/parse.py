@@ -113,44 +113,30 @@ PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterable
 
 
 def parse(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="[FILE|-|CAPTION]",
-            help="One caption per line, or JSON Lines with text or caption; - reads standard input; or a caption "
-            "itself, of several words.",
-        ),
-    ] = "-",
+    source: Annotated[str, typer.Argument(metavar="[FILE|-|CAPTION]")] = "-",
     *,
-    pipeline: Annotated[
-        str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")
-    ] = DEFAULT_PIPELINE,
+    pipeline: Annotated[str, typer.Option(metavar="NAME")] = DEFAULT_PIPELINE,
     graph_style: GraphStyleOption = GraphStyle.SPICE,
-    form: Annotated[
-        ParseFormat,
-        typer.Option(
-            "--format",
-            help="JSON Lines, a table, Graphviz, a picture, the notations of sng_parser (one dict per line), FACTUAL, "
-            "DiscoSG, Visual Genome and Davidsonian Scene Graphs, or GraphML and JSON-LD.",
-        ),
-    ] = ParseFormat.JSONL,
-    text: Annotated[bool, typer.Option("--text", help="All lines are one caption: a description.")] = False,
-    conllu: Annotated[
-        bool, typer.Option("--conllu", help="The input consists of parses: CoNLL-U in Universal Dependencies v1 or v2.")
-    ] = False,
-    graphs: Annotated[
-        Notation | None,
-        typer.Option(
-            "--graphs",
-            help="The input consists of scene graphs in a notation: FACTUAL's (a graph per line), DiscoSG's (JSON "
-            "Lines), Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.",
-        ),
-    ] = None,
-    scheme: Annotated[
-        Scheme, typer.Option(help="The version of the --conllu parses; auto detects it for each sentence.")
-    ] = Scheme.AUTO,
+    form: Annotated[ParseFormat, typer.Option("--format")] = ParseFormat.JSONL,
+    text: Annotated[bool, typer.Option("--text")] = False,
+    conllu: Annotated[bool, typer.Option("--conllu")] = False,
+    graphs: Annotated[Notation | None, typer.Option("--graphs")] = None,
+    scheme: Annotated[Scheme, typer.Option()] = Scheme.AUTO,
 ) -> None:
-    """Turn captions into the tuples of their scene graphs."""
+    """Turn captions into the tuples of their scene graphs.
+
+    Options:
+        source: One caption per line, or JSON Lines with text or caption; - reads standard input; or a caption itself,
+            of several words.
+        pipeline: The spaCy pipeline that parses captions.
+        form: JSON Lines, a table, Graphviz, a picture, the notations of sng_parser (one dict per line), FACTUAL,
+            DiscoSG, Visual Genome and Davidsonian Scene Graphs, or GraphML and JSON-LD.
+        text: All lines are one caption: a description.
+        conllu: The input consists of parses: CoNLL-U in Universal Dependencies v1 or v2.
+        graphs: The input consists of scene graphs in a notation: FACTUAL's (a graph per line), DiscoSG's (JSON Lines),
+            Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.
+        scheme: The version of the --conllu parses; auto detects it for each sentence.
+    """
     captions: Iterable[ParsedCaption]
     if graphs is not None:
         if conllu or graph_style is GraphStyle.SCENE or form is ParseFormat.SNG:
@@ -177,11 +163,11 @@ def parse(
         write_stdout(part)
 
 
-def pipelines(
-    name: Annotated[
-        str, typer.Argument(metavar="[NAME]", help="en_caption, or scene: the parser of --graph-style scene.")
-    ] = DEFAULT_PIPELINE,
-) -> None:
-    """Print a bundled pipeline's signature and its model card: data, licences, figures, weaknesses."""
+def pipelines(name: Annotated[str, typer.Argument(metavar="[NAME]")] = DEFAULT_PIPELINE) -> None:
+    """Print a bundled pipeline's signature and its model card: data, licences, figures, weaknesses.
+
+    Options:
+        name: en_caption, or scene: the parser of --graph-style scene.
+    """
     card = model_card(name)
     write_stdout(f"{load_pipeline(name).signature}\n\n{card}")

@@ -48,34 +48,30 @@ _BY_ENDING: Mapping[str, ReportFormat] = {
 
 
 def report(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[NAME=]INPUT...", help="One file per system, as for score, all for the same images and references."
-        ),
-    ],
+    sources: Annotated[list[str], typer.Argument(metavar="[NAME=]INPUT...")],
     *,
     given: InputOptions,
     scoring: ScoringOptions,
-    form: Annotated[
-        ReportFormat | None,
-        typer.Option("--format", help="The format; default: the one of -o's file ending, else html."),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead of standard output."),
-    ] = None,
-    title: Annotated[str | None, typer.Option(help="The heading; default: the names of the systems.")] = None,
+    form: Annotated[ReportFormat | None, typer.Option("--format")] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
+    title: Annotated[str | None, typer.Option()] = None,
     page: PageOptions,
-    human: Annotated[
-        bool,
-        typer.Option("--human/--no-human", help="Also score the first reference of each image against the others."),
-    ] = True,
-    draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each interval and test.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same intervals.")] = 12345,
+    human: Annotated[bool, typer.Option("--human/--no-human")] = True,
+    draws: Annotated[int, typer.Option(min=1)] = 1000,
+    seed: Annotated[int, typer.Option(min=0)] = 12345,
     parsing: ParsingOptions,
 ) -> None:
-    """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown."""
+    """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown.
+
+    Options:
+        sources: One file per system, as for score, all for the same images and references.
+        form: The format; default: the one of -o's file ending, else html.
+        output: Write to this file instead of standard output.
+        title: The heading; default: the names of the systems.
+        human: Also score the first reference of each image against the others.
+        draws: Number of resamples for each interval and test.
+        seed: The same seed gives the same intervals.
+    """
     if output is not None:
         check_output(output)
     options = ReportOptions(

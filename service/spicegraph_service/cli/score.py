@@ -42,94 +42,47 @@ _WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
 
 
 def score(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT",
-            help="The SPICE jar's JSON (image_id, test, refs), COCO results with --references, JSON Lines, "
-            "captions by id, CSV, TSV, Parquet, plain text, or a zip of one of them; - reads standard input. "
-            "The scores of several systems, each a file or NAME=FILE, stand side by side, as table or json.",
-        ),
-    ],
+    sources: Annotated[list[str], typer.Argument(metavar="INPUT")],
     *,
     given: InputOptions,
     scoring: ScoringOptions,
-    form: Annotated[
-        ResultFormat | None,
-        typer.Option(
-            "--format",
-            help="The format of the result; spice is the jar's own JSON. Default: the one of -o's file ending, else "
-            "a table.",
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write to this file or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of "
-            "parts. Without --format the table is printed too.",
-        ),
-    ] = None,
-    candidates: Annotated[
-        CandidateRule,
-        typer.Option(
-            help="If an image has several candidates: refuse them (one), score the best by SPIDEr (best: "
-            "SPIDEr-max), or score each as an item of its own (each)."
-        ),
-    ] = CandidateRule.ONE,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="In JSON and JSON Lines: for spice-g, every tuple's best partner and which changes would raise the "
-            "score most; for chair, the objects that a caption mentions; for capture, what each element found; for "
-            "fluency, the probability of each kind of error.",
-        ),
-    ] = False,
-    credit: Annotated[
-        bool,
-        typer.Option(
-            "--credit",
-            help="In JSON and JSON Lines: what each word of a caption earned or cost of its SPICE, SPICE-G, CIDEr or "
-            "SPIDEr; the credits of the words add up to the score.",
-        ),
-    ] = False,
-    confidence: Annotated[
-        bool, typer.Option("--confidence", help="Add a 95 % bootstrap interval to every corpus score.")
-    ] = False,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the resampling: the same seed gives the same intervals.")
-    ] = 12345,
+    form: Annotated[ResultFormat | None, typer.Option("--format")] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
+    candidates: Annotated[CandidateRule, typer.Option()] = CandidateRule.ONE,
+    explain: Annotated[bool, typer.Option("--explain")] = False,
+    credit: Annotated[bool, typer.Option("--credit")] = False,
+    confidence: Annotated[bool, typer.Option("--confidence")] = False,
+    seed: Annotated[int, typer.Option(min=0)] = 12345,
     parsing: ParsingOptions,
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar=f"<{'|'.join(ENGINES)}>",
-            help="Where to score: on this machine, or on a Ray cluster: the one that RAY_ADDRESS names, else a new "
-            "one on this machine. Ray reads JSON Lines or Parquet: a file, a folder, or a URL such as "
-            "s3://bucket/folder.",
-        ),
-    ] = "local",
-    parses: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Take every caption's parse from this CoNLL-U file (Universal Dependencies v1 or v2, with # text) "
-            "instead of parsing.",
-        ),
-    ] = None,
-    graphs: Annotated[
-        bool,
-        typer.Option(
-            "--graphs",
-            help="Read captions such as ( man , ride , horse ) as scene graphs, on either side, for SPICE; also in the "
-            "other notations of parse --graphs.",
-        ),
-    ] = False,
+    engine: Annotated[str, typer.Option(metavar=f"<{'|'.join(ENGINES)}>")] = "local",
+    parses: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    graphs: Annotated[bool, typer.Option("--graphs")] = False,
 ) -> None:
-    """Score captions against references, with SPICE by category and the COCO metrics."""
+    """Score captions against references, with SPICE by category and the COCO metrics.
+
+    Options:
+        sources: The SPICE jar's JSON (image_id, test, refs), COCO results with --references, JSON Lines, captions by
+            id, CSV, TSV, Parquet, plain text, or a zip of one of them; - reads standard input. The scores of several
+            systems, each a file or NAME=FILE, stand side by side, as table or json.
+        form: The format of the result; spice is the jar's own JSON. Default: the one of -o's file ending, else a table.
+        output: Write to this file or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of
+            parts. Without --format the table is printed too.
+        candidates: If an image has several candidates: refuse them (one), score the best by SPIDEr (best: SPIDEr-max),
+            or score each as an item of its own (each).
+        explain: In JSON and JSON Lines: for spice-g, every tuple's best partner and which changes would raise the score
+            most; for chair, the objects that a caption mentions; for capture, what each element found; for fluency, the
+            probability of each kind of error.
+        credit: In JSON and JSON Lines: what each word of a caption earned or cost of its SPICE, SPICE-G, CIDEr or
+            SPIDEr; the credits of the words add up to the score.
+        confidence: Add a 95 % bootstrap interval to every corpus score.
+        seed: Seed of the resampling: the same seed gives the same intervals.
+        engine: Where to score: on this machine, or on a Ray cluster: the one that RAY_ADDRESS names, else a new one on
+            this machine. Ray reads JSON Lines or Parquet: a file, a folder, or a URL such as s3://bucket/folder.
+        parses: Take every caption's parse from this CoNLL-U file (Universal Dependencies v1 or v2, with # text) instead
+            of parsing.
+        graphs: Read captions such as ( man , ride , horse ) as scene graphs, on either side, for SPICE; also in the
+            other notations of parse --graphs.
+    """
     names = scoring.names
     target = ResultOutput(form, output)
     chosen = find_engine(engine)
@@ -203,37 +156,32 @@ def _scored(task: Task, engine: Engine, target: ResultOutput) -> Result | Summar
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="[NAME=]A", help="One system's captions, as for score.")],
-    second: Annotated[str, typer.Argument(metavar="[NAME=]B", help="The other system's, for the same images.")],
+    first: Annotated[str, typer.Argument(metavar="[NAME=]A")],
+    second: Annotated[str, typer.Argument(metavar="[NAME=]B")],
     *,
     given: InputOptions,
     scoring: ScoringOptions,
-    form: Annotated[
-        ComparisonFormat | None,
-        typer.Option(
-            "--format",
-            help="The format of the result; html is the page that report writes. Default: the one of -o's file ending, "
-            "else a table.",
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead: .json, or .html for a page."),
-    ] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each test.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same p-values.")] = 12345,
+    form: Annotated[ComparisonFormat | None, typer.Option("--format")] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
+    draws: Annotated[int, typer.Option(min=1)] = 1000,
+    seed: Annotated[int, typer.Option(min=0)] = 12345,
     page: PageOptions,
-    changes: Annotated[
-        bool,
-        typer.Option(
-            "--changes",
-            help="Show instead which tuples B adds and removes, image by image, and which of them the references "
-            "support; with --metrics spice or spice-exact.",
-        ),
-    ] = False,
+    changes: Annotated[bool, typer.Option("--changes")] = False,
     parsing: ParsingOptions,
 ) -> None:
-    """Compare two systems by every score: paired bootstrap and approximate randomisation over the images."""
+    """Compare two systems by every score: paired bootstrap and approximate randomisation over the images.
+
+    Options:
+        first: One system's captions, as for score.
+        second: The other system's, for the same images.
+        form: The format of the result; html is the page that report writes. Default: the one of -o's file ending, else
+            a table.
+        output: Write to this file instead: .json, or .html for a page.
+        draws: Number of resamples for each test.
+        seed: The same seed gives the same p-values.
+        changes: Show instead which tuples B adds and removes, image by image, and which of them the references support;
+            with --metrics spice or spice-exact.
+    """
     names = scoring.names
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
     if changes and chosen is ComparisonFormat.HTML:

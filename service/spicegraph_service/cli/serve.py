@@ -39,37 +39,26 @@ _ANY = ("0.0.0.0:", "[::]:")  # where a server listens; to ask there means to as
 
 
 def health(
-    address: Annotated[
-        str, typer.Argument(metavar="HOST:PORT", help="The server.", envvar="SPICEGRAPH_ADDRESS")
-    ] = "127.0.0.1:50051",
+    address: Annotated[str, typer.Argument(metavar="HOST:PORT", envvar="SPICEGRAPH_ADDRESS")] = "127.0.0.1:50051",
     *,
-    service: Annotated[
-        str, typer.Option(help="A service, such as spicegraph.v1.EvaluationService; default: the server itself.")
-    ] = "",
-    tls_ca: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Use TLS and trust the authorities in this file, or the server's own certificate (PEM).",
-            envvar="SPICEGRAPH_TLS_CERT",
-        ),
-    ] = None,
-    tls_client_cert: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The client's certificate, for mutual TLS (PEM).")
-    ] = None,
-    tls_client_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The key of the client's certificate (PEM).")
-    ] = None,
-    server_name: Annotated[
-        str | None,
-        typer.Option(
-            help="The name in the server's certificate, if it is not that of the address.",
-            envvar="SPICEGRAPH_SERVER_NAME",
-        ),
-    ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.", min=0.1)] = 3.0,
+    service: Annotated[str, typer.Option()] = "",
+    tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CERT")] = None,
+    tls_client_cert: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    tls_client_key: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    server_name: Annotated[str | None, typer.Option(envvar="SPICEGRAPH_SERVER_NAME")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1)] = 3.0,
 ) -> None:
-    """Print SERVING and end with 0, or print what is wrong and end with 1. It does not need a token."""
+    """Print SERVING and end with 0, or print what is wrong and end with 1. It does not need a token.
+
+    Options:
+        address: The server.
+        service: A service, such as spicegraph.v1.EvaluationService; default: the server itself.
+        tls_ca: Use TLS and trust the authorities in this file, or the server's own certificate (PEM).
+        tls_client_cert: The client's certificate, for mutual TLS (PEM).
+        tls_client_key: The key of the client's certificate (PEM).
+        server_name: The name in the server's certificate, if it is not that of the address.
+        timeout: Seconds to wait for an answer.
+    """
     if (tls_client_cert is None) != (tls_client_key is None) or (tls_client_cert is not None and tls_ca is None):
         raise InputError("mutual TLS needs --tls-ca, --tls-client-cert and --tls-client-key")
     with server_extra():

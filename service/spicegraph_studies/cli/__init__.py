@@ -21,31 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """Where a study goes (standard output, if no file is named), in which format, and how it draws."""
+    """Where a study goes (standard output, if no file is named), in which format, and how it draws.
 
-    form: Annotated[
-        StudyFormat | None,
-        typer.Option("--format", help="The format of the result. Default: the one of -o's file ending, else a table."),
-    ] = None
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write to this file: .json, .csv, .tex, or .html for a page with charts.",
-        ),
-    ] = None
-    table: Annotated[
-        str | None,
-        typer.Option(
-            "--table",
-            metavar="NAME",
-            help="Which table to write as CSV. Default: the main one; an unknown name lists them all.",
-        ),
-    ] = None
-    draws: Annotated[int, typer.Option(min=1, help="Number of resamples for each interval and test.")] = 1000
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same random choices and intervals.")] = 12345
+    Options:
+        form: The format of the result. Default: the one of -o's file ending, else a table.
+        output: Write to this file: .json, .csv, .tex, or .html for a page with charts.
+        table: Which table to write as CSV. Default: the main one; an unknown name lists them all.
+        draws: Number of resamples for each interval and test.
+        seed: The same seed gives the same random choices and intervals.
+    """
+
+    form: Annotated[StudyFormat | None, typer.Option("--format")] = None
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None
+    table: Annotated[str | None, typer.Option("--table", metavar="NAME")] = None
+    draws: Annotated[int, typer.Option(min=1)] = 1000
+    seed: Annotated[int, typer.Option(min=0)] = 12345
 
     @property
     def resampling(self) -> Resampling:

@@ -78,15 +78,13 @@ agree = typer.Typer(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedOptions(MetricOptions):
-    """Which metrics are computed for captions that people have judged."""
+    """Which metrics are computed for captions that people have judged.
 
-    metrics: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="Metrics to compute, comma-separated, as for score; none: use only the scores in the input.",
-        ),
-    ] = "spice"
+    Options:
+        metrics: Metrics to compute, comma-separated, as for score; none: use only the scores in the input.
+    """
+
+    metrics: Annotated[str, typer.Option(metavar="NAMES")] = "spice"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,11 +94,13 @@ class JudgedOptions(MetricOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedParsing(ParsingOptions):
-    """How captions with marked words are parsed: as scene graphs, whose verdicts find more of these words."""
+    """How captions with marked words are parsed: as scene graphs, whose verdicts find more of these words.
 
-    graph_style: Annotated[
-        GraphStyle | None, typer.Option(help="Whose scene graphs. Default: scene; with another --pipeline: spice.")
-    ] = None  # type: ignore[assignment]  # no style is named
+    Options:
+        graph_style: Whose scene graphs. Default: scene; with another --pipeline: spice.
+    """
+
+    graph_style: Annotated[GraphStyle | None, typer.Option()] = None  # type: ignore[assignment]  # no style is named
 
     @property
     def parser(self) -> str:
@@ -135,48 +135,16 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
 
 @agree.command()
 def captions(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT",
-            help="JSON Lines with candidate, references and ratings; Flickr8k's or Composite's annotation files; "
-            "CLIPScore's JSON; several files are one set; - reads standard input.",
-        ),
-    ],
+    sources: Annotated[list[str], typer.Argument(metavar="INPUT")],
     *,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"What is averaged and removed: {', '.join(CAPTION_PROTOCOLS)}.")
     ] = "plain",
-    references: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="For Flickr8k's and Composite's files: Flickr8k.token.txt and its like, or COCO annotations. May be "
-            "given several times.",
-        ),
-    ] = None,
-    rating: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIELD", help="The field that holds the ratings. Default: ratings, rating, human_score or score."
-        ),
-    ] = None,
-    coefficient: Annotated[
-        CoefficientName | None,
-        typer.Option(help="The coefficient that the tests compare. Default: the protocol's choice."),
-    ] = None,
-    ratings: Annotated[
-        Ratings | None,
-        typer.Option(
-            help="Use every single rating, or the mean rating of each caption. Default: the protocol's choice."
-        ),
-    ] = None,
-    own: Annotated[
-        Own | None,
-        typer.Option(
-            help="How to treat captions that are also a reference of their image. Default: the protocol's choice."
-        ),
-    ] = None,
+    references: Annotated[list[str] | None, typer.Option(metavar="FILE")] = None,
+    rating: Annotated[str | None, typer.Option(metavar="FIELD")] = None,
+    coefficient: Annotated[CoefficientName | None, typer.Option()] = None,
+    ratings: Annotated[Ratings | None, typer.Option()] = None,
+    own: Annotated[Own | None, typer.Option()] = None,
     scoring: JudgedOptions,
     empty: EmptyOption = "refuse",
     options: StudyOptions,
@@ -185,6 +153,16 @@ def captions(
     """Correlate metrics with ratings of captions: Kendall tau-b and tau-c, Pearson, Spearman.
 
     Every number comes with its protocol, ties, interval over images, and paired tests between the metrics.
+
+    Options:
+        sources: JSON Lines with candidate, references and ratings; Flickr8k's or Composite's annotation files;
+            CLIPScore's JSON; several files are one set; - reads standard input.
+        references: For Flickr8k's and Composite's files: Flickr8k.token.txt and its like, or COCO annotations. May be
+            given several times.
+        rating: The field that holds the ratings. Default: ratings, rating, human_score or score.
+        coefficient: The coefficient that the tests compare. Default: the protocol's choice.
+        ratings: Use every single rating, or the mean rating of each caption. Default: the protocol's choice.
+        own: How to treat captions that are also a reference of their image. Default: the protocol's choice.
     """
     chosen = caption_protocol(protocol)
     wanted = {"coefficient": coefficient, "ratings": ratings, "own": own}
@@ -207,51 +185,18 @@ _MANY_TIES = 0.05
 
 @agree.command()
 def pairs(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT",
-            help="JSON Lines with captions (two), preferred or label, references and category; the folder with "
-            "PASCAL-50S's consensus_pascal.mat and pair_pascal.mat; SugarCrepe's, VALSE's or FOIL's JSON; several "
-            "files are one set; - reads standard input.",
-        ),
-    ],
+    sources: Annotated[list[str], typer.Argument(metavar="INPUT")],
     *,
-    annotations: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="For SugarCrepe, VALSE and FOIL: COCO annotations with the references. May be given several times.",
-        ),
-    ] = None,
+    annotations: Annotated[list[str] | None, typer.Option(metavar="FILE")] = None,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"How ties and references count: {', '.join(PAIR_PROTOCOLS)}.")
     ] = "plain",
-    ties: Annotated[
-        Ties | None,
-        typer.Option(help="How to count a pair whose captions score equally. Default: the protocol's choice."),
-    ] = None,
-    own: Annotated[
-        Own | None, typer.Option(help="How to treat references that equal a caption. Default: the protocol's choice.")
-    ] = None,
-    count: Annotated[
-        str | None,
-        typer.Option("--references", metavar="NUMBER|all", help="References per pair. Default: the protocol's choice."),
-    ] = None,
-    choice: Annotated[
-        ReferenceChoice | None,
-        typer.Option(help="Which references to use, if fewer than all. Default: the protocol's choice."),
-    ] = None,
-    reference_draws: Annotated[
-        int | None,
-        typer.Option(min=1, help="Random draws of references to average over. Default: the protocol's choice."),
-    ] = None,
-    curve: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS", help="Also compute the accuracy with these numbers of references, such as 1,2,5,10,48."
-        ),
-    ] = None,
+    ties: Annotated[Ties | None, typer.Option()] = None,
+    own: Annotated[Own | None, typer.Option()] = None,
+    count: Annotated[str | None, typer.Option("--references", metavar="NUMBER|all")] = None,
+    choice: Annotated[ReferenceChoice | None, typer.Option()] = None,
+    reference_draws: Annotated[int | None, typer.Option(min=1)] = None,
+    curve: Annotated[str | None, typer.Option(metavar="NUMBERS")] = None,
     scoring: JudgedOptions,
     empty: EmptyOption = "refuse",
     options: StudyOptions,
@@ -260,6 +205,18 @@ def pairs(
     """Count how often metrics prefer the caption that people prefer, by category of pair.
 
     For PASCAL-50S (HC, HI, HM, MM) and hard negatives such as FOIL, SugarCrepe and VALSE.
+
+    Options:
+        sources: JSON Lines with captions (two), preferred or label, references and category; the folder with
+            PASCAL-50S's consensus_pascal.mat and pair_pascal.mat; SugarCrepe's, VALSE's or FOIL's JSON; several files
+            are one set; - reads standard input.
+        annotations: For SugarCrepe, VALSE and FOIL: COCO annotations with the references. May be given several times.
+        ties: How to count a pair whose captions score equally. Default: the protocol's choice.
+        own: How to treat references that equal a caption. Default: the protocol's choice.
+        count: References per pair. Default: the protocol's choice.
+        choice: Which references to use, if fewer than all. Default: the protocol's choice.
+        reference_draws: Random draws of references to average over. Default: the protocol's choice.
+        curve: Also compute the accuracy with these numbers of references, such as 1,2,5,10,48.
     """
     given = pair_protocol(protocol)
     numbers = () if count is None or count.strip() == _ALL else whole_numbers(count, "--references")
@@ -293,15 +250,7 @@ def pairs(
 
 @agree.command()
 def hallucinations(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="INPUT",
-            help="JSON Lines with candidate, references, words and hallucinated (true or false for each word), or "
-            "captions (two) and label; HAT's and nocaps-FOIL's JSON; several files are one set; - reads standard "
-            "input.",
-        ),
-    ],
+    sources: Annotated[list[str], typer.Argument(metavar="INPUT")],
     *,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"Which words are compared: {', '.join(HALLUCINATION_PROTOCOLS)}.")
@@ -314,6 +263,10 @@ def hallucinations(
 
     Average precision and AUC for every metric; SPICE-G (by its verdicts) and CHAIR also say which word is wrong. With
     SPICE-G come the probabilities above which 5, 10 and 20 % of the words that nobody marked are flagged.
+
+    Options:
+        sources: JSON Lines with candidate, references, words and hallucinated (true or false for each word), or
+            captions (two) and label; HAT's and nocaps-FOIL's JSON; several files are one set; - reads standard input.
     """
     chosen = protocol_of(HALLUCINATION_PROTOCOLS, protocol, "hallucinations")
     if not scoring.names:
@@ -327,31 +280,22 @@ def hallucinations(
 
 @agree.command()
 def systems(
-    human: Annotated[
-        str,
-        typer.Argument(
-            metavar="HUMAN",
-            help="A table of human results: CSV or JSON with system and M1, M2 ...; a column words holds the mean "
-            "number of words of a system's captions.",
-        ),
-    ],
-    scores: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[NAME=]SCORES",
-            help="One file per system, the JSON that spicegraph score writes; or a table with a column system and "
-            "one column per metric.",
-        ),
-    ],
+    human: Annotated[str, typer.Argument(metavar="HUMAN")],
+    scores: Annotated[list[str], typer.Argument(metavar="[NAME=]SCORES")],
     *,
-    metrics: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Use only these scores, comma-separated. Default: all.")
-    ] = None,
+    metrics: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
     options: StudyOptions,
 ) -> None:
     """Correlate corpus scores with human results over systems: Pearson, Spearman, Kendall, with p-values.
 
     For instance the entries of a challenge with COCO's M1 to M5.
+
+    Options:
+        human: A table of human results: CSV or JSON with system and M1, M2 ...; a column words holds the mean number of
+            words of a system's captions.
+        scores: One file per system, the JSON that spicegraph score writes; or a table with a column system and one
+            column per metric.
+        metrics: Use only these scores, comma-separated. Default: all.
     """
     write = options.writer(SYSTEM_TABLES)
     judged = read_system_table(human)

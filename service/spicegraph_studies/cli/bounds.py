@@ -29,29 +29,21 @@ _DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-senten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyInput(InputOptions):
-    """The inputs of ``bounds``, of which ``--partial`` also leaves out images with too few captions."""
+    """The inputs of ``bounds``, of which ``--partial`` also leaves out images with too few captions.
 
-    partial: Annotated[
-        bool,
-        typer.Option("--partial", help="Leave out images that have too few captions or lack a result of any system."),
-    ] = False
+    Options:
+        partial: Leave out images that have too few captions or lack a result of any system.
+    """
+
+    partial: Annotated[bool, typer.Option("--partial")] = False
 
 
 def bounds(
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME=]INPUT...",
-            help="Systems to compare with people, one file each, as for score. Without any: only people and lower "
-            "bounds.",
-        ),
-    ] = None,
+    sources: Annotated[list[str] | None, typer.Argument(metavar="[NAME=]INPUT...")] = None,
     *,
     given: StudyInput,
     scoring: ScoringOptions,
-    captions: Annotated[
-        int | None, typer.Option(metavar="N", help="Use only the first N captions of each image; default: all.")
-    ] = None,
+    captions: Annotated[int | None, typer.Option(metavar="N")] = None,
     lower: Annotated[
         str,
         typer.Option(
@@ -60,34 +52,24 @@ def bounds(
             "the two with sentences --sentences.",
         ),
     ] = "all",
-    others: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--other", metavar="FILE", help="Another corpus, as for --references. May be given several times."
-        ),
-    ] = None,
-    sentences: Annotated[
-        str | None, typer.Option(metavar="FILE", help="General text, one sentence per line, such as the Brown corpus.")
-    ] = None,
-    lengths: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--length",
-            metavar="N",
-            help="Length of gibberish in words; may be given several times. Default: 10, and the mean length of the "
-            "captions.",
-        ),
-    ] = None,
-    per_image: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="How many texts each lower bound draws per image; default: one for each of its captions."
-        ),
-    ] = None,
+    others: Annotated[list[str] | None, typer.Option("--other", metavar="FILE")] = None,
+    sentences: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    lengths: Annotated[list[int] | None, typer.Option("--length", metavar="N")] = None,
+    per_image: Annotated[int | None, typer.Option(metavar="N")] = None,
     options: StudyOptions,
     parsing: ParsingOptions,
 ) -> None:
-    """Find how high and how low scores can go: people against people, systems, and texts that fit no image."""
+    """Find how high and how low scores can go: people against people, systems, and texts that fit no image.
+
+    Options:
+        sources: Systems to compare with people, one file each, as for score. Without any: only people and lower bounds.
+        captions: Use only the first N captions of each image; default: all.
+        others: Another corpus, as for --references. May be given several times.
+        sentences: General text, one sentence per line, such as the Brown corpus.
+        lengths: Length of gibberish in words; may be given several times. Default: 10, and the mean length of the
+            captions.
+        per_image: How many texts each lower bound draws per image; default: one for each of its captions.
+    """
     names = scoring.names
     write = options.writer(BOUNDS_TABLES)
     data = scoring.data()
