@@ -28,20 +28,19 @@ platform = typer.Typer(
 
 @platform.command()
 def codabench(
-    input_folder: Annotated[str, typer.Argument(metavar="INPUT")],
-    output_folder: Annotated[str, typer.Argument(metavar="OUTPUT")],
+    input_folder: Annotated[str, typer.Argument(metavar="INPUT", help="The folder with ref/ and res/.")],
+    output_folder: Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder to write to.")],
     *,
     scoring: ScoringOptions,
-    show_references: Annotated[bool, typer.Option("--show-references")] = False,
+    show_references: Annotated[
+        bool,
+        typer.Option(
+            "--show-references", help="Write a full error report; it shows the private references to every team."
+        ),
+    ] = False,
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
-    """Run as a Codabench scoring program: write scores.json and detailed_results.html.
-
-    Options:
-        input_folder: The folder with ref/ and res/.
-        output_folder: The folder to write to.
-        show_references: Write a full error report; it shows the private references to every team.
-    """
+    """Run as a Codabench scoring program: write scores.json and detailed_results.html."""
     data = scoring.data()
     with warned_progress():
         scores = score_submission(
@@ -59,19 +58,13 @@ def codabench(
 @platform.command()
 def capevalkit(
     *,
-    predictions: Annotated[str, typer.Option(metavar="FILE")],
-    references: Annotated[str, typer.Option(metavar="FILE")],
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE")],
+    predictions: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "caption"}.')],
+    references: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "references"}.')],
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")],
     scoring: ScoringOptions,
     pipeline: PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
-    """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON.
-
-    Options:
-        predictions: JSON Lines of {"id", "caption"}.
-        references: JSON Lines of {"id", "references"}.
-        output: The JSON file to write.
-    """
+    """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON."""
     check_output(output)
     data = scoring.data()
     with warned_progress():

@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """Options: where the store of a server is that is backed up or put back.
+    """Options: where the store of a server is that is backed up or put back."""
 
-    Options:
-        store: As given to serve --store; none: leave it out.
-    """
-
-    store: Annotated[str, typer.Option(metavar="PLACE", envvar="SPICEGRAPH_STORE")] = ""
+    store: Annotated[
+        str,
+        typer.Option(metavar="PLACE", help="As given to serve --store; none: leave it out.", envvar="SPICEGRAPH_STORE"),
+    ] = ""
 
     def part(self) -> StatePart:
         """Return the store as a part of the state."""
@@ -62,12 +61,10 @@ _REMOTE = ("redis://", "rediss://", "unix://")
 
 
 @cache.command()
-def show(location: _CacheArgument, *, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
-    """Show how many parses a cache contains, of all pipelines and versions, and the size of its file.
-
-    Options:
-        as_json: Write JSON.
-    """
+def show(
+    location: _CacheArgument, *, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False
+) -> None:
+    """Show how many parses a cache contains, of all pipelines and versions, and the size of its file."""
     with closing(_existing(location)) as store:
         count = store.count_parses()
     size = None
@@ -80,12 +77,12 @@ def show(location: _CacheArgument, *, as_json: Annotated[bool, typer.Option("--j
 
 
 @cache.command()
-def trim(location: _CacheArgument, *, keep: Annotated[int, typer.Option(min=0, metavar="N")]) -> None:
-    """Delete all but the newest parses and give their room back; caches are also bounded as they grow.
-
-    Options:
-        keep: How many parses to keep: the newest ones.
-    """
+def trim(
+    location: _CacheArgument,
+    *,
+    keep: Annotated[int, typer.Option(min=0, metavar="N", help="How many parses to keep: the newest ones.")],
+) -> None:
+    """Delete all but the newest parses and give their room back; caches are also bounded as they grow."""
     _trim(location, keep)
 
 
@@ -117,23 +114,24 @@ ExpiresOption = Annotated[
 
 @token.command()
 def create(
-    name: Annotated[str, typer.Argument()],
+    name: Annotated[str, typer.Argument(help="Who or what the token is for; the server's log shows it.")],
     *,
-    scope: Annotated[list[str] | None, typer.Option()] = None,
-    rate: Annotated[float, typer.Option(min=0)] = 0.0,
-    tenant: Annotated[str | None, typer.Option()] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help="score (parse and score) or references (manage reference sets); default: both."),
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Captions per second; 0: the server's limit.", min=0)] = 0.0,
+    tenant: Annotated[
+        str | None,
+        typer.Option(
+            help="Who owns the reference sets and the cached parses that calls with the token store: tokens of one "
+            "tenant see the same ones. Default: the token's name."
+        ),
+    ] = None,
     expires: ExpiresOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Make a token and print it. It is shown only once: the store keeps only its hash.
-
-    Options:
-        name: Who or what the token is for; the server's log shows it.
-        scope: score (parse and score) or references (manage reference sets); default: both.
-        rate: Captions per second; 0: the server's limit.
-        tenant: Who owns the reference sets and the cached parses that calls with the token store: tokens of one tenant
-            see the same ones. Default: the token's name.
-    """
+    """Make a token and print it. It is shown only once: the store keeps only its hash."""
     with server_extra():
         from spicegraph_service.rpc.auth import SCOPES, create_token  # noqa: PLC0415
 
@@ -167,17 +165,14 @@ def list_tokens(*, store: StoreOption = None) -> None:
 
 @token.command()
 def rotate(
-    token_id: Annotated[str, typer.Argument(metavar="ID")],
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, as list shows it.")],
     *,
-    overlap: Annotated[float, typer.Option(metavar="HOURS", min=0)] = 24.0,
+    overlap: Annotated[
+        float, typer.Option(metavar="HOURS", min=0, help="How long the old token is still accepted.")
+    ] = 24.0,
     store: StoreOption = None,
 ) -> None:
-    """Replace a token: print a new one of the same name, tenant, scopes and rate; the old one expires a day later.
-
-    Options:
-        token_id: The token's id, as list shows it.
-        overlap: How long the old token is still accepted.
-    """
+    """Replace a token: print a new one of the same name, tenant, scopes and rate; the old one expires a day later."""
     with server_extra():
         from spicegraph_service.rpc.auth import rotate_token  # noqa: PLC0415
 
@@ -189,12 +184,12 @@ def rotate(
 
 
 @token.command()
-def revoke(token_id: Annotated[str, typer.Argument(metavar="ID")], *, store: StoreOption = None) -> None:
-    """Revoke a token. Running servers refuse it within five seconds.
-
-    Options:
-        token_id: The token's id, as list shows it.
-    """
+def revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, as list shows it.")],
+    *,
+    store: StoreOption = None,
+) -> None:
+    """Revoke a token. Running servers refuse it within five seconds."""
     with closing(_token_store(store)) as opened:
         if not opened.revoke_token(token_id):
             raise InputError(f"there is no token {token_id!a}")
@@ -226,13 +221,12 @@ def _token_store(location: str | None) -> Store:
 
 @with_groups({name: entry.state for name, entry in services().items() if entry.state is not None})
 def backup(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER")], *, store: StoreState, registered: Mapping[str, Any]
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A new folder for the backup.")],
+    *,
+    store: StoreState,
+    registered: Mapping[str, Any],
 ) -> None:
-    """Back up what a server keeps: its store and its challenges with their files. The server may run meanwhile.
-
-    Options:
-        folder: A new folder for the backup.
-    """
+    """Back up what a server keeps: its store and its challenges with their files. The server may run meanwhile."""
     made = make_backup(_parts(store, registered), Path(folder))
     files = f", {len(made.files):,} files of challenges" if made.files is not None else ""
     note(f"{folder}: {', '.join(made.databases) or 'no database'}{files}")
@@ -240,18 +234,13 @@ def backup(
 
 @with_groups({name: entry.state for name, entry in services().items() if entry.state is not None})
 def restore(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER")],
+    folder: Annotated[str, typer.Argument(metavar="FOLDER", help="A backup.")],
     *,
     store: StoreState,
     registered: Mapping[str, Any],
-    check: Annotated[bool, typer.Option("--check")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check that the backup is whole.")] = False,
 ) -> None:
-    """Put a backup back, before the server starts. What exists already is never replaced.
-
-    Options:
-        folder: A backup.
-        check: Only check that the backup is whole.
-    """
+    """Put a backup back, before the server starts. What exists already is never replaced."""
     listing = check_backup(Path(folder)) if check else restore_backup(Path(folder), _parts(store, registered))
     note(f"{folder}: of {listing.created} by version {listing.version}, {'whole' if check else 'put back'}")
 
