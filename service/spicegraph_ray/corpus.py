@@ -56,10 +56,8 @@ if TYPE_CHECKING:
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.tables import Columns
 
-TEXT: Final = "text"
-"""The column of the lines of text files."""
-PATH: Final = "path"
-"""The column of the files that rows come from."""
+TEXT: Final = "text"  # the column of the lines of text files
+PATH: Final = "path"  # the column of the files that rows come from
 
 _KNOWN: Final = 50_000  # captions whose facts an actor keeps, so that it parses repeated ones once
 Hashes: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]

@@ -39,8 +39,7 @@ def own_words(message: str) -> str:
     return message
 
 
-Settings: TypeAlias = "tuple[str, Mapping[str, Any]]"
-"""Where a settings file is, and what it says."""
+Settings: TypeAlias = "tuple[str, Mapping[str, Any]]"  # where a settings file is, and what it says
 
 
 def find_settings(folder: Path) -> Settings | None:

@@ -80,8 +80,7 @@ def object_errors(location: str, done: str = "read") -> Iterator[None]:
 
 
 ID_COLUMN: Final = "image_id"
-METADATA: Final = "spicegraph"
-"""The key of the metadata under which signature and corpus scores stand, as JSON."""
+METADATA: Final = "spicegraph"  # the key of the metadata under which signature and corpus scores stand, as JSON
 
 _COUNTS: Final = frozenset({"tp", "fp", "fn"})  # what a category counts; all other columns are decimals
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNDEFINED: Final = "–"
-HUMAN_INK: Final = "sh"
-"""The class of what a person wrote."""
+HUMAN_INK: Final = "sh"  # the class of what a person wrote
 
 _SERIES = 7
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")

@@ -224,8 +224,7 @@ REPORT_FORMATS: Mapping[ReportFormat, Callable[[Report], str]] = {
 }
 
 
-CHUNK = 100
-"""Images in a chunk of details."""
+CHUNK = 100  # images in a chunk of details
 
 _DIGITS = 4
 

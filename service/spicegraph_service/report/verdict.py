@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.significance import Comparison
     from spicegraph_service.report.data import CandidateView, Report, ScoreRow, SystemView, TupleView
 
-SHOWN: Final = 3
-"""Telling errors of a report."""
+SHOWN: Final = 3  # telling errors of a report
 
 _SENTENCES: Final[Mapping[str, tuple[float, str]]] = {
     "color_confused": (3.0, "says “{1}”, references “{0}”"),
@@ -42,8 +41,7 @@ _SENTENCES: Final[Mapping[str, tuple[float, str]]] = {
 
 _LONG_CAPTION: Final = 400.0  # a caption of so many characters loses 1, since an example is to be read at a glance
 
-MarkedPart = tuple[str, "str | None"]
-"""A part of a caption, and the state of its words, if they are in a tuple."""
+MarkedPart = tuple[str, "str | None"]  # a part of a caption, and the state of its words, if they are in a tuple
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.spice.extraction import ParsedCaption
 
-MEMORY = "memory"
-"""The place of a store that nothing outlives."""
+MEMORY = "memory"  # the place of a store that nothing outlives
 
-DEFAULT_TENANT = "default"
-"""Owns what callers without a token store, and what versions without tenants have stored."""
+DEFAULT_TENANT = "default"  # owns what callers without a token store, and what versions without tenants have stored
 
 OWNER, READ, SCORE, EVIDENCE = "owner", "read", "score", "evidence"
 """Rights on a reference set; its owner has all."""

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from spicegraph_studies.agreement.pair_counts import ImagePairs
 
 
-_PROTOCOL = ("name", "coefficient", "ratings", "own", "about", "source")
-"""The fields of a protocol that JSON has."""
+_PROTOCOL = ("name", "coefficient", "ratings", "own", "about", "source")  # the fields of a protocol that JSON has
 
 
 def tie_counts(values: Vector, ratings: Vector) -> dict[str, int]:

@@ -67,15 +67,13 @@ class PairOrder:
 
     first: Vector
     second: Vector
-    order: Indices
-    """Observations by the variable with more distinct values, then by the other."""
+    order: Indices  # observations by the variable with more distinct values, then by the other
     many_starts: Indices
     joint_starts: Indices
     few_order: Indices
     few_starts: Indices
     levels: tuple[_Level, ...]
-    swapped: bool
-    """Whether the variable with more distinct values is the second one."""
+    swapped: bool  # whether the variable with more distinct values is the second one
 
     def counts(self, weights: Matrix) -> Balance:
         """Count the pairs of each resample; ``weights``: (resamples, observations), how often each was drawn."""
@@ -219,8 +217,7 @@ def _pearson(size: Vector, sums: Matrix) -> Vector:
     return np.where(varied, np.clip((size * xy - x * y) / scale, -1.0, 1.0), np.nan)
 
 
-KENDALL: Final = frozenset({"tau_b", "tau_c"})
-"""The coefficients that count pairs."""
+KENDALL: Final = frozenset({"tau_b", "tau_c"})  # the coefficients that count pairs
 
 COEFFICIENTS: Mapping[str, Coefficient] = {
     "tau_b": Coefficient("tau-b", partial(_scipy, "kendalltau", variant="b"), lambda of, w: tau_b(of.counts(w))),
@@ -245,8 +242,7 @@ def of_balance(balance: Balance) -> dict[str, Vector]:
     return {"tau_b": tau_b(balance), "tau_c": tau_c(balance)}
 
 
-_CELLS = 1 << 20
-"""Numbers in a block of resamples: what fits a processor's cache."""
+_CELLS = 1 << 20  # numbers in a block of resamples: what fits a processor's cache
 _MOST = 64
 
 

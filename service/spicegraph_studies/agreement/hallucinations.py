@@ -141,8 +141,7 @@ LOCALISERS: Mapping[str, Callable[[Any, Any], list[Suspect]]] = {
 """What says which word is wrong, by the metric whose evidence it reads."""
 
 
-FALSE_ALARMS: Final = (0.05, 0.1, 0.2)
-"""Shares of right words that are flagged at the thresholds of a study."""
+FALSE_ALARMS: Final = (0.05, 0.1, 0.2)  # shares of right words that are flagged at the thresholds of a study
 
 
 FIGURES: Final = {"average_precision": "average precision", "auc": "AUC", "localisation": "localisation"}

@@ -118,8 +118,7 @@ class JudgementScoring:
 MetricScores: TypeAlias = "Mapping[str, Sequence[float | None]]"
 """Each score's values for each caption, by its name (``SPICE``, ``Bleu_4``); ``1 - CHAIRi`` where less is better."""
 
-Scored: TypeAlias = "tuple[MetricScores, Mapping[str, Json]]"
-"""Scores and the metrics' signatures."""
+Scored: TypeAlias = "tuple[MetricScores, Mapping[str, Json]]"  # scores and the metrics' signatures
 
 
 def caption_scores(judgements: Sequence[Judgement], scoring: JudgementScoring) -> Scored:

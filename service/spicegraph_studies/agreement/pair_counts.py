@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.significance import Resampling
     from spicegraph_studies.agreement.coefficients import Indices, Matrix, Vector
 
-MOST_IMAGES: Final = 3000
-"""For more images, the matrix of their pairs takes longer than it saves."""
+MOST_IMAGES: Final = 3000  # for more images, the matrix of their pairs takes longer than it saves
 _MOST_RATINGS: Final = 64
 
 

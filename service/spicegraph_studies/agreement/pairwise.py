@@ -37,10 +37,8 @@ if TYPE_CHECKING:
     from spicegraph_studies.agreement.judgements import CaptionPair
 
 _PROTOCOL = ("name", "ties", "own", "references", "choice", "draws")
-ALL = "all"
-"""The category that holds every pair."""
-MEAN = "mean"
-"""The mean of the categories' accuracies, as papers on PASCAL-50S print it."""
+ALL = "all"  # the category that holds every pair
+MEAN = "mean"  # the mean of the categories' accuracies, as papers on PASCAL-50S print it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +75,8 @@ class PairAgreement:
     images: int
     categories: tuple[str, ...]
     removed: Mapping[str, int]
-    fewer_references: int
-    """Pairs that have fewer references than the protocol takes: all of theirs are used."""
-    undefined: Mapping[str, int]
-    """By metric: pairs for which it has no value; they are left out for all metrics."""
+    fewer_references: int  # pairs that have fewer references than the protocol takes: all of theirs are used
+    undefined: Mapping[str, int]  # by metric: pairs for which it has no value; they are left out for all metrics
     accuracies: tuple[Accuracy, ...]
     comparisons: tuple[MetricComparison, ...]
     curve: Mapping[int, tuple[Accuracy, ...]]

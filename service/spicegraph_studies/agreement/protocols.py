@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 class Ratings(StrEnum):
     """What one observation is."""
 
-    EACH = "each"
-    """Every single rating, so that a caption with three ratings counts three times."""
-    MEAN = "mean"
-    """A caption with the mean of its ratings."""
+    EACH = "each"  # every single rating, so that a caption with three ratings counts three times
+    MEAN = "mean"  # a caption with the mean of its ratings
 
 
 class Own(StrEnum):
@@ -29,21 +27,16 @@ class Own(StrEnum):
 
     KEEP = "keep"
     DROP_CAPTION = "drop-caption"
-    DROP_REFERENCE = "drop-reference"
-    """The caption stays; it is not a reference of its own."""
-    DROP_FROM_IMAGE = "drop-from-image"
-    """The caption stays; it is not a reference of any judged caption of the image."""
+    DROP_REFERENCE = "drop-reference"  # the caption stays; it is not a reference of its own
+    DROP_FROM_IMAGE = "drop-from-image"  # the caption stays; it is not a reference of any judged caption of the image
 
 
 class Ties(StrEnum):
     """What a metric gets for a pair that it scores equally."""
 
-    HALF = "half"
-    """Half a point: what breaking ties by a coin gives on average, and the chance level is 0.5."""
-    RIGHT = "right"
-    """A point: equal or higher counts (Anderson et al. 2016 on PASCAL-50S)."""
-    WRONG = "wrong"
-    """Nothing: only strictly higher counts."""
+    HALF = "half"  # half a point: what breaking ties by a coin gives on average, and the chance level is 0.5
+    RIGHT = "right"  # a point: equal or higher counts (Anderson et al. 2016 on PASCAL-50S)
+    WRONG = "wrong"  # nothing: only strictly higher counts
 
 
 TIE_CREDIT: Mapping[Ties, float] = {Ties.HALF: 0.5, Ties.RIGHT: 1.0, Ties.WRONG: 0.0}
@@ -53,8 +46,7 @@ class ReferenceChoice(StrEnum):
     """Which references are used where fewer are asked for than there are."""
 
     FIRST = "first"
-    RANDOM = "random"
-    """Drawn without replacement for each pair; accuracy is averaged over several draws."""
+    RANDOM = "random"  # drawn without replacement for each pair; accuracy is averaged over several draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +56,10 @@ class CaptionProtocol:
     name: str
     about: str
     source: str = ""
-    coefficient: str = "tau_b"
-    """The key of ``COEFFICIENTS`` that is reported under this protocol; the others are computed, too."""
+    coefficient: str = "tau_b"  # the key of ``COEFFICIENTS`` that is reported; the others are computed, too
     ratings: Ratings = Ratings.MEAN
     own: Own = Own.KEEP
-    without_systems: frozenset[str] = frozenset()
-    """Captions by these are left out."""
+    without_systems: frozenset[str] = frozenset()  # captions by these are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +71,10 @@ class PairProtocol:
     source: str = ""
     ties: Ties = Ties.HALF
     own: Own = Own.DROP_REFERENCE
-    references: int | None = None
-    """How many references are used; ``None``: all."""
+    references: int | None = None  # how many references are used; ``None``: all
     choice: ReferenceChoice = ReferenceChoice.FIRST
     draws: int = 1
-    coin: bool = False
-    """A coin decides where people are tied: such a pair counts half for every metric. Otherwise it is left out."""
+    coin: bool = False  # decides where people are tied: such a pair counts half for every metric; else it is left out
 
 
 @dataclass(frozen=True, slots=True)

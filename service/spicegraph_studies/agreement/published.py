@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
     from spicegraph_studies.agreement.records import CaptionBank
 
-Rated: TypeAlias = "Iterator[Judgement | None]"
-"""The rated captions of a file; ``None``: a row without a rating."""
-Chosen: TypeAlias = "Iterator[CaptionPair | None]"
-"""The pairs of a file; ``None``: a row that is left out."""
+Rated: TypeAlias = "Iterator[Judgement | None]"  # the rated captions of a file; ``None``: a row without a rating
+Chosen: TypeAlias = "Iterator[CaptionPair | None]"  # the pairs of a file; ``None``: a row that is left out
 
 _FLICKR_COLUMNS = 5
 _CAPTION_ID = re.compile(r"[^\t]+#\d+")

@@ -191,8 +191,7 @@ def _joined(read: Sequence[Judged[AnyJudged]]) -> Judged[AnyJudged]:
     )
 
 
-SystemTable = dict[str, dict[str, float | None]]
-"""By system, numbers by the name of their column."""
+SystemTable = dict[str, dict[str, float | None]]  # by system, numbers by the name of their column
 
 _SYSTEM = "system"
 

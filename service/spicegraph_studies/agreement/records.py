@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.readers.checks import Empty
 
-Records: TypeAlias = "Sequence[tuple[str, Mapping[str, object]]]"
-"""Objects and where they stand."""
+Records: TypeAlias = "Sequence[tuple[str, Mapping[str, object]]]"  # objects and where they stand
 
 
 class Content:

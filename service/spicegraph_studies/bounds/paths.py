@@ -71,8 +71,7 @@ def _table(source: FactSource, texts: list[str]) -> FunctionSource:
     return FunctionSource.of_table(source.signature, dict(zip(texts, source.facts(texts), strict=True)))
 
 
-Advance: TypeAlias = Callable[[int, int], None]
-"""Is called with how much of a metric's work is done, and of how much."""
+Advance: TypeAlias = Callable[[int, int], None]  # is called with how much of a metric's work is done, and of how much
 
 Path: TypeAlias = Callable[..., list[Table["Cube"]]]
 """A way to collect a metric's scores: those of each trial, given the metric, the study, the trials' candidates, and as

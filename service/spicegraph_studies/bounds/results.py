@@ -214,13 +214,11 @@ class BoundsResult:
     images: int
     captions: int
     rounds: int
-    references: tuple[int, int]
-    """The fewest and the most captions of an image that a held-out one is scored against."""
+    references: tuple[int, int]  # the fewest and the most captions of an image that a held-out one is scored against
     trials: tuple[TrialBounds, ...]
-    ranking: Mapping[str, Ranks]
-    """Over ``captions`` and over ``images``, how every two scores of people agree."""
+    ranking: Mapping[str, Ranks]  # over ``captions`` and over ``images``, how every two scores of people agree
+    # By system and score, the system against people with length held constant; empty where captions are short.
     length: Mapping[str, Mapping[str, LengthControl]] = field(default_factory=dict)
-    """By system and score, the system against people with length held constant; empty where captions are short."""
 
     @property
     def human(self) -> TrialBounds:

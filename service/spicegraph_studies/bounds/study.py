@@ -39,8 +39,7 @@ Kind = Literal["human", "system", "lower"]
 Candidates: TypeAlias = tuple[tuple[str, ...], ...]
 """For each image as many texts as it has captions: what is scored while the caption of that place is held out."""
 
-HUMAN: Final = "human"
-"""The name of the trial in which the held-out captions themselves are scored: the upper bound."""
+HUMAN: Final = "human"  # the name of the trial in which the held-out captions themselves are scored: the upper bound
 
 _SHOWN: Final = 5
 
@@ -52,8 +51,7 @@ class Trial:
     name: str
     kind: Kind
     candidates: Candidates
-    title: str = ""
-    """What it is, in words."""
+    title: str = ""  # what it is, in words
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.readers.checks import Empty
 
 NO_METRIC = "none"
-CoefficientName = Literal["tau_b", "tau_c", "pearson", "spearman"]
-"""The keys of ``COEFFICIENTS``."""
+CoefficientName = Literal["tau_b", "tau_c", "pearson", "spearman"]  # the keys of ``COEFFICIENTS``
 
 agree = typer.Typer(
     help="Compare metrics with human judgements: ratings of captions, pairs, marked words, systems.",

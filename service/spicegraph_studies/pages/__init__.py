@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from spicegraph_service.kit import Cell
 
 _MOST_POINTS = 600
-DIFFERENCE = "Is the difference more than chance?"
-"""The title of the section with paired tests."""
+DIFFERENCE = "Is the difference more than chance?"  # the title of the section with paired tests
 
 
 def ends(row: Any) -> tuple[float | None, float | None]:

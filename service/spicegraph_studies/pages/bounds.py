@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from spicegraph_service.kit import Cell, Span
     from spicegraph_studies.bounds import Bound, BoundsResult, TrialBounds
 
-BOUNDS_TABLES: Final = ("scores", "rounds", "ranking")
-"""The tables that CSV can hold; the first is the default."""
+BOUNDS_TABLES: Final = ("scores", "rounds", "ranking")  # the tables that CSV can hold; the first is the default
 
 _SPREADS = ("captions", "images", "within")
 _OF_SCORE = headings("trial|text", "kind|text", "score|text")

@@ -105,8 +105,7 @@ def _short_sections(study: Study) -> Iterator[Section]:
     return (section for section in study.sections if not section.is_detail)
 
 
-_MOST_ROWS = 14
-"""Longer tables of a page are folded."""
+_MOST_ROWS = 14  # longer tables of a page are folded
 
 
 def _html(study: Study) -> str:
