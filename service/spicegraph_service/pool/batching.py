@@ -24,17 +24,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError, LimitError
+from spicegraph_service.pool import tasks
 from spicegraph_service.pool.cache import retrieve_error
-from spicegraph_service.pool.tasks import (
-    CaptionsWork,
-    GroupReply,
-    ItemsWork,
-    Reply,
-    StyledText,
-    Totals,
-    Work,
-    WorkReply,
-)
 from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
 
 if TYPE_CHECKING:
@@ -42,7 +33,7 @@ if TYPE_CHECKING:
 
     from spicegraph_service.pool.cache import ParseCache
 
-Group = ItemsWork | CaptionsWork
+Group = tasks.ItemsWork | tasks.CaptionsWork
 _PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do not end a worker
 _LONG_S = 5.0
 _TOGETHER_S = 0.2  # in which the deaths of workers that were killed together are seen
@@ -81,14 +72,14 @@ class _Entry:
     """A group that waits, and where its reply goes."""
 
     group: Group
-    texts: tuple[StyledText, ...]
+    texts: tuple[tasks.StyledText, ...]
     size: int
     cost: int
     fresh: bool
     caller: str
     tenant: str
     since: float
-    reply: asyncio.Future[GroupReply]
+    reply: asyncio.Future[tasks.GroupReply]
     start: int = 0  # of its part of the caller's share
     share: _Share | None = None
 
@@ -200,17 +191,17 @@ class Dispatcher:
         if reserve is not None:
             self._feeders.append(asyncio.create_task(self._feed_light(reserve)))
 
-    async def submit(self, group: Group, *, caller: str = "", tenant: str = "") -> GroupReply:
+    async def submit(self, group: Group, *, caller: str = "", tenant: str = "") -> tasks.GroupReply:
         """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done."""
         texts = tuple(dict.fromkeys(group.texts(self._parsing)))
         fresh = self._parses.missing(texts, tenant=tenant)
-        if isinstance(group, CaptionsWork):
+        if isinstance(group, tasks.CaptionsWork):
             items, written = len(group.captions), group.captions
         else:
             items, written = len(group.items), tuple(t for i in group.items for t in (i.candidate, *i.references))
         characters = sum(map(len, written))
         cost = items + fresh + characters // _CHARACTERS_PER_COST
-        reply: asyncio.Future[GroupReply] = asyncio.get_running_loop().create_future()
+        reply: asyncio.Future[tasks.GroupReply] = asyncio.get_running_loop().create_future()
         entry = _Entry(group, texts, items + fresh, cost, fresh > 0, caller, tenant, _time(), reply)
         self._enter(entry, light=not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS)
         done = await reply
@@ -231,7 +222,7 @@ class Dispatcher:
         if not self._reserve.idle:
             self._filled.set()
 
-    async def totals(self, work: Totals) -> GroupReply:
+    async def totals(self, work: tasks.Totals) -> tasks.GroupReply:
         """Have the statistics of a request turned into scores; if the worker dies, once more."""
         for last in (False, True):
             worker = await self._pool.acquire()
@@ -246,7 +237,7 @@ class Dispatcher:
             except WorkerDiedError as error:
                 if last:
                     raise WorkFailedError(str(error)) from error
-        if not isinstance(done, GroupReply):
+        if not isinstance(done, tasks.GroupReply):
             raise WorkFailedError("a worker gave the wrong kind of reply")
         if done.error:
             raise WorkFailedError(done.error)
@@ -397,7 +388,9 @@ class Dispatcher:
         try:
             texts = dict.fromkeys(text for entry in batch for text in entry.texts)
             # The texts whose parses belong in the store; None: all.
-            passing = [entry.group.passing if isinstance(entry.group, ItemsWork) else frozenset() for entry in batch]
+            passing = [
+                entry.group.passing if isinstance(entry.group, tasks.ItemsWork) else frozenset() for entry in batch
+            ]
             pairs = zip(batch, passing, strict=True)
             lasting = {t for entry, passes in pairs for t in entry.texts if t not in passes} if any(passing) else None
             known = await self._parses.get(texts, tenant=batch[0].tenant, lasting=lasting)
@@ -405,16 +398,16 @@ class Dispatcher:
             pool.release(worker)
             raise
         started = _time()
-        call = asyncio.create_task(pool.call(worker, Work(tuple(entry.group for entry in batch), known)))
+        call = asyncio.create_task(pool.call(worker, tasks.Work(tuple(entry.group for entry in batch), known)))
         call.add_done_callback(partial(_leave, batch))
         if pool is self._pool:
             self._next_sent.set()
             self._next_sent = next_sent = asyncio.Event()
         try:
-            reply: Reply = await self._while_wanted(call, worker, batch)
+            reply: tasks.Reply = await self._while_wanted(call, worker, batch)
         finally:
             call.cancel()
-        if not isinstance(reply, WorkReply):
+        if not isinstance(reply, tasks.WorkReply):
             _fail(batch, "a worker gave the wrong kind of reply")
             return
         seconds = _time() - started
@@ -432,11 +425,13 @@ class Dispatcher:
             if not entry.reply.done():
                 entry.reply.set_result(done)
 
-    async def _while_wanted(self, call: asyncio.Task[Reply], worker: Worker, batch: Sequence[_Entry]) -> Reply:
+    async def _while_wanted(
+        self, call: asyncio.Task[tasks.Reply], worker: Worker, batch: Sequence[_Entry]
+    ) -> tasks.Reply:
         """Return a worker's reply; end the worker when its callers, or after a long time some of them, have gone."""
         started = _time()
         await asyncio.wait([call], timeout=_PATIENCE_S)
-        waiting: set[asyncio.Future[GroupReply]] = {entry.reply for entry in batch}
+        waiting: set[asyncio.Future[tasks.GroupReply]] = {entry.reply for entry in batch}
         while not call.done():
             left = started + _LONG_S - _time()
             watched: list[asyncio.Future[Any]] = [call, *waiting]
@@ -457,10 +452,10 @@ def _time() -> float:
 def _fail(batch: Sequence[_Entry], reason: str) -> None:
     for entry in batch:
         if not entry.reply.done():
-            entry.reply.set_result(GroupReply(error=reason))
+            entry.reply.set_result(tasks.GroupReply(error=reason))
 
 
-def _leave(batch: Sequence[_Entry], call: asyncio.Future[Reply]) -> None:
+def _leave(batch: Sequence[_Entry], call: asyncio.Future[tasks.Reply]) -> None:
     """Count the callers of a batch that has ended as away."""
     del call
     for entry in batch:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -25,23 +25,7 @@ from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import error_words
 from spicegraph_scorer.metrics import METRICS
 from spicegraph_scorer.metrics.spice.categories import make_categories
-from spicegraph_service.pool import convert
-from spicegraph_service.pool.tasks import (
-    NOTHING_GIVEN,
-    CaptionsWork,
-    ChunkStatistics,
-    GraphStyle,
-    GroupReply,
-    ItemsWork,
-    RequestData,
-    ServedMetric,
-    StyledText,
-    Task,
-    Totals,
-    Work,
-    WorkerInfo,
-    WorkReply,
-)
+from spicegraph_service.pool import convert, tasks
 from spicegraph_service.store import StoredParse, decode_parse, encode_parse, stored_parse
 
 if TYPE_CHECKING:
@@ -51,6 +35,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.metric import Metric
 
+_Parses: TypeAlias = "dict[tasks.StyledText, StoredParse]"
 _REQUESTED = frozenset({"categories", "spice_text"})
 _GIVEN = 8
 _CHANGES = 3  # of SPICE-G, at most
@@ -62,10 +47,10 @@ class Evaluator:
     """A loaded pipeline, the scene parser, and the metrics that can be made here; ``data`` is that of the metrics."""
 
     def __init__(self, pipeline: CaptionPipeline, data: MetricData | None = None) -> None:
-        self._pipelines: dict[GraphStyle, CaptionPipeline] = {"spice": pipeline, "scene": load_pipeline(SCENE)}
+        self._pipelines: dict[tasks.GraphStyle, CaptionPipeline] = {"spice": pipeline, "scene": load_pipeline(SCENE)}
         self._data = data or MetricData()
-        self._parses: dict[StyledText, StoredParse] = {}  # of the batch in hand
-        self._known: dict[GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
+        self._parses: _Parses = {}  # of the batch in hand
+        self._known: dict[tasks.GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
         self._tables = {
             style: FunctionSource(pipeline.signature, partial(self._facts, style))
             for style, pipeline in self._pipelines.items()
@@ -88,7 +73,7 @@ class Evaluator:
         self._made = lru_cache(maxsize=_GIVEN)(self._make)  # a training loop gives the same again and again
         self._corpus_dependent = {name for name, metric in self._metrics.items() if metric.weigh is not None}
 
-    def _facts(self, style: GraphStyle, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
+    def _facts(self, style: tasks.GraphStyle, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of captions of the batch in hand; other texts, which a metric makes of them, are parsed."""
         known, wanted = self._known[style], list(texts)
         new = [text for text in dict.fromkeys(wanted) if text not in known]
@@ -96,13 +81,13 @@ class Evaluator:
         known.update(zip(new, (parse.facts for parse in parses), strict=True))
         return map(known.__getitem__, wanted)
 
-    def _resources(self, data: MetricData, style: GraphStyle, *, evidence: bool = True) -> Resources:
+    def _resources(self, data: MetricData, style: tasks.GraphStyle, *, evidence: bool = True) -> Resources:
         return Resources(lambda: self._tables[style], data=data, evidence=evidence, images=_IMAGES)
 
-    def info(self) -> WorkerInfo:
+    def info(self) -> tasks.WorkerInfo:
         """Return what this worker can do."""
         metrics = tuple(
-            ServedMetric(
+            tasks.ServedMetric(
                 name,
                 signature,
                 name in self._corpus_dependent,
@@ -113,16 +98,16 @@ class Evaluator:
             for name, signature in self._signatures.items()
         )
         pipeline, scenes = (self._pipelines[style].signature for style in ("spice", "scene"))
-        return WorkerInfo(version("spicegraph"), pipeline, metrics, self._missing, scenes)
+        return tasks.WorkerInfo(version("spicegraph"), pipeline, metrics, self._missing, scenes)
 
     def make_ready(self) -> None:
         """Build what the first calls would wait for."""
         for metric in self._metrics.values():
             metric.make_ready()
 
-    def run(self, task: Task) -> WorkReply | GroupReply:
+    def run(self, task: tasks.Task) -> tasks.WorkReply | tasks.GroupReply:
         """Do a task; what fails is reported in the reply of its group."""
-        if isinstance(task, Work):
+        if isinstance(task, tasks.Work):
             wanted = dict.fromkeys(text for group in task.groups for text in group.texts(self._parsing))
             known = {}
             for text, data in task.parses.items():
@@ -137,21 +122,21 @@ class Evaluator:
             for text, parse in self._parses.items():
                 self._known[text.style][text.text] = parse.facts
             replies = tuple(self._guarded(group, failures) for group in task.groups)
-            return WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
+            return tasks.WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
         try:
             return self._total(task)
         except Exception as error:  # noqa: BLE001 (as above)
             _log.exception("the totals of a request cannot be computed")
-            return GroupReply(error=_reason(error))
+            return tasks.GroupReply(error=_reason(error))
 
-    def _parse(self, texts: Sequence[StyledText]) -> tuple[dict[StyledText, StoredParse], dict[StyledText, str]]:
+    def _parse(self, texts: Sequence[tasks.StyledText]) -> tuple[_Parses, dict[tasks.StyledText, str]]:
         """Parse in a batch for each style; if that fails, one by one, so that a caption fails no other request."""
         try:
             return self._parsed(texts), {}
         except Exception:  # noqa: BLE001 (untrusted captions may hit a bug of a library)
             _log.exception("a batch of %d captions failed; parsing them one by one", len(texts))
-        parsed: dict[StyledText, StoredParse] = {}
-        failures: dict[StyledText, str] = {}
+        parsed: _Parses = {}
+        failures: dict[tasks.StyledText, str] = {}
         for text in texts:
             try:
                 parsed |= self._parsed([text])
@@ -160,40 +145,42 @@ class Evaluator:
                 failures[text] = _reason(error)
         return parsed, failures
 
-    def _parsed(self, texts: Sequence[StyledText]) -> dict[StyledText, StoredParse]:
-        parsed: dict[StyledText, StoredParse] = {}
+    def _parsed(self, texts: Sequence[tasks.StyledText]) -> _Parses:
+        parsed: _Parses = {}
         for style, pipeline in self._pipelines.items():
             styled = [text for text in texts if text.style == style]
             captions = pipeline.captions(text.text for text in styled)
             parsed.update(zip(styled, map(stored_parse, captions), strict=True))
         return parsed
 
-    def _guarded(self, group: ItemsWork | CaptionsWork, failures: Mapping[StyledText, str]) -> GroupReply:
+    def _guarded(
+        self, group: tasks.ItemsWork | tasks.CaptionsWork, failures: Mapping[tasks.StyledText, str]
+    ) -> tasks.GroupReply:
         """Evaluate a group; a failure stays in the group, whose request alone is answered with an error."""
         for text in group.texts(self._parsing) if failures else ():
             if text in failures:
-                return GroupReply(error=failures[text])
+                return tasks.GroupReply(error=failures[text])
         try:
-            return self._captions(group) if isinstance(group, CaptionsWork) else self._items(group)
+            return self._captions(group) if isinstance(group, tasks.CaptionsWork) else self._items(group)
         except LimitError as error:
-            return GroupReply(error=str(error), refused="limit")
+            return tasks.GroupReply(error=str(error), refused="limit")
         except InputError as error:
-            return GroupReply(error=str(error), refused="input")
+            return tasks.GroupReply(error=str(error), refused="input")
         except Exception as error:  # noqa: BLE001 (as above)
             _log.exception("a group cannot be evaluated")
-            return GroupReply(error=_reason(error))
+            return tasks.GroupReply(error=_reason(error))
 
-    def _captions(self, work: CaptionsWork) -> GroupReply:
+    def _captions(self, work: tasks.CaptionsWork) -> tasks.GroupReply:
         if not work.graphs:
-            return GroupReply()
+            return tasks.GroupReply()
         results = []
         for text in work.texts(self._parsing):
             parse = self._parses[text]
             graph = merge([parse.drawn], self._lexicon)
             results.append(convert.caption_message(text.text, parse, graph).SerializeToString())
-        return GroupReply(tuple(results))
+        return tasks.GroupReply(tuple(results))
 
-    def _items(self, work: ItemsWork) -> GroupReply:
+    def _items(self, work: tasks.ItemsWork) -> tasks.GroupReply:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
         metrics = self._made(work.given, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
         later = set() if work.finish else self._corpus_dependent
@@ -213,18 +200,18 @@ class Evaluator:
         results = [scores_pb2.ItemResult(id=item.id) for item in work.items]
         serialized = _filled(results, runs, metrics, corpus, work.detail)
         if work.finish:
-            return GroupReply(serialized, convert.corpus_message(len(work.items), runs).SerializeToString())
+            return tasks.GroupReply(serialized, convert.corpus_message(len(work.items), runs).SerializeToString())
         compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
         errors: list[frozenset[tuple[str, tuple[str, ...]]]] = []
         if work.errors and (matching := next((name for name in statistics if metrics[name].matches), None)):
             errors = [error_words(metrics[matching].explain(statistic)) for statistic in statistics[matching]]
         items = corpus.items if work.detail >= scores_pb2.DETAIL_CREDIT else ()
-        kept = ChunkStatistics({**statistics, **compact}, items, errors)
-        return GroupReply(serialized, statistics=kept.pack())
+        kept = tasks.ChunkStatistics({**statistics, **compact}, items, errors)
+        return tasks.GroupReply(serialized, statistics=kept.pack())
 
-    def _make(self, given: RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
+    def _make(self, given: tasks.RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
         """Return the metrics, with what a request gives in those that use it; those with facts keep evidence or not."""
-        if given == NOTHING_GIVEN and evidence:
+        if given == tasks.NOTHING_GIVEN and evidence:
             return self._metrics
         data = replace(self._data, spice_text=given.spice_text)
         if given.categories:
@@ -236,10 +223,10 @@ class Evaluator:
         )
         return {**self._metrics, **{name: METRICS[name].make(resources) for name in using}, **made}
 
-    def _total(self, work: Totals) -> GroupReply:
+    def _total(self, work: tasks.Totals) -> tasks.GroupReply:
         metrics = self._made(work.given)
         names = _computed(work)
-        chunks = [ChunkStatistics.unpack(chunk) for chunk in work.statistics]
+        chunks = [tasks.ChunkStatistics.unpack(chunk) for chunk in work.statistics]
         statistics = {name: [value for chunk in chunks for value in chunk.metrics[name]] for name in names}
         corpus = Corpus(tuple(item for chunk in chunks for item in chunk.items))
         count = len(statistics[names[0]])
@@ -247,7 +234,7 @@ class Evaluator:
         late = [run for run in runs if run.name in self._corpus_dependent]
         results = [scores_pb2.ItemResult() for _ in range(count if late else 0)]
         serialized = _filled(results, late, metrics, corpus, work.detail)
-        return GroupReply(serialized, convert.corpus_message(count, runs).SerializeToString())
+        return tasks.GroupReply(serialized, convert.corpus_message(count, runs).SerializeToString())
 
     def _listed(self, names: Iterable[str]) -> list[str]:
         """Return metrics in the order in which scores are listed: those that depend on the corpus last."""
@@ -283,7 +270,7 @@ def _filled(
     return tuple(result.SerializeToString() for result in results)
 
 
-def _computed(work: ItemsWork | Totals) -> Sequence[str]:
+def _computed(work: tasks.ItemsWork | tasks.Totals) -> Sequence[str]:
     """Return the metrics that are computed: the one that is made for the request alone, if there is one."""
     return work.metrics if work.given.made is None else (work.given.made.name,)
 

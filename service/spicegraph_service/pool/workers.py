@@ -15,17 +15,8 @@ import sys
 from typing import IO, TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError, SpicegraphError
+from spicegraph_service.pool import tasks
 from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, Replies, open_replies, read_frame, usage
-from spicegraph_service.pool.tasks import (
-    Reply,
-    Setup,
-    Task,
-    WorkerInfo,
-    decode_reply,
-    decode_setup,
-    decode_task,
-    encode,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +42,7 @@ class NoWorkersError(Exception):
 class Worker:
     """One worker process, which does one task at a time."""
 
-    def __init__(self, process: ChildProcess, info: WorkerInfo) -> None:
+    def __init__(self, process: ChildProcess, info: tasks.WorkerInfo) -> None:
         self.process = process
         self.info = info
         self.retired = False
@@ -59,19 +50,19 @@ class Worker:
         self._first_bytes = 0
 
     @classmethod
-    async def start(cls, setup: Setup, *, name: str = "", timeout_s: float) -> Worker:
+    async def start(cls, setup: tasks.Setup, *, name: str = "", timeout_s: float) -> Worker:
         """Start a process and wait until it has loaded what the setup names."""
         process = await ChildProcess.start("spicegraph_service.pool.workers", *([name] if name else []))
         try:
             async with asyncio.timeout(timeout_s):
-                info = decode_reply(await process.ask(encode(setup)))
+                info = tasks.decode_reply(await process.ask(tasks.encode(setup)))
         except (TimeoutError, ProcessEndedError) as error:
             process.kill()
             raise WorkerDiedError("a worker did not get ready") from error
         except asyncio.CancelledError:
             process.kill()
             raise
-        if not isinstance(info, WorkerInfo):
+        if not isinstance(info, tasks.WorkerInfo):
             process.kill()
             raise WorkerDiedError("a worker's first reply was wrong")
         if info.error:
@@ -135,7 +126,7 @@ class WorkerPool:
 
     def __init__(
         self,
-        setup: Setup,
+        setup: tasks.Setup,
         count: int,
         *,
         name: str = "",
@@ -153,7 +144,7 @@ class WorkerPool:
         self._unable = ""  # why there is no worker, once one could not be replaced
         self._alive: set[Worker] = set()
         self._supervisors: list[asyncio.Task[None]] = []
-        self._ready: asyncio.Future[WorkerInfo] | None = None
+        self._ready: asyncio.Future[tasks.WorkerInfo] | None = None
         self.deaths = 0  # workers that ended unexpectedly since the start
 
     @property
@@ -171,7 +162,7 @@ class WorkerPool:
         """Number of workers that have nothing to do."""
         return self._idle.qsize()
 
-    async def start(self) -> WorkerInfo:
+    async def start(self) -> tasks.WorkerInfo:
         """Start the workers; return when the first is ready."""
         self._ready = asyncio.get_running_loop().create_future()
         self._supervisors = [asyncio.create_task(self._keep_alive()) for _ in range(self._count)]
@@ -249,11 +240,11 @@ class WorkerPool:
         elif worker.alive:
             self._idle.put_nowait(worker)
 
-    async def call(self, worker: Worker, task: Task) -> Reply:
+    async def call(self, worker: Worker, task: tasks.Task) -> tasks.Reply:
         """Let an acquired worker do a task, and give it back."""
-        reply = await worker.call(encode(task), timeout_s=self._task_timeout_s)
+        reply = await worker.call(tasks.encode(task), timeout_s=self._task_timeout_s)
         self.release(worker)
-        return decode_reply(reply)
+        return tasks.decode_reply(reply)
 
     async def close(self) -> None:
         """End all workers."""
@@ -276,14 +267,14 @@ def main() -> int:
         return _serve(sys.stdin.buffer, replies)
 
 
-def _serve(tasks: IO[bytes], replies: Replies) -> int:
-    def send(reply: Reply) -> None:
-        replies.send(encode(reply))
+def _serve(frames: IO[bytes], replies: Replies) -> int:
+    def send(reply: tasks.Reply) -> None:
+        replies.send(tasks.encode(reply))
 
-    first = read_frame(tasks)
+    first = read_frame(frames)
     if first is None:
         return 1
-    pipeline, data = decode_setup(first)
+    pipeline, data = tasks.decode_setup(first)
     try:
         # Imported here so that a broken installation is reported through the pipe as well.
         from spicegraph_parser.pipelines import load_pipeline  # noqa: PLC0415
@@ -295,13 +286,13 @@ def _serve(tasks: IO[bytes], replies: Replies) -> int:
         evaluator = Evaluator(load_pipeline(pipeline), unpack_data(data))
         evaluator.make_ready()
     except SpicegraphError as error:
-        send(WorkerInfo(error=str(error)))
+        send(tasks.WorkerInfo(error=str(error)))
         return 2
     gc.freeze()  # what is loaded stays
     try:
         send(evaluator.info())
-        while (task := read_frame(tasks)) is not None:
-            send(evaluator.run(decode_task(task)))
+        while (task := read_frame(frames)) is not None:
+            send(evaluator.run(tasks.decode_task(task)))
     except BrokenPipeError:
         return 1
     return 0

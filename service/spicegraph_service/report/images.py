@@ -23,19 +23,7 @@ from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.errors import KINDS, ErrorSide
 from spicegraph_service.engines.local import ParseSource
-from spicegraph_service.report.data import (
-    ArrowPicture,
-    CandidateView,
-    CardPicture,
-    GraphPicture,
-    Mention,
-    ObjectView,
-    SentenceView,
-    SideView,
-    SynsetView,
-    TupleState,
-    TupleView,
-)
+from spicegraph_service.report import data
 from spicegraph_service.store import StoredParse, stored_parse
 
 if TYPE_CHECKING:
@@ -50,7 +38,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.errors import Finding
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
-    from spicegraph_service.report.data import ImageView
 
 Span = tuple[int, int]
 
@@ -76,9 +63,9 @@ def with_spans(source: FactSource, spans: dict[str, tuple[Span, ...]]) -> Functi
 
 def mentions(
     scene_tuple: SceneTuple, captions: Sequence[str], spans: Mapping[str, tuple[Span, ...]]
-) -> tuple[Mention, ...]:
+) -> tuple[data.Mention, ...]:
     """Return where a tuple stands in the captions of its side; of an object only its own words."""
-    known: dict[tuple[int, str, tuple[Span, ...]], Mention] = {}
+    known: dict[tuple[int, str, tuple[Span, ...]], data.Mention] = {}
     size = len(scene_tuple.concepts)
     for caption, fact in scene_tuple.evidence:
         words = spans.get(captions[caption], ())
@@ -87,7 +74,7 @@ def mentions(
             if size > 1 or word in scene_tuple.concepts[0].strings:
                 tokens += positions
         marked = tuple(sorted({words[t] for t in tokens if t < len(words) and words[t][0] >= 0}))
-        known.setdefault((caption, fact.rule if size > 1 else "", marked), Mention(caption, fact.rule, marked))
+        known.setdefault((caption, fact.rule if size > 1 else "", marked), data.Mention(caption, fact.rule, marked))
     return tuple(known.values())
 
 
@@ -97,7 +84,7 @@ _PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}
 
 def candidate_view(
     item: Item, statistic: SpiceStatistic, findings: Sequence[Finding], spans: Mapping[str, tuple[Span, ...]]
-) -> CandidateView:
+) -> data.CandidateView:
     """Return the view of one system's caption by SPICE."""
     match = statistic.match
     explained = {(KINDS[finding.kind].side, finding.tuple): finding for finding in findings}
@@ -112,7 +99,7 @@ def candidate_view(
     near = frozenset(
         number for (side, number), finding in explained.items() if side is ErrorSide.INVENTED and finding.near
     )
-    return CandidateView(
+    return data.CandidateView(
         item.candidate,
         tuple(statistic.f1(category) for category in statistic.counts),
         candidate,
@@ -131,7 +118,7 @@ def _view(
     finding: Finding | None,
     *,
     others: Sequence[SceneTuple] = (),
-) -> TupleView:
+) -> data.TupleView:
     """Return the view of a tuple; for one of a candidate, ``others`` are the references' tuples."""
     how: tuple[int, ...] = ()
     if partners and others:
@@ -142,7 +129,7 @@ def _view(
                 concepts, others[partners[0]].concepts, _PARTS[len(concepts)], strict=True
             )
         )
-    return TupleView(
+    return data.TupleView(
         scene_tuple.strings,
         mentions(scene_tuple, captions, spans),
         partners,
@@ -174,13 +161,13 @@ def _senses(name: str) -> tuple[Synset, ...]:
     return load_wordnet().senses(name, "nvar")
 
 
-def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture:
+def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> data.GraphPicture:
     """Lay both graphs of a match over each other; ``near`` are the candidate's tuples that are almost right."""
-    objects: list[tuple[Concept, TupleState, int]] = []
-    attributes: list[tuple[int, Concept, TupleState, int]] = []
-    relations: list[tuple[int, int, Concept, TupleState, int]] = []
+    objects: list[tuple[Concept, data.TupleState, int]] = []
+    attributes: list[tuple[int, Concept, data.TupleState, int]] = []
+    relations: list[tuple[int, int, Concept, data.TupleState, int]] = []
 
-    def add(concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: TupleState, index: int) -> None:
+    def add(concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: data.TupleState, index: int) -> None:
         if len(concepts) == 1:
             nodes[concepts[0]] = len(objects)
             objects.append((concepts[0], state, index))
@@ -195,12 +182,12 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture
     for length in (1, 2, 3):  # objects before what refers to them
         for index, reference in enumerate(match.reference):
             if len(reference.concepts) == length:
-                state = TupleState.MATCHED if match.reference_partners[index] else TupleState.MISSED
+                state = data.TupleState.MATCHED if match.reference_partners[index] else data.TupleState.MISSED
                 add(reference.concepts, of_reference, state, index)
         for index, candidate in enumerate(match.candidate):
             partners = match.candidate_partners[index]
             if len(candidate.concepts) == length and not partners:
-                state = TupleState.NEAR if index in near else TupleState.INVENTED
+                state = data.TupleState.NEAR if index in near else data.TupleState.INVENTED
                 add(candidate.concepts, of_candidate, state, index)
             elif length == 1 and partners:
                 partner = match.reference[partners[0]].concepts[0]
@@ -218,7 +205,7 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture
         states = [(of_attribute, at) for of, _, of_attribute, at in attributes if of == index]
         stated = tuple((name, *rest) for name, rest in zip(card.attributes, states, strict=True))
         corner = (int(card.x), int(card.y), int(card.width), int(card.height))
-        boxes.append(CardPicture(card.name, state, *corner, stated, number))
+        boxes.append(data.CardPicture(card.name, state, *corner, stated, number))
     lines = []
     for arrow in layout.arrows:
         cards = [layout.cards[index] for index in arrow.route]
@@ -233,8 +220,8 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> GraphPicture
             for a, b, concept, state, number in relations
             if (a, b) == (arrow.route[0], arrow.route[-1])
         )
-        lines.append(ArrowPicture(labels, tuple((int(x), int(y)) for x, y in points)))
-    return GraphPicture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
+        lines.append(data.ArrowPicture(labels, tuple((int(x), int(y)) for x, y in points)))
+    return data.GraphPicture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
 
 
 def connecting_synset(concept: Concept, other: Concept, parts: str) -> int:
@@ -246,13 +233,13 @@ def connecting_synset(concept: Concept, other: Concept, parts: str) -> int:
     return next((sense.number for sense in shared), min(concept.synsets & other.synsets))
 
 
-def synset_views(images: Iterable[ImageView]) -> dict[int, tuple[SynsetView, ...]]:
+def synset_views(images: Iterable[data.ImageView]) -> dict[int, tuple[data.SynsetView, ...]]:
     """Return what the synsets mean that connect tuples; a number may stand for several."""
     views = (t for image in images for c in image.candidates for t in (*c.candidate, *c.reference))
     numbers = {n for view in views for n in (*view.how, *view.merged) if n}
     wordnet = load_wordnet() if numbers else None
     return {
-        number: tuple(SynsetView(wordnet.name(s), wordnet.gloss(s)) for s in wordnet.readings(number))
+        number: tuple(data.SynsetView(wordnet.name(s), wordnet.gloss(s)) for s in wordnet.readings(number))
         for number in sorted(numbers)
         if wordnet is not None
     }
@@ -323,14 +310,14 @@ def _pictures_in(folder: Path, _changed: int) -> dict[str, Path]:
 
 
 def description_view(
-    item: Item, match: Match, candidate: Sequence[TupleView], reference: Sequence[TupleView]
-) -> dict[str, SideView] | None:
+    item: Item, match: Match, candidate: Sequence[data.TupleView], reference: Sequence[data.TupleView]
+) -> dict[str, data.SideView] | None:
     """Return both sides by sentence and by object; ``None`` where no caption of the item has several sentences."""
     if all(len(sentence_spans(text)) < 2 for text in (item.candidate, *item.references)):
         return None
     return {
-        "candidate": SideView(_sentences((item.candidate,), candidate), _objects(match.candidate)),
-        "reference": SideView(_sentences(item.references, reference), _objects(match.reference)),
+        "candidate": data.SideView(_sentences((item.candidate,), candidate), _objects(match.candidate)),
+        "reference": data.SideView(_sentences(item.references, reference), _objects(match.reference)),
     }
 
 
@@ -347,7 +334,7 @@ def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(sentences)
 
 
-def _sentences(texts: Sequence[str], views: Sequence[TupleView]) -> tuple[tuple[SentenceView, ...], ...]:
+def _sentences(texts: Sequence[str], views: Sequence[data.TupleView]) -> tuple[tuple[data.SentenceView, ...], ...]:
     """Return the sentences of each text with the tuples that have a word there."""
     said: defaultdict[tuple[int, Span], dict[int, None]] = defaultdict(dict)
     for index, view in enumerate(views):
@@ -357,14 +344,16 @@ def _sentences(texts: Sequence[str], views: Sequence[TupleView]) -> tuple[tuple[
                     said[mention.caption, span][index] = None
     return tuple(
         tuple(
-            SentenceView(*span, tuple(said[caption, span]), sum(bool(views[i].partners) for i in said[caption, span]))
+            data.SentenceView(
+                *span, tuple(said[caption, span]), sum(bool(views[i].partners) for i in said[caption, span])
+            )
             for span in sentence_spans(text)
         )
         for caption, text in enumerate(texts)
     )
 
 
-def _objects(graph: Sequence[SceneTuple]) -> tuple[ObjectView, ...]:
+def _objects(graph: Sequence[SceneTuple]) -> tuple[data.ObjectView, ...]:
     """Return every object with the tuples about it, those of which most is said first."""
     about: dict[int, defaultdict[Concept, list[int]]] = {2: defaultdict(list), 3: defaultdict(list)}
     for index, each in enumerate(graph):
@@ -372,7 +361,7 @@ def _objects(graph: Sequence[SceneTuple]) -> tuple[ObjectView, ...]:
             for concept in dict.fromkeys((each.concepts[0], *each.concepts[2:])):
                 about[len(each.concepts)][concept].append(index)
     views = [
-        ObjectView(index, *(tuple(about[length][each.concepts[0]]) for length in (2, 3)))
+        data.ObjectView(index, *(tuple(about[length][each.concepts[0]]) for length in (2, 3)))
         for index, each in enumerate(graph)
         if len(each.concepts) == 1
     ]

@@ -6,23 +6,13 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from spicegraph_service.pool.tasks import (
-    NOTHING_GIVEN,
-    CaptionsWork,
-    GroupReply,
-    ItemsWork,
-    ItemWork,
-    RequestData,
-    Totals,
-    WorkerInfo,
-)
+from spicegraph_service.pool import tasks
 from spicegraph_service.rpc.status import unavailable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
     from spicegraph_service.pool.batching import Dispatcher
-    from spicegraph_service.pool.tasks import GraphStyle
     from spicegraph_service.rpc.limits import Budget
 
 CHUNK_ITEMS = 64
@@ -41,23 +31,23 @@ class Scheduler:
     def __init__(self, budget: Budget, *, chunks_at_once: int) -> None:
         self.budget = budget
         self._chunks_at_once = chunks_at_once
-        self._loaded: tuple[WorkerInfo, Dispatcher] | None = None
+        self._loaded: tuple[tasks.WorkerInfo, Dispatcher] | None = None
 
-    def loaded(self, info: WorkerInfo, dispatcher: Dispatcher) -> None:
+    def loaded(self, info: tasks.WorkerInfo, dispatcher: Dispatcher) -> None:
         """Serve from now on: the workers are ready."""
         self._loaded = info, dispatcher
 
     @property
-    def info(self) -> WorkerInfo:
+    def info(self) -> tasks.WorkerInfo:
         """What the workers can do; UNAVAILABLE until they are ready."""
         return self._ready()[0]
 
     async def score(
         self,
-        items: Sequence[ItemWork],
+        items: Sequence[tasks.ItemWork],
         metrics: tuple[str, ...],
         detail: int,
-        given: RequestData = NOTHING_GIVEN,
+        given: tasks.RequestData = tasks.NOTHING_GIVEN,
         *,
         caller: str = "",
         tenant: str = "",
@@ -68,13 +58,13 @@ class Scheduler:
         async with self._room(count_captions(items), caller, refusals=refusals):
             chunks = list(item_chunks(items))
             if len(chunks) == 1:
-                work = ItemsWork(metrics, detail, chunks[0], finish=True, given=given)
+                work = tasks.ItemsWork(metrics, detail, chunks[0], finish=True, given=given)
                 only = await dispatcher.submit(work, caller=caller, tenant=tenant)
                 return list(only.results), only.corpus
-            works = [ItemsWork(metrics, detail, chunk, finish=False, given=given) for chunk in chunks]
+            works = [tasks.ItemsWork(metrics, detail, chunk, finish=False, given=given) for chunk in chunks]
             replies = await self._gather(works, dispatcher, caller, tenant)
             statistics = tuple(reply.statistics for reply in replies)
-            totals = await dispatcher.totals(Totals(metrics, detail, statistics, given))
+            totals = await dispatcher.totals(tasks.Totals(metrics, detail, statistics, given))
         results = [result for reply in replies for result in reply.results]
         # Two serialized messages, one behind the other, are the merged message.
         return [a + b for a, b in zip(results, totals.results or [b""] * len(results), strict=True)], totals.corpus
@@ -82,7 +72,7 @@ class Scheduler:
     async def parse(
         self,
         texts: Sequence[str],
-        style: GraphStyle = "spice",
+        style: tasks.GraphStyle = "spice",
         *,
         caller: str = "",
         tenant: str = "",
@@ -91,43 +81,47 @@ class Scheduler:
         """Parse captions; return them serialized. ``refusals`` says how often the request was refused before."""
         _, dispatcher = self._ready()
         async with self._room(len(texts), caller, refusals=refusals):
-            works = [CaptionsWork(chunk, graphs=True, style=style) for chunk in text_chunks(texts)]
+            works = [tasks.CaptionsWork(chunk, graphs=True, style=style) for chunk in text_chunks(texts)]
             replies = await self._gather(works, dispatcher, caller, tenant)
         return [result for reply in replies for result in reply.results]
 
     async def store_parses(
-        self, texts: Sequence[str], style: GraphStyle = "spice", *, caller: str = "", tenant: str = ""
+        self, texts: Sequence[str], style: tasks.GraphStyle = "spice", *, caller: str = "", tenant: str = ""
     ) -> None:
         """Parse captions of an upload into the store; waits for room."""
         _, dispatcher = self._ready()
         async with self._room(len(texts), caller):
-            works = [CaptionsWork(chunk, graphs=False, style=style) for chunk in text_chunks(texts)]
+            works = [tasks.CaptionsWork(chunk, graphs=False, style=style) for chunk in text_chunks(texts)]
             await self._gather(works, dispatcher, caller, tenant)
 
     async def chunk(
         self,
-        items: Sequence[ItemWork],
+        items: Sequence[tasks.ItemWork],
         metrics: tuple[str, ...],
         detail: int,
-        given: RequestData = NOTHING_GIVEN,
+        given: tasks.RequestData = tasks.NOTHING_GIVEN,
         *,
         caller: str = "",
         tenant: str = "",
         errors: bool = False,
-    ) -> GroupReply:
+    ) -> tasks.GroupReply:
         """Score a chunk of a stream; waits for room. With ``errors`` the statistics tell those of each item."""
         _, dispatcher = self._ready()
         async with self._room(count_captions(items), caller):
-            work = ItemsWork(metrics, detail, tuple(items), finish=False, given=given, errors=errors)
+            work = tasks.ItemsWork(metrics, detail, tuple(items), finish=False, given=given, errors=errors)
             return await dispatcher.submit(work, caller=caller, tenant=tenant)
 
     async def totals(
-        self, metrics: tuple[str, ...], detail: int, statistics: Iterable[bytes], given: RequestData = NOTHING_GIVEN
-    ) -> GroupReply:
+        self,
+        metrics: tuple[str, ...],
+        detail: int,
+        statistics: Iterable[bytes],
+        given: tasks.RequestData = tasks.NOTHING_GIVEN,
+    ) -> tasks.GroupReply:
         """Return the corpus result of a stream."""
-        return await self._ready()[1].totals(Totals(metrics, detail, tuple(statistics), given))
+        return await self._ready()[1].totals(tasks.Totals(metrics, detail, tuple(statistics), given))
 
-    def _ready(self) -> tuple[WorkerInfo, Dispatcher]:
+    def _ready(self) -> tuple[tasks.WorkerInfo, Dispatcher]:
         if self._loaded is None:
             raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
         return self._loaded
@@ -145,33 +139,33 @@ class Scheduler:
             self.budget.release(captions, caller=caller)
 
     async def _gather(
-        self, works: Sequence[ItemsWork | CaptionsWork], dispatcher: Dispatcher, caller: str, tenant: str
-    ) -> list[GroupReply]:
+        self, works: Sequence[tasks.ItemsWork | tasks.CaptionsWork], dispatcher: Dispatcher, caller: str, tenant: str
+    ) -> list[tasks.GroupReply]:
         """Have the chunks of a request done, a few at a time, so that small requests get in between."""
         if len(works) == 1:
             return [await dispatcher.submit(works[0], caller=caller, tenant=tenant)]
         turns = asyncio.Semaphore(self._chunks_at_once)
 
-        async def one(work: ItemsWork | CaptionsWork) -> GroupReply:
+        async def one(work: tasks.ItemsWork | tasks.CaptionsWork) -> tasks.GroupReply:
             async with turns:
                 return await dispatcher.submit(work, caller=caller, tenant=tenant)
 
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(work)) for work in works]
+                calls = [group.create_task(one(work)) for work in works]
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from errors
-        return [task.result() for task in tasks]
+        return [call.result() for call in calls]
 
 
-def count_captions(items: Iterable[ItemWork]) -> int:
+def count_captions(items: Iterable[tasks.ItemWork]) -> int:
     """Return the captions of items: candidates, references and drafts."""
     return sum(1 + len(item.references) + (item.draft is not None) for item in items)
 
 
-def item_chunks(items: Sequence[ItemWork]) -> Iterator[tuple[ItemWork, ...]]:
+def item_chunks(items: Sequence[tasks.ItemWork]) -> Iterator[tuple[tasks.ItemWork, ...]]:
     """Yield items in chunks: at most :data:`CHUNK_ITEMS` items, and not many more or longer captions than usual."""
-    chunk: list[ItemWork] = []
+    chunk: list[tasks.ItemWork] = []
     captions = characters = 0
     for item in items:
         size, length = count_captions([item]), len(item.candidate) + sum(map(len, item.references))
@@ -189,7 +183,7 @@ def item_chunks(items: Sequence[ItemWork]) -> Iterator[tuple[ItemWork, ...]]:
 
 def text_chunks(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield captions in chunks, as :func:`item_chunks` does items."""
-    for chunk in item_chunks([ItemWork("", text, ()) for text in texts]):
+    for chunk in item_chunks([tasks.ItemWork("", text, ()) for text in texts]):
         yield tuple(item.candidate for item in chunk)
 
 

@@ -12,20 +12,7 @@ from rich.text import Text
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.metrics import metric_names
-from spicegraph_service.kit import (
-    EmptyOption,
-    GraphStyle,
-    Grid,
-    MetricOptions,
-    ParsingOptions,
-    headings,
-    rendered,
-    say_warning,
-    system_name,
-    to_rich,
-    warned_progress,
-    write_stdout,
-)
+from spicegraph_service import kit
 from spicegraph_studies.agreement.captions import agree_on_captions
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS
 from spicegraph_studies.agreement.hallucinations import agree_on_hallucinations, read_marked
@@ -46,20 +33,7 @@ from spicegraph_studies.agreement.protocols import (
 from spicegraph_studies.agreement.reading import read_judgements, read_pairs, read_system_scores, read_system_table
 from spicegraph_studies.agreement.systems import agree_on_systems
 from spicegraph_studies.cli import StudyOptions
-from spicegraph_studies.pages.agreement import (
-    CAPTION_TABLES,
-    CAPTIONS_OWN_SAY,
-    HALLUCINATION_TABLES,
-    PAIR_TABLES,
-    RATINGS_SAY,
-    SYSTEM_TABLES,
-    TIES_SAY,
-    caption_study,
-    hallucination_study,
-    pair_study,
-    references_say,
-    system_study,
-)
+from spicegraph_studies.pages import agreement as pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -76,7 +50,7 @@ agree = typer.Typer(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedOptions(MetricOptions):
+class JudgedOptions(kit.MetricOptions):
     """Which metrics are computed for captions that people have judged.
 
     Options:
@@ -92,35 +66,35 @@ class JudgedOptions(MetricOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarkedParsing(ParsingOptions):
+class MarkedParsing(kit.ParsingOptions):
     """How captions with marked words are parsed: as scene graphs, whose verdicts find more of these words.
 
     Options:
         graph_style: Whose scene graphs. Default: scene; with another --pipeline: spice.
     """
 
-    graph_style: Annotated[GraphStyle | None, typer.Option()] = None  # type: ignore[assignment]  # no style is named
+    graph_style: Annotated[kit.GraphStyle | None, typer.Option()] = None  # type: ignore[assignment]  # no style is named
 
     @property
     def parser(self) -> str:
         """The name of the pipeline that parses."""
-        unnamed = GraphStyle.SCENE if self.pipeline == DEFAULT_PIPELINE else GraphStyle.SPICE
-        return ParsingOptions(pipeline=self.pipeline, graph_style=self.graph_style or unnamed).parser
+        unnamed = kit.GraphStyle.SCENE if self.pipeline == DEFAULT_PIPELINE else kit.GraphStyle.SPICE
+        return kit.ParsingOptions(pipeline=self.pipeline, graph_style=self.graph_style or unnamed).parser
 
 
 @contextmanager
 def computing(
-    scoring: JudgedOptions, parsing: ParsingOptions, *, empty: Empty = "refuse"
+    scoring: JudgedOptions, parsing: kit.ParsingOptions, *, empty: Empty = "refuse"
 ) -> Iterator[JudgementScoring]:
     """Give what computes the metrics, with a progress bar on a terminal."""
     names, data = scoring.names, scoring.data()
-    with warned_progress() as progress, parsing.facts() as facts:
+    with kit.warned_progress() as progress, parsing.facts() as facts:
         yield JudgementScoring(names, facts, data, progress, empty)
 
 
 def _warn_of_empty(source: str, captions: Iterable[str]) -> None:
     if empty := sum(not text.strip() for text in captions):
-        say_warning(f"{source}: {counted(empty, 'empty candidate')} scored as zero")
+        kit.say_warning(f"{source}: {counted(empty, 'empty candidate')} scored as zero")
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:
@@ -145,9 +119,9 @@ def captions(
     ratings: Annotated[Ratings | None, typer.Option()] = None,
     own: Annotated[Own | None, typer.Option()] = None,
     scoring: JudgedOptions,
-    empty: EmptyOption = "refuse",
+    empty: kit.EmptyOption = "refuse",
     options: StudyOptions,
-    parsing: ParsingOptions,
+    parsing: kit.ParsingOptions,
 ) -> None:
     """Correlate metrics with ratings of captions: Kendall tau-b and tau-c, Pearson, Spearman.
 
@@ -170,12 +144,12 @@ def captions(
         about = f"As {protocol}, changed by options: {', '.join(f'{name} {value}' for name, value in given.items())}."
         changes = {**given, "name": f"{protocol}, changed", "about": about}
         chosen = replace(chosen, **changes)  # type: ignore[arg-type]  # the options have the fields' types
-    write = options.writer(CAPTION_TABLES)
+    write = options.writer(pages.CAPTION_TABLES)
     judged = read_judgements(*sources, references=references or (), rating=rating, empty=empty)
     _warn_of_empty(judged.source, (each.candidate for each in judged.items))
     with computing(scoring, parsing, empty=empty) as computed:
         agreement = agree_on_captions(judged.items, chosen, scoring=computed, resampling=options.resampling)
-    write(caption_study(agreement, judged))
+    write(pages.caption_study(agreement, judged))
 
 
 _ALL = "all"
@@ -197,9 +171,9 @@ def pairs(
     reference_draws: Annotated[int | None, typer.Option(min=1)] = None,
     curve: Annotated[str | None, typer.Option(metavar="NUMBERS")] = None,
     scoring: JudgedOptions,
-    empty: EmptyOption = "refuse",
+    empty: kit.EmptyOption = "refuse",
     options: StudyOptions,
-    parsing: ParsingOptions,
+    parsing: kit.ParsingOptions,
 ) -> None:
     """Count how often metrics prefer the caption that people prefer, by category of pair.
 
@@ -232,7 +206,7 @@ def pairs(
     if chosen != given:
         chosen = replace(chosen, name=f"{given.name}, changed", about=f"As {given.name}, changed by options.")
     counts = whole_numbers(curve, "--curve") if curve is not None else ()
-    write = options.writer(PAIR_TABLES)
+    write = options.writer(pages.PAIR_TABLES)
     judged = read_pairs(*sources, annotations=annotations or (), empty=empty)
     _warn_of_empty(judged.source, (text for each in judged.items for text in each.captions))
     with computing(scoring, parsing, empty=empty) as computed:
@@ -240,11 +214,11 @@ def pairs(
     for accuracy in agreement.accuracies:  # equal scores, where they count as right, can make up much of an accuracy
         share = accuracy.tied / accuracy.pairs if accuracy.pairs and accuracy.category == ALL else 0.0
         if chosen.ties is Ties.RIGHT and share > _MANY_TIES:
-            say_warning(
+            kit.say_warning(
                 f"{share:.1%} of the pairs have equal {accuracy.metric}, and {chosen.name} counts these as right; "
                 "--protocol pascal50s-clipscore lets a coin decide them"
             )
-    write(pair_study(agreement, judged))
+    write(pages.pair_study(agreement, judged))
 
 
 @agree.command()
@@ -270,11 +244,11 @@ def hallucinations(
     chosen = protocol_of(HALLUCINATION_PROTOCOLS, protocol, "hallucinations")
     if not scoring.names:
         raise InputError("--metrics none: there are no given scores of marked captions; name a metric")
-    write = options.writer(HALLUCINATION_TABLES)
+    write = options.writer(pages.HALLUCINATION_TABLES)
     judged = read_marked(*sources)
     with computing(scoring, parsing) as computed:
         agreement = agree_on_hallucinations(judged.items, chosen, scoring=computed, resampling=options.resampling)
-    write(hallucination_study(agreement, judged))
+    write(pages.hallucination_study(agreement, judged))
 
 
 @agree.command()
@@ -296,11 +270,11 @@ def systems(
             column per metric.
         metrics: Use only these scores, comma-separated. Default: all.
     """
-    write = options.writer(SYSTEM_TABLES)
+    write = options.writer(pages.SYSTEM_TABLES)
     judged = read_system_table(human)
     by_system: dict[str, dict[str, float | None]] = {}
     for source in scores:
-        name, path = system_name(source)
+        name, path = kit.system_name(source)
         for system, values in read_system_scores(path, name).items():
             known = by_system.setdefault(system, {})
             twice = sorted(known.keys() & values.keys())
@@ -314,38 +288,41 @@ def systems(
         if unknown or not names:
             raise InputError(f"--metrics: there is no score {', '.join(unknown)!a}; there are {', '.join(given)}")
         by_system = {system: {name: values.get(name) for name in names} for system, values in by_system.items()}
-    with warned_progress():
+    with kit.warned_progress():
         agreed = agree_on_systems(judged, by_system, resampling=options.resampling)
-    write(system_study(agreed, human))
+    write(pages.system_study(agreed, human))
 
 
 @agree.command()
 def protocols() -> None:
     """List the protocols: what each averages and removes, and where it comes from."""
-    captions = Grid(
+    captions = kit.Grid(
         "For rated captions (agree captions --protocol)",
-        headings("Protocol|text", "Coefficient|text", "What it does|text"),
+        kit.headings("Protocol|text", "Coefficient|text", "What it does|text"),
         [
             (
                 each.name,
                 COEFFICIENTS[each.coefficient].label,
-                f"{each.about} In short: {RATINGS_SAY[each.ratings]}; {CAPTIONS_OWN_SAY[each.own]}. {each.source}",
+                f"{each.about} In short: {pages.RATINGS_SAY[each.ratings]}; {pages.CAPTIONS_OWN_SAY[each.own]}. "
+                f"{each.source}",
             )
             for each in CAPTION_PROTOCOLS.values()
         ],
     )
-    pairs = Grid(
+    pairs = kit.Grid(
         "For pairs (agree pairs --protocol)",
-        headings("Protocol|text", "Ties|text", "References|text", "What it does|text"),
+        kit.headings("Protocol|text", "Ties|text", "References|text", "What it does|text"),
         [
-            (each.name, TIES_SAY[each.ties], references_say(each), f"{each.about} {each.source}")
+            (each.name, pages.TIES_SAY[each.ties], pages.references_say(each), f"{each.about} {each.source}")
             for each in PAIR_PROTOCOLS.values()
         ],
     )
-    marked = Grid(
+    marked = kit.Grid(
         "For captions with marked words (agree hallucinations --protocol)",
-        headings("Protocol|text", "What it does|text"),
+        kit.headings("Protocol|text", "What it does|text"),
         [(each.name, f"{each.about} {each.source}") for each in HALLUCINATION_PROTOCOLS.values()],
     )
     grids = captions, pairs, marked
-    write_stdout(rendered(part for grid in grids for part in (Text(grid.title), to_rich(grid, titled=False))))
+    kit.write_stdout(
+        kit.rendered(part for grid in grids for part in (Text(grid.title), kit.to_rich(grid, titled=False)))
+    )
