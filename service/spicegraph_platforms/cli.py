@@ -9,17 +9,7 @@ import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_platforms.benchmarks import plugin_output, score_submission
-from spicegraph_service.kit import (
-    Grid,
-    PipelineOption,
-    ScoringOptions,
-    check_output,
-    headings,
-    rendered,
-    warned_progress,
-    write_stdout,
-    write_text,
-)
+from spicegraph_service import kit
 
 platform = typer.Typer(
     help="Score for Codabench or CapEvalKit (for EvalAI: spicegraph_scorer.adapters.evalai).", no_args_is_help=True
@@ -31,18 +21,18 @@ def codabench(
     input_folder: Annotated[str, typer.Argument(metavar="INPUT", help="The folder with ref/ and res/.")],
     output_folder: Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder to write to.")],
     *,
-    scoring: ScoringOptions,
+    scoring: kit.ScoringOptions,
     show_references: Annotated[
         bool,
         typer.Option(
             "--show-references", help="Write a full error report; it shows the private references to every team."
         ),
     ] = False,
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    pipeline: kit.PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Run as a Codabench scoring program: write scores.json and detailed_results.html."""
     data = scoring.data()
-    with warned_progress():
+    with kit.warned_progress():
         scores = score_submission(
             input_folder,
             output_folder,
@@ -52,7 +42,9 @@ def codabench(
             pipeline=pipeline,
             data=data,
         )
-    write_stdout(rendered([Grid("Corpus scores", headings("Score|text", "Value|score"), list(scores.items()))]))
+    kit.write_stdout(
+        kit.rendered([kit.Grid("Corpus scores", kit.headings("Score|text", "Value|score"), list(scores.items()))])
+    )
 
 
 @platform.command()
@@ -61,14 +53,14 @@ def capevalkit(
     predictions: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "caption"}.')],
     references: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "references"}.')],
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")],
-    scoring: ScoringOptions,
-    pipeline: PipelineOption = DEFAULT_PIPELINE,
+    scoring: kit.ScoringOptions,
+    pipeline: kit.PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON."""
-    check_output(output)
+    kit.check_output(output)
     data = scoring.data()
-    with warned_progress():
+    with kit.warned_progress():
         results = plugin_output(
             predictions, references, metrics=scoring.names, empty=scoring.empty, pipeline=pipeline, data=data
         )
-    write_text(msgspec.json.format(msgspec.json.encode(results), indent=2).decode() + "\n", output)
+    kit.write_text(msgspec.json.format(msgspec.json.encode(results), indent=2).decode() + "\n", output)

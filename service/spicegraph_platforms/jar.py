@@ -21,17 +21,7 @@ from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.metrics.spice.metric import jar_output
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import score
-from spicegraph_service.kit import (
-    check_output,
-    local_facts,
-    made_folder,
-    progress_bar,
-    refuse_overwriting,
-    say_error,
-    use_utf8,
-    write_stdout,
-    write_text,
-)
+from spicegraph_service import kit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,7 +62,7 @@ def _at_least_one(text: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line of the SPICE program; return 0, or 2 where the input or the command is wrong."""
-    use_utf8()
+    kit.use_utf8()
     start = time.perf_counter()
     try:
         options = _parser().parse_args(arguments)
@@ -81,21 +71,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     workers, metric = options.threads or os.cpu_count() or 1, "spice-exact" if options.exact else "spice"
     try:
         if options.out is not None:
-            check_output(options.out)
-            refuse_overwriting([options.out], [options.input])
+            kit.check_output(options.out)
+            kit.refuse_overwriting([options.out], [options.input])
         items = read_items(options.input).items
         # The folder of the cache is made where it is missing, as the program does.
-        cache = None if options.cache is None else str(made_folder(options.cache) / _CACHE_FILE)
-        with local_facts(options.pipeline, workers=workers, cache=cache) as facts, progress_bar() as progress:
+        cache = None if options.cache is None else str(kit.made_folder(options.cache) / _CACHE_FILE)
+        with kit.local_facts(options.pipeline, workers=workers, cache=cache) as facts, kit.progress_bar() as progress:
             result = score(items, [metric], pipeline=facts, progress=progress)
         if options.out is not None:
             rows = jar_output(result, detailed=options.detailed, subset=options.subset)
-            write_text(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode(), options.out)
+            kit.write_text(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode(), options.out)
         if not options.silent:
-            write_stdout("\n".join(printed_scores(result, subset=options.subset)) + "\n\n")
-            write_stdout(f"SPICE evaluation took: {time.perf_counter() - start:.2f} s\n")
+            kit.write_stdout("\n".join(printed_scores(result, subset=options.subset)) + "\n\n")
+            kit.write_stdout(f"SPICE evaluation took: {time.perf_counter() - start:.2f} s\n")
     except SpicegraphError as error:
-        say_error(str(error))
+        kit.say_error(str(error))
         return _BAD_INPUT
     return 0
 

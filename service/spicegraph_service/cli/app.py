@@ -28,14 +28,7 @@ from typer.main import get_command
 from spicegraph_parser.errors import InputError, SpicegraphError
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_service.cli.settings import defaults_of, find_settings, options_of, own_words
-from spicegraph_service.output.terminal import (
-    printable,
-    quietness,
-    refuse_overwriting,
-    say_error,
-    use_utf8,
-    write_stdout,
-)
+from spicegraph_service.output import terminal
 from spicegraph_service.registry import commands
 
 if TYPE_CHECKING:
@@ -123,7 +116,7 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     parameters.append(inspect.Parameter(_QUIET, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QuietOption))
 
     def run(**given: Any) -> None:
-        with quietness(given.pop(_QUIET)):
+        with terminal.quietness(given.pop(_QUIET)):
             made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
             if further:
                 given[_REGISTERED] = {name: made.pop(name) for name in further}
@@ -219,7 +212,7 @@ def _refusing(callback: Callable[..., object], inputs: Collection[str]) -> Calla
         for name in _WRITTEN:
             if output := given.get(name):
                 read = (path for source in inputs if source != name for path in _places(given.get(source)))
-                refuse_overwriting([str(output)], read)
+                terminal.refuse_overwriting([str(output)], read)
         return callback(**given)
 
     return checked
@@ -318,12 +311,12 @@ def config(command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND
     elif settings is not None:
         defaults_of(settings, command_line, commands(), commands())  # says what is wrong
         parts.append(plain_table(("Key", "Value"), [(key, str(value)) for key, value in settings[1].items()]))
-    write_stdout(f"settings file: {printable(shown)}\n" + rendered(parts))
+    terminal.write_stdout(f"settings file: {terminal.printable(shown)}\n" + rendered(parts))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; return 0, 2 where the input or the command is wrong, or 130 where Ctrl-C ended it."""
-    use_utf8()
+    terminal.use_utf8()
     atexit.register(gc.freeze)  # else Python looks for cycles among all modules when it ends
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
@@ -339,7 +332,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             defaults = None if settings is None else defaults_of(settings, command_line, commands(), (command,))
             app(given, prog_name="spicegraph", default_map=defaults)
     except SpicegraphError as error:
-        say_error(str(error))
+        terminal.say_error(str(error))
         return BAD_INPUT
     except KeyboardInterrupt:  # while the command's modules were loaded: typer takes it afterwards
         return INTERRUPTED

@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from spicegraph_parser import export
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.export import (
-    caption_dict,
-    discosg_dict,
-    dsg_dict,
-    json_ld,
-    sng_dict,
-    to_dot,
-    to_graphml,
-    visual_genome_dict,
-)
 from spicegraph_parser.export.graph_text import graph_text, with_digits
 from spicegraph_parser.export.picture import to_svg
 from spicegraph_parser.fronts.conllu import read_conllu
@@ -68,7 +59,7 @@ def _graphs(captions: Iterable[ParsedCaption]) -> Iterator[tuple[str, SceneGraph
 
 def _visual_genome(captions: Iterable[ParsedCaption]) -> Iterator[str]:
     between = "["
-    for row in _encoded(map(visual_genome_dict, captions, count(1))):
+    for row in _encoded(map(export.visual_genome_dict, captions, count(1))):
         yield f"{between}\n{row.rstrip()}"
         between = ","
     yield "[]\n" if between == "[" else "\n]\n"
@@ -98,17 +89,17 @@ def _factual(caption: ParsedCaption, number: int) -> str:
 
 
 PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterable[str]]] = {
-    ParseFormat.JSONL: lambda captions: _encoded(map(caption_dict, captions)),
+    ParseFormat.JSONL: lambda captions: _encoded(map(export.caption_dict, captions)),
     ParseFormat.TABLE: lambda captions: [rendered([caption_table(captions)])],
-    ParseFormat.DOT: lambda captions: (to_dot(graph, title=text) for text, graph in _graphs(captions)),
+    ParseFormat.DOT: lambda captions: (export.to_dot(graph, title=text) for text, graph in _graphs(captions)),
     ParseFormat.SVG: lambda captions: [to_svg(_graphs(captions))],
-    ParseFormat.SNG: lambda captions: _encoded(map(sng_dict, captions)),
+    ParseFormat.SNG: lambda captions: _encoded(map(export.sng_dict, captions)),
     ParseFormat.FACTUAL: lambda captions: map(_factual, captions, count(1)),
-    ParseFormat.DISCOSG: lambda captions: _encoded(map(discosg_dict, captions)),
+    ParseFormat.DISCOSG: lambda captions: _encoded(map(export.discosg_dict, captions)),
     ParseFormat.VISUAL_GENOME: _visual_genome,
-    ParseFormat.DSG: lambda captions: _encoded(dsg_dict(caption, _dsg_kind) for caption in captions),
-    ParseFormat.GRAPHML: lambda captions: [to_graphml(_graphs(captions))],
-    ParseFormat.JSON_LD: lambda captions: _encoded([json_ld(_graphs(captions))]),
+    ParseFormat.DSG: lambda captions: _encoded(export.dsg_dict(caption, _dsg_kind) for caption in captions),
+    ParseFormat.GRAPHML: lambda captions: [export.to_graphml(_graphs(captions))],
+    ParseFormat.JSON_LD: lambda captions: _encoded([export.json_ld(_graphs(captions))]),
 }
 
 

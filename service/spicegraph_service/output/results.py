@@ -14,27 +14,10 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.results import Summary
-from spicegraph_service.engines.objects import (
-    METADATA,
-    check_object,
-    flat_scores,
-    is_url,
-    parquet_extra,
-    score_table,
-    table_bytes,
-    write_object,
-)
+from spicegraph_service.engines import objects
+from spicegraph_service.output import terminal
 from spicegraph_service.output.grid import csv_lines
 from spicegraph_service.output.tables import Content, rendered, result_tables, systems_tables
-from spicegraph_service.output.terminal import (
-    check_output,
-    format_by_ending,
-    is_packed,
-    is_quiet,
-    whole_path,
-    write_stdout,
-    write_text,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -68,7 +51,7 @@ def _json(head: Mapping[str, Json], name: str, rows: Iterable[Json]) -> Iterator
 
 def _csv(result: Result) -> Iterator[str]:
     """Yield one item per row, categories as ``SPICE_categories_Color_f``; what is undefined stays empty."""
-    rows = (dict(flat_scores(scores)) for scores in result.iter_scores())
+    rows = (dict(objects.flat_scores(scores)) for scores in result.iter_scores())
     first = next(rows, {})
     lines = (
         [item.id, *(row[name] for name in first)] for item, row in zip(result.items, chain([first], rows), strict=False)
@@ -78,16 +61,16 @@ def _csv(result: Result) -> Iterator[str]:
 
 def parquet_bytes(result: Result) -> bytes:
     """Return one item per row, in the columns of the CSV; signature and corpus scores are in the file's metadata."""
-    with parquet_extra():
+    with objects.parquet_extra():
         import pyarrow as pa  # noqa: PLC0415 (an extra)
     text_ids = any(isinstance(item.id, str) for item in result.items)
     scores = result.iter_scores()
     parts = [
-        score_table(items, list(islice(scores, _ROWS)), text_ids=text_ids)
+        objects.score_table(items, list(islice(scores, _ROWS)), text_ids=text_ids)
         for items in (result.items[start : start + _ROWS] for start in range(0, len(result.items), _ROWS))
     ]
-    about = {METADATA: msgspec.json.encode(result.summary.to_dict())}
-    return table_bytes(pa.concat_tables(parts).combine_chunks().replace_schema_metadata(about))
+    about = {objects.METADATA: msgspec.json.encode(result.summary.to_dict())}
+    return objects.table_bytes(pa.concat_tables(parts).combine_chunks().replace_schema_metadata(about))
 
 
 def _spice(result: Result) -> Iterator[str]:
@@ -167,7 +150,7 @@ class ResultOutput:
         """The format of what is written: the one given, else that of the file's ending, else a table."""
         if self.form is None and self.is_folder:
             return ResultFormat.PARQUET
-        return self.form or format_by_ending(self.path, _BY_ENDING, ResultFormat.TABLE)
+        return self.form or terminal.format_by_ending(self.path, _BY_ENDING, ResultFormat.TABLE)
 
     @property
     def is_folder(self) -> bool:
@@ -177,22 +160,22 @@ class ResultOutput:
     def check(self, *, folders: bool = False) -> None:
         """Say now, before the work, that the result can't be written there."""
         is_parquet = self.format is ResultFormat.PARQUET
-        if is_parquet and self.path is not None and is_packed(self.path):
+        if is_parquet and self.path is not None and terminal.is_packed(self.path):
             raise InputError(f"{self.path}: Parquet is compressed already; name a file that ends in .parquet")
         if self.path is None:
             if is_parquet:
                 raise InputError("--format parquet is binary and is not printed: name a file with -o")
-        elif not is_parquet and (self.is_folder or is_url(self.path)):
+        elif not is_parquet and (self.is_folder or objects.is_url(self.path)):
             raise InputError(
                 f"{self.path}: only Parquet is written to a URL or a folder; give --format parquet, or a file"
             )
         elif self.is_folder:
             if not folders:
                 raise InputError(f"{self.path}: only --engine ray writes a folder of parts; name a file")
-        elif is_url(self.path):
-            check_object(self.path)
+        elif objects.is_url(self.path):
+            objects.check_object(self.path)
         else:
-            check_output(self.path)
+            terminal.check_output(self.path)
 
     def check_systems(self) -> None:
         """Say now, before the work, that the results of several systems can't be written in the format."""
@@ -205,7 +188,7 @@ class ResultOutput:
         """Write what :meth:`write` writes, of several systems by name."""
         if self.format is ResultFormat.JSON:
             rows = ({"name": name, **result.to_dict()} for name, result in systems.items())
-            write_text(_json({}, "systems", rows), self.path)
+            terminal.write_text(_json({}, "systems", rows), self.path)
         if self.path is not None or self.format is not ResultFormat.JSON:
             self._write_table(rendered(systems_tables(systems)))
 
@@ -217,23 +200,23 @@ class ResultOutput:
         if self.path is not None:
             if self.format is ResultFormat.PARQUET:
                 content = parquet_bytes(result)
-                if is_url(self.path):
-                    write_object(self.path, content)
+                if objects.is_url(self.path):
+                    objects.write_object(self.path, content)
                 else:
-                    with whole_path(self.path) as temporary:
+                    with terminal.whole_path(self.path) as temporary:
                         temporary.write_bytes(content)
             else:
-                write_text(RESULT_FORMATS[self.format](result), self.path)
+                terminal.write_text(RESULT_FORMATS[self.format](result), self.path)
         if self._is_printed:
-            write_stdout(RESULT_FORMATS[self.form or ResultFormat.TABLE](result))
+            terminal.write_stdout(RESULT_FORMATS[self.form or ResultFormat.TABLE](result))
 
     def _write_table(self, table: str) -> None:
         if self.path is not None and self.format is ResultFormat.TABLE:
-            write_text(table, self.path)
+            terminal.write_text(table, self.path)
         if self._is_printed:
-            write_stdout(table)
+            terminal.write_stdout(table)
 
     @property
     def _is_printed(self) -> bool:
         """Whether standard output gets something: not of ``--quiet`` where a file holds it."""
-        return self.path is None or (self.form is None and not is_quiet())
+        return self.path is None or (self.form is None and not terminal.is_quiet())

@@ -8,17 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from spicegraph_service.store import (
-    OWNER,
-    READ,
-    ReferenceSet,
-    StoreError,
-    StoreFullError,
-    TokenRecord,
-    make_private,
-    parse_key,
-    why_not_opened,
-)
+from spicegraph_service import store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +56,7 @@ class SqliteStore:
             if path != ":memory:":
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
                 if private:
-                    make_private(path)
+                    store.make_private(path)
             self._connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
@@ -76,7 +66,7 @@ class SqliteStore:
             version = self._schema()
             if version not in {0, _SCHEMA_VERSION}:
                 age = "a newer" if version > _SCHEMA_VERSION else "an older"
-                raise StoreError(f"{self._path}: written by {age} version of spicegraph (schema {version})")
+                raise store.StoreError(f"{self._path}: written by {age} version of spicegraph (schema {version})")
             for statement in _SCHEMA.split(";") if version == 0 else ():
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
@@ -86,14 +76,14 @@ class SqliteStore:
         return version
 
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
-        by_key = {parse_key(signature, text): text for text in texts}
+        by_key = {store.parse_key(signature, text): text for text in texts}
         keys = list(by_key)
         rows = self._select_in("SELECT key, value FROM parses WHERE key IN", (), keys)
         return {by_key[key]: value for key, value in rows}
 
     def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
         # A power cut may lose the last ones.
-        rows = [(parse_key(signature, text), value) for text, value in parses.items()]
+        rows = [(store.parse_key(signature, text), value) for text, value in parses.items()]
         self._need_room(sum(len(key) + len(value) for key, value in rows))
         with self._transaction(durable=False) as connection:
             connection.executemany("INSERT OR IGNORE INTO parses (key, value) VALUES (?, ?)", rows)
@@ -110,7 +100,7 @@ class SqliteStore:
             in_log = log.stat().st_size if log.exists() else 0
             free = shutil.disk_usage(log.parent).free
         if free < in_log + 4 * size + _SPARE:
-            raise StoreFullError(f"{self._path}: no room left on the disk")
+            raise store.StoreFullError(f"{self._path}: no room left on the disk")
 
     def count_parses(self) -> int:
         with self._errors():
@@ -127,23 +117,24 @@ class SqliteStore:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return gone
 
-    def create_set(self, new: ReferenceSet, entries: Mapping[str, bytes]) -> ReferenceSet:
+    def create_set(self, new: store.ReferenceSet, entries: Mapping[str, bytes]) -> store.ReferenceSet:
         with self._transaction(durable=True) as connection:
             row = (new.id, new.display_name, new.entry_count, new.caption_count, new.create_time, new.tenant)
             added = connection.execute("INSERT OR IGNORE INTO reference_sets VALUES (?, ?, ?, ?, ?, ?)", row).rowcount
             if added:
-                connection.execute("INSERT INTO reference_rights VALUES (?, ?, ?)", (new.tenant, new.id, OWNER))
+                connection.execute("INSERT INTO reference_rights VALUES (?, ?, ?)", (new.tenant, new.id, store.OWNER))
                 rows = ((new.id, entry_id, captions) for entry_id, captions in entries.items())
                 connection.executemany("INSERT INTO reference_entries VALUES (?, ?, ?)", rows)
         return self.get_set(new.tenant, new.id) or new
 
-    def get_set(self, tenant: str, set_id: str) -> ReferenceSet | None:
+    def get_set(self, tenant: str, set_id: str) -> store.ReferenceSet | None:
         with self._errors():
             row = self._connection.execute(f"{_SETS} AND set_id = ?", (tenant, set_id)).fetchone()
         return _set(row) if row else None
 
-    def list_sets(self, tenant: str, after: str, count: int) -> list[ReferenceSet]:
-        query = f"{_SETS} AND set_id > ? AND (rights = '{OWNER}' OR rights LIKE '%{READ}%') ORDER BY set_id LIMIT ?"
+    def list_sets(self, tenant: str, after: str, count: int) -> list[store.ReferenceSet]:
+        may_read = f"rights = '{store.OWNER}' OR rights LIKE '%{store.READ}%'"
+        query = f"{_SETS} AND set_id > ? AND ({may_read}) ORDER BY set_id LIMIT ?"
         with self._errors():
             rows = self._connection.execute(query, (tenant, after, count)).fetchall()
         return [_set(row) for row in rows]
@@ -169,25 +160,25 @@ class SqliteStore:
     def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
         query = "SELECT tenant, rights FROM reference_rights WHERE set_id = ? AND rights != ? ORDER BY tenant"
         with self._errors():
-            rows = self._connection.execute(query, (set_id, OWNER)).fetchall()
+            rows = self._connection.execute(query, (set_id, store.OWNER)).fetchall()
         return {tenant: tuple(rights.split()) for tenant, rights in rows}
 
     def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
         query = "SELECT entry_id, captions FROM reference_entries WHERE set_id = ? AND entry_id IN"
         return dict(self._select_in(query, (set_id,), list(entry_ids)))
 
-    def add_token(self, record: TokenRecord) -> None:
+    def add_token(self, record: store.TokenRecord) -> None:
         first = (record.id, record.name, record.hash, " ".join(record.scopes), record.rate, record.create_time)
         row = (*first, record.tenant, record.expires, record.last_used)
         with self._transaction(durable=True) as connection:
             connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def find_token(self, token_hash: str) -> TokenRecord | None:
+    def find_token(self, token_hash: str) -> store.TokenRecord | None:
         with self._errors():
             row = self._connection.execute(f"{_TOKENS} WHERE hash = ?", (token_hash,)).fetchone()
         return _token(row) if row else None
 
-    def list_tokens(self) -> list[TokenRecord]:
+    def list_tokens(self) -> list[store.TokenRecord]:
         with self._errors():
             rows = self._connection.execute(f"{_TOKENS} ORDER BY create_time, id").fetchall()
         return [_token(row) for row in rows]
@@ -248,19 +239,19 @@ class SqliteStore:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code == sqlite3.SQLITE_FULL:
-                raise StoreFullError(f"{self._path}: no room left on the disk") from error
+                raise store.StoreFullError(f"{self._path}: no room left on the disk") from error
             is_unwritable = code in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-            why = why_not_opened(self._path) if is_unwritable else ""
-            raise StoreError(f"{self._path}: {error}" + (f" ({why})" if why else "")) from error
+            why = store.why_not_opened(self._path) if is_unwritable else ""
+            raise store.StoreError(f"{self._path}: {error}" + (f" ({why})" if why else "")) from error
         except OSError as error:
-            raise StoreError(f"{self._path}: {error.strerror or error}") from error
+            raise store.StoreError(f"{self._path}: {error.strerror or error}") from error
 
 
-def _set(row: tuple[str, str, int, int, float, str, str]) -> ReferenceSet:
+def _set(row: tuple[str, str, int, int, float, str, str]) -> store.ReferenceSet:
     set_id, name, entries, captions, created, tenant, rights = row
-    return ReferenceSet(set_id, name, entries, captions, created, tenant, tuple(rights.split()))
+    return store.ReferenceSet(set_id, name, entries, captions, created, tenant, tuple(rights.split()))
 
 
-def _token(row: tuple[str, str, str, str, float, float, str, float, float]) -> TokenRecord:
+def _token(row: tuple[str, str, str, str, float, float, str, float, float]) -> store.TokenRecord:
     token_id, name, token_hash, scopes, rate, created, tenant, expires, used = row
-    return TokenRecord(token_id, name, token_hash, tuple(scopes.split()), rate, created, tenant, expires, used)
+    return store.TokenRecord(token_id, name, token_hash, tuple(scopes.split()), rate, created, tenant, expires, used)

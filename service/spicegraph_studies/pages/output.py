@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.text import Text
 
-from spicegraph_service.kit import (
-    page_text,
-    printable,
-    render_page,
-    rendered,
-    signature_lines,
-    to_csv,
-    to_latex,
-    to_rich,
-)
+from spicegraph_service import kit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +18,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_service.kit import Grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +36,7 @@ class Section:
     key: str
     title: str
     text: Sequence[str] = ()
-    grids: Sequence[Grid] = ()
+    grids: Sequence[kit.Grid] = ()
     charts: Callable[[], Sequence[Chart]] | None = None
     is_detail: bool = False
 
@@ -63,7 +53,7 @@ class Study:
     title: str
     facts: Sequence[str]
     sections: Sequence[Section]
-    tables: Mapping[str, Grid]
+    tables: Mapping[str, kit.Grid]
     values: Mapping[str, Json]
     signature: Mapping[str, Json]
     verdict: tuple[str, str] | None = None
@@ -90,15 +80,15 @@ BY_ENDING: Mapping[str, StudyFormat] = {
 
 
 def _contents(study: Study) -> Iterator[RenderableType]:
-    yield from (Text(printable(fact)) for fact in study.facts)
+    yield from (Text(kit.printable(fact)) for fact in study.facts)
     for section in _short_sections(study):
         for grid in section.grids:
             yield Text()
-            yield Text(printable(grid.title), style="italic")
-            yield to_rich(grid, titled=False)
-        yield from (Text(printable(note), style="dim") for note in section.notes)
+            yield Text(kit.printable(grid.title), style="italic")
+            yield kit.to_rich(grid, titled=False)
+        yield from (Text(kit.printable(note), style="dim") for note in section.notes)
     yield Text()
-    yield from (Text(line, style="dim") for line in signature_lines(study.signature))
+    yield from (Text(line, style="dim") for line in kit.signature_lines(study.signature))
 
 
 def _short_sections(study: Study) -> Iterator[Section]:
@@ -115,21 +105,21 @@ def _html(study: Study) -> str:
         "study": study,
         "sections": shown,
         "charts": charts,
-        "cell_text": page_text,
+        "cell_text": kit.page_text,
         "most_rows": _MOST_ROWS,
-        "signature": tuple(signature_lines(study.signature)),
+        "signature": tuple(kit.signature_lines(study.signature)),
     }
-    return render_page("study.html.j2", values, package="spicegraph_studies.pages")
+    return kit.render_page("study.html.j2", values, package="spicegraph_studies.pages")
 
 
 STUDY_FORMATS: Mapping[StudyFormat, Callable[[Study], str]] = {
-    StudyFormat.TABLE: lambda study: rendered(_contents(study)),
+    StudyFormat.TABLE: lambda study: kit.rendered(_contents(study)),
     StudyFormat.JSON: lambda study: msgspec.json.format(msgspec.json.encode(study.values), indent=2).decode() + "\n",
-    StudyFormat.CSV: lambda study: to_csv(next(iter(study.tables.values()))),  # the first of the long tables
+    StudyFormat.CSV: lambda study: kit.to_csv(next(iter(study.tables.values()))),  # the first of the long tables
     StudyFormat.LATEX: lambda study: "\n".join(
         [
             "".join(f"% {' '.join(fact.split())}\n" for fact in (study.title, *study.facts)),
-            *(to_latex(grid) for section in _short_sections(study) for grid in section.grids),
+            *(kit.to_latex(grid) for section in _short_sections(study) for grid in section.grids),
         ]
     ),
     StudyFormat.HTML: _html,
