@@ -28,7 +28,9 @@ CHALLENGE = pb.Challenge(
             pb.ChallengeSplit(
                 name=split,
                 reference_sets=[
-                    pb.ChallengeReferenceSet(name=name, image_count=40_504, caption_count=1_202_520)
+                    pb.ChallengeReferenceSet(
+                        name=name, image_count=40_504, caption_count=1_202_520, domains=[f"domain-{name}"]
+                    )
                     for name in ("c5", "c40")
                 ],
             )
@@ -121,6 +123,12 @@ def test_no_number_moment_or_id_of_a_challenge_is_broken_at_60_or_80_columns(
     for width in (80, 60):
         assert wanted <= set(printed[width].split())
         assert "…" not in printed[width]
+
+
+def test_a_challenge_shows_its_domains() -> None:
+    assert "domains of val2014, c40: domain-c40" in tables.rendered(CHALLENGE_TABLES["show"]())
+    without = pb.Challenge(settings=pb.ChallengeSettings(splits=[pb.ChallengeSplit(name="val")]))
+    assert "domains" not in tables.rendered(challenge.challenge_view(pb.GetChallengeResponse(challenge=without)))
 
 
 def test_the_best_and_the_worst_of_a_leaderboard_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 Python 3.7 and the standard library are enough; references are stored on the server, so that the worker holds none.
 Fill in the four values, put both files into ``evaluation_script/`` of the challenge, and give the token the scope
-``score`` alone (``spicegraph token create evalai --scopes score``).
+``score`` alone, and the tenant of the one that stored the references (docs/how-to/move-from-evalai.md).
 """
 
 import json

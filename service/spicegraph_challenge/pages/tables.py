@@ -74,6 +74,10 @@ def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
         for each in split.reference_sets
     ]
     yield Grid("References", headings(*columns), rows)
+    for split in settings.splits:
+        for each in split.reference_sets:
+            if each.domains:
+                yield Text(f"domains of {split.name}, {each.name}: {', '.join(each.domains)}")
     yield Grid("Rules", headings("Setting|text", "Value|text"), [(label, text) for label, text, _ in rules(settings)])
     left = str(quota.left) if quota.HasField("left") else "any number"
     yield Text(f"your submissions that count: {quota.used_today} today, {quota.used_total} in all; left now: {left}")

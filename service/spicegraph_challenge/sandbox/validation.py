@@ -114,7 +114,7 @@ def _split_of(name: str, given: str, splits: Mapping[str, Images], taken: Contai
         split = next(iter(splits))
     else:
         wanted = " or ".join(f"captions_{split}_METHOD_results.json" for split in splits)
-        raise _RefusedError(f"the name {shown(name)} names no split of this challenge; expected {wanted}")
+        raise _RefusedError(f"the name {shown(name)} names no split of this challenge: choose one, or call it {wanted}")
     if split in taken:
         raise _RefusedError(f"holds several files of the split {split!a}")
     return split
