@@ -1,6 +1,5 @@
 """Captions become the tokens that the COCO toolkit scores."""
 
-import doctest
 import gzip
 import json
 from pathlib import Path
@@ -9,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import spicegraph_scorer.core.ngrams
-import spicegraph_scorer.core.tokens
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.ngrams import count_ngrams
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem, TokenizedItems, tokenize_items, tokenize_texts
@@ -100,10 +97,3 @@ def test_counts_are_those_of_counting(captions):
                 name: wanted.count(name) for name in wanted
             }
         shorter = names
-
-
-@pytest.mark.parametrize("module", [spicegraph_scorer.core.tokens, spicegraph_scorer.core.ngrams])
-def test_examples_in_the_documentation(module):
-    results = doctest.testmod(module)
-    assert results.attempted
-    assert not results.failed

@@ -177,10 +177,15 @@ class Metric(ABC, Generic[Statistic]):
         """Build what the first captions would wait for, for programs that serve others; scores stay the same."""
         return
 
+    def working(self, statistic: Statistic) -> tuple[Working, ...]:
+        """Return how an item's scores come about, for people; by default nothing."""
+        del statistic
+        return ()
+
     def workings(self, corpus: Corpus, statistics: Sequence[Statistic]) -> list[tuple[Working, ...]]:
-        """Return for each item how its scores come about, for people; by default nothing."""
+        """Return :meth:`working` of each item; a metric that needs the corpus for it has this in its place."""
         del corpus
-        return [()] * len(statistics)
+        return list(map(self.working, statistics))
 
     def credit(self, corpus: Corpus, statistics: Sequence[Statistic]) -> list[Credit]:
         """Return which words earned or cost each item's first score; a ValueError for statistics without evidence."""

@@ -29,22 +29,33 @@ _SMALL: Final = 1e-9
 class BleuStatistic(NamedTuple):
     """What BLEU needs of one item: counts that add up over items."""
 
-    length: int
-    """Words of the candidate."""
-    closest: int
-    """Words of the reference whose length is closest to the candidate's; of two, the shorter."""
-    matched: tuple[int, int, int, int]
-    """N-grams of the candidate, n = 1 to 4, that a reference has; each counts as often as it is in the
-    reference that has it most often."""
+    length: int  # words of the candidate
+    closest: int  # words of the reference whose length is closest to the candidate's; of two, the shorter
+    matched: tuple[int, int, int, int]  # n-grams, n = 1 to 4, that a reference has, each as often as one has it
 
-    @property
-    def total(self) -> tuple[int, ...]:
-        """N-grams of the candidate, n = 1 to 4."""
-        return tuple(max(0, self.length - n) for n in range(ORDERS))
+
+class _OfCounts(Metric[BleuStatistic]):
+    """What both kinds of BLEU have in common: the counts, and what people are told of them."""
+
+    __slots__ = ()
+
+    shown: ClassVar[str]
+    """The score of which people are told."""
+
+    def collect(self, corpus: Corpus) -> list[BleuStatistic]:
+        """Return the counts of each item, in the order of ``corpus.items``."""
+        return bleu_statistics(corpus.tokens)
+
+    def working(self, statistic: BleuStatistic) -> tuple[Working, ...]:
+        """Return matched n-grams of each order, and the brevity penalty."""
+        length, closest, matched = statistic
+        counts = chain.from_iterable((number, max(0, length - n)) for n, number in enumerate(matched))
+        brevity = float(_brevity(np.array([length / closest]))[0]) if closest else 1.0
+        return (Working(self.shown, _TEXT, (*counts, length, closest, brevity)),)
 
 
 @dataclass(frozen=True, slots=True)
-class Bleu(Metric[BleuStatistic]):
+class Bleu(_OfCounts):
     """BLEU-1 to BLEU-4 of a corpus, from summed counts, exactly as the COCO toolkit gives them.
 
     The reference length is the closest one, nothing is smoothed. Scores are in [0, 1]. The items' scores
@@ -54,46 +65,32 @@ class Bleu(Metric[BleuStatistic]):
     means: ClassVar[bool] = False
 
     name = "bleu"
+    shown = f"Bleu_{ORDERS}"
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable."""
         return {"variant": "coco", "tokenizer": TOKENIZER, "reference length": "closest", "smoothing": "none"}
 
-    def collect(self, corpus: Corpus) -> list[BleuStatistic]:
-        """Return the counts of each item, in the order of ``corpus.items``."""
-        return bleu_statistics(corpus.tokens)
-
     def total(self, statistics: Sequence[BleuStatistic]) -> tuple[Score, ...]:
         """Return the scores ``Bleu_1`` to ``Bleu_4``."""
-        table = _CountTable.of(statistics)
-        corpus = _coco_scores(table.summed())
-        each = _coco_scores(table)
+        columns = _count_table(statistics)
+        each = self.from_sums(columns)
+        corpus = self.from_sums(columns.sum(axis=0, keepdims=True))
         return tuple(
-            Score(f"Bleu_{n + 1}", float(corpus[n, 0]) if statistics else None, tuple(each[n].tolist()))
-            for n in range(ORDERS)
+            Score(name, float(corpus[name][0]) if statistics else None, tuple(values.tolist()))
+            for name, values in each.items()
         )
-
-    def workings(self, corpus: Corpus, statistics: Sequence[BleuStatistic]) -> list[tuple[Working, ...]]:
-        """Return matched n-grams of each order, and the brevity penalty."""
-        del corpus
-        return [_working(f"Bleu_{ORDERS}", statistic) for statistic in statistics]
 
     def columns(self, statistics: Sequence[BleuStatistic]) -> Matrix:
         """Return what the corpus scores sum, (items, 10): lengths, matched and total n-grams."""
-        table = _CountTable.of(statistics)
-        return np.vstack([table.length, table.closest, table.matched, table.total]).T
+        return _count_table(statistics)
 
     def from_sums(self, sums: Matrix) -> dict[str, Floats]:
-        """Return the corpus scores of rows of sums."""
-        length, closest = sums[:, 0], sums[:, 1]
-        scores = _coco_scores(_CountTable(length, closest, sums[:, 2 : 2 + ORDERS].T, sums[:, 2 + ORDERS :].T))
+        """Return the corpus scores of rows of sums, with the toolkit's small additions."""
+        length, closest, matched, total = sums[:, 0], sums[:, 1], sums[:, 2 : 2 + ORDERS].T, sums[:, 2 + ORDERS :].T
+        precisions, ratio = (matched + _TINY) / (total + _SMALL), (length + _TINY) / (closest + _SMALL)
+        scores = _means(np.log(precisions)) * _brevity(ratio)
         return {f"Bleu_{n + 1}": scores[n] for n in range(ORDERS)}
-
-
-def _working(score: str, statistic: BleuStatistic) -> tuple[Working, ...]:
-    counts = tuple(chain.from_iterable(zip(statistic.matched, statistic.total, strict=True)))
-    brevity = float(_brevity(np.array([statistic.length / statistic.closest]))[0]) if statistic.closest else 1.0
-    return (Working(score, _TEXT, (*counts, statistic.length, statistic.closest, brevity)),)
 
 
 _TEXT: Final = (
@@ -103,7 +100,7 @@ _TEXT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class SentenceBleu(Metric[BleuStatistic]):
+class SentenceBleu(_OfCounts):
     """BLEU-1 to BLEU-4 of single sentences, smoothed; the corpus value is the mean over the items.
 
     The k-th order without a match counts 1/2^k matches, as in mteval-v13a (the third technique of Chen and
@@ -113,6 +110,7 @@ class SentenceBleu(Metric[BleuStatistic]):
     """
 
     name = "bleu-sentence"
+    shown = f"SentenceBleu_{ORDERS}"
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable."""
@@ -123,50 +121,21 @@ class SentenceBleu(Metric[BleuStatistic]):
             "smoothing": "geometric (mteval-v13a), short candidates smoothed",
         }
 
-    def collect(self, corpus: Corpus) -> list[BleuStatistic]:
-        """Return the counts of each item, in the order of ``corpus.items``."""
-        return bleu_statistics(corpus.tokens)
-
     def total(self, statistics: Sequence[BleuStatistic]) -> tuple[Score, ...]:
         """Return the scores ``SentenceBleu_1`` to ``SentenceBleu_4``."""
-        table = _CountTable.of(statistics)
-        unmatched = table.matched == 0
-        halves = 0.5 ** np.cumsum(unmatched, axis=0)
-        precisions = np.where(unmatched, halves, table.matched) / np.maximum(table.total, 1.0)
-        ratio = np.divide(table.length, table.closest, out=np.ones_like(table.length), where=table.closest > 0)
-        each = np.where(table.length > 0, _means(np.log(precisions)) * _brevity(ratio), 0.0)
+        length, closest, *counts = _count_table(statistics).T
+        matched, total = np.split(np.array(counts), 2)
+        unmatched = matched == 0
+        precisions = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=0), matched) / np.maximum(total, 1.0)
+        ratio = np.divide(length, closest, out=np.ones_like(length), where=closest > 0)
+        each = np.where(length > 0, _means(np.log(precisions)) * _brevity(ratio), 0.0)
         return tuple(Score.mean(f"SentenceBleu_{n + 1}", each[n].tolist()) for n in range(ORDERS))
 
-    def workings(self, corpus: Corpus, statistics: Sequence[BleuStatistic]) -> list[tuple[Working, ...]]:
-        """Return matched n-grams of each order, and the brevity penalty."""
-        del corpus
-        return [_working(f"SentenceBleu_{ORDERS}", statistic) for statistic in statistics]
 
-
-class _CountTable(NamedTuple):
-    """Statistics as columns: one column for each item, or a single one of sums."""
-
-    length: Floats
-    closest: Floats
-    matched: Matrix
-    total: Matrix
-
-    @classmethod
-    def of(cls, statistics: Sequence[BleuStatistic]) -> _CountTable:
-        rows = [(length, closest, *matched) for length, closest, matched in statistics]
-        columns = np.array(rows, np.float64).reshape(-1, 2 + ORDERS).T
-        total = np.maximum(columns[0] - np.arange(ORDERS)[:, None], 0.0)
-        return cls(columns[0], columns[1], columns[2:], total)
-
-    def summed(self) -> _CountTable:
-        return _CountTable(*(column.sum(axis=-1, keepdims=True) for column in self))
-
-
-def _coco_scores(table: _CountTable) -> Matrix:
-    """Return BLEU-1 to BLEU-4 (rows) of each column, with the toolkit's small additions."""
-    precisions = (table.matched + _TINY) / (table.total + _SMALL)
-    ratio = (table.length + _TINY) / (table.closest + _SMALL)
-    return _means(np.log(precisions)) * _brevity(ratio)
+def _count_table(statistics: Sequence[BleuStatistic]) -> Matrix:
+    rows = [(length, closest, *matched) for length, closest, matched in statistics]
+    columns = np.array(rows, np.float64).reshape(-1, 2 + ORDERS)
+    return np.hstack([columns, np.maximum(columns[:, :1] - np.arange(ORDERS), 0.0)])
 
 
 def _means(logarithms: Matrix) -> Matrix:
@@ -192,7 +161,7 @@ def bleu_statistics(items: Sequence[TokenizedItem]) -> list[BleuStatistic]:
         # For each item the reference length closest to the candidate's; of two, the shorter.
         distance = np.abs(reference - candidate[counts.item])
         best = np.lexsort((reference, distance, counts.item))
-        _, first = np.unique(counts.item[best], return_index=True)
+        first = np.flatnonzero(np.diff(counts.item, prepend=-1))  # the best are in the order of the items, too
         rows = zip(candidate.tolist(), reference[best[first]].tolist(), *matched, strict=True)
         statistics += [BleuStatistic(length, closest, (m1, m2, m3, m4)) for length, closest, m1, m2, m3, m4 in rows]
     return statistics
@@ -206,7 +175,9 @@ def _matches(counts: CorpusCounts, ngrams: NgramCounts) -> list[int]:
     row, column, count = cells.row[~of_candidate], cells.col[~of_candidate], cells.data[~of_candidate]
     key = counts.item[row - counts.items] * columns + column
     order = np.argsort(key, kind="stable")
-    key, first = np.unique(key[order], return_index=True)
+    key = key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    key = key[first]
     most = np.maximum.reduceat(count[order], first) if len(first) else count
     row, column, count = cells.row[of_candidate], cells.col[of_candidate], cells.data[of_candidate]
     wanted = row * columns + column

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -301,9 +301,9 @@ class Chair(Metric[ChairStatistic]):
     def total(self, statistics: Sequence[ChairStatistic]) -> tuple[Score, ...]:
         """Return ``CHAIRi``, ``CHAIRs`` and ``CHAIR_Recall``."""
         columns = self.columns(statistics)
-        each = _ratios(columns)
+        each = self.from_sums(columns)
         each["CHAIRi"] = np.nan_to_num(each["CHAIRi"])  # an item that mentions nothing hallucinates nothing
-        corpus = _ratios(columns.sum(axis=0, keepdims=True))
+        corpus = self.from_sums(columns.sum(axis=0, keepdims=True))
         return tuple(Score(name, _value(corpus[name][0]), tuple(map(_value, each[name]))) for name in NAMES)
 
     def columns(self, statistics: Sequence[ChairStatistic]) -> Matrix:
@@ -311,32 +311,25 @@ class Chair(Metric[ChairStatistic]):
         rows = [(s.hallucinated, s.mentioned, s.hallucinated > 0, 1, s.said, s.objects) for s in statistics]
         return np.array(rows, np.float64).reshape(-1, 6)
 
-    def from_sums(self, sums: Matrix) -> Mapping[str, Vector]:
+    def from_sums(self, sums: Matrix) -> dict[str, Vector]:
         """Return the corpus scores of rows of sums; NaN where undefined."""
-        return _ratios(sums)
+        shares = np.divide(sums[:, ::2], sums[:, 1::2], out=np.full((len(sums), 3), np.nan), where=sums[:, 1::2] > 0)
+        return {name: shares[:, index] for index, name in enumerate(NAMES)}
 
     def compact(self, statistic: ChairStatistic) -> ChairStatistic:
         """Return the counts alone."""
-        return ChairStatistic(statistic.mentioned, statistic.hallucinated, statistic.objects, statistic.said)
+        return replace(statistic, evidence=None)
 
-    def workings(self, corpus: Corpus, statistics: Sequence[ChairStatistic]) -> list[tuple[Working, ...]]:
+    def working(self, statistic: ChairStatistic) -> tuple[Working, ...]:
         """Return how many mentions are hallucinated, and how many objects are said."""
-        del corpus
         text = "{} of {} objects mentioned are not in the image; {} of its {} objects are mentioned"
-        return [
-            (Working("CHAIRi", text, (statistic.hallucinated, statistic.mentioned, statistic.said, statistic.objects)),)
-            for statistic in statistics
-        ]
+        values = statistic.hallucinated, statistic.mentioned, statistic.said, statistic.objects
+        return (Working("CHAIRi", text, values),)
 
     def explain(self, statistic: ChairStatistic, *, changes: int = 3) -> ChairExplanation | None:
         """Return which objects a candidate mentions, and which of them its image lacks."""
         del changes
         return statistic.evidence
-
-
-def _ratios(sums: Matrix) -> dict[str, Vector]:
-    shares = np.divide(sums[:, ::2], sums[:, 1::2], out=np.full((len(sums), 3), np.nan), where=sums[:, 1::2] > 0)
-    return {name: shares[:, index] for index, name in enumerate(NAMES)}
 
 
 def _value(share: Any) -> float | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -53,10 +53,8 @@ class CiderWarning(UserWarning):
     """CIDEr is undefined for this input."""
 
 
-class CiderStatistic(NamedTuple):
-    """CIDEr of one item, in [0, 10]; ``None`` where the references weigh every n-gram with 0."""
-
-    score: float | None
+CiderStatistic: TypeAlias = float | None
+"""CIDEr of one item, in [0, 10]; ``None`` where the references weigh every n-gram with 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +127,14 @@ class Cider(Metric[CiderStatistic]):
 
     def credit(self, corpus: Corpus, statistics: Sequence[CiderStatistic]) -> list[Credit]:
         """Divide the score among the words; see :func:`cider_credits`."""
-        scores = [statistic.score for statistic in statistics if statistic.score is not None]
+        scores = [score for score in statistics if score is not None]
         if len(scores) < len(statistics):
             raise InputError(f"{self.name}: undefined with the references of a single image; give document frequencies")
         return cider_credits(corpus, self, scores)
 
     def total(self, statistics: Sequence[CiderStatistic]) -> tuple[Score, ...]:
         """Return the score ``CIDEr-D`` or ``CIDEr``."""
-        return (Score.mean(self.key or self.variant, [statistic.score for statistic in statistics]),)
+        return (Score.mean(self.key or self.variant, statistics),)
 
     def workings(self, corpus: Corpus, statistics: Sequence[CiderStatistic]) -> list[tuple[Working, ...]]:
         """Return the mean cosines with the references by the length of the n-grams."""
@@ -201,7 +199,8 @@ def statistics_of_counts(
         similarity *= _length_penalty(counts)
     sums = np.bincount(counts.item, similarity, minlength=counts.items)
     references = np.bincount(counts.item, minlength=counts.items)
-    return [CiderStatistic(score) for score in (SCALE / ORDERS * sums / references).tolist()]
+    scores: list[CiderStatistic] = (SCALE / ORDERS * sums / references).tolist()
+    return scores
 
 
 def _cosines(
@@ -228,7 +227,7 @@ def _undefined(items: int) -> list[CiderStatistic]:
         CiderWarning,
         stacklevel=3,
     )
-    return [CiderStatistic(None)] * items
+    return [None] * items
 
 
 def _length_penalty(counts: CorpusCounts) -> Floats:
@@ -285,13 +284,10 @@ class Spider(Metric[SpiderStatistic]):
         each = tuple(mean_of(*pair) for pair in zip(cider.each, spice.each, strict=True))
         return (Score("SPIDEr", mean_of(cider.value, spice.value), each),)
 
-    def workings(self, corpus: Corpus, statistics: Sequence[SpiderStatistic]) -> list[tuple[Working, ...]]:
+    def working(self, statistic: SpiderStatistic) -> tuple[Working, ...]:
         """Return the two scores whose mean it is."""
-        del corpus
         text = "the mean of CIDEr-D ({}) and SPICE ({})"
-        return [
-            (Working("SPIDEr", text, (statistic.cider.score, statistic.spice.f1(ALL))),) for statistic in statistics
-        ]
+        return (Working("SPIDEr", text, (statistic.cider, statistic.spice.f1(ALL))),)
 
     def credit(self, corpus: Corpus, statistics: Sequence[SpiderStatistic]) -> list[Credit]:
         """Divide the score among the words: half of what each earned of either metric."""

@@ -23,10 +23,8 @@ BETA: Final = 1.2
 class RougeLStatistic(NamedTuple):
     """ROUGE-L of one item, each in [0, 1]."""
 
-    precision: float
-    """The largest share of the candidate that is a common subsequence with a reference."""
-    recall: float
-    """The largest share of a reference that is a common subsequence with the candidate; of any reference."""
+    precision: float  # the largest share of the candidate that is a common subsequence with a reference
+    recall: float  # the largest share of a reference, of any, that is one with the candidate
 
     @property
     def score(self) -> float:
@@ -59,14 +57,10 @@ class RougeL(Metric[RougeLStatistic]):
         """Return the score ``ROUGE_L``."""
         return (Score.mean("ROUGE_L", [statistic.score for statistic in statistics]),)
 
-    def workings(self, corpus: Corpus, statistics: Sequence[RougeLStatistic]) -> list[tuple[Working, ...]]:
+    def working(self, statistic: RougeLStatistic) -> tuple[Working, ...]:
         """Return the shares that the longest common subsequences are of candidate and references."""
-        del corpus
         text = "words in common, in the same order: {} of the caption (P), {} of a reference (R); F with beta {}: {}"
-        return [
-            (Working("ROUGE_L", text, (statistic.precision, statistic.recall, BETA, statistic.score)),)
-            for statistic in statistics
-        ]
+        return (Working("ROUGE_L", text, (*statistic, BETA, statistic.score)),)
 
 
 def rouge_l_statistic(item: TokenizedItem) -> RougeLStatistic:

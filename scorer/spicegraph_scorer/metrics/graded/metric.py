@@ -261,20 +261,11 @@ class SpiceG(Metric[GradedStatistic]):
         matches = matches_of(graphs, candidates, references, supports, texts) if self.evidence else [None] * len(pairs)
         return list(map(GradedStatistic, weights, matches))
 
-    def workings(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[tuple[Working, ...]]:
+    def working(self, statistic: GradedStatistic) -> tuple[Working, ...]:
         """Return how far the caption is supported (P), how much of the references it covers (R), and F1."""
-        del corpus
         text = "supported are {} of what the caption says (P), covered {} of what the references say (R): F {}"
-        return [
-            (
-                Working(
-                    "SPICE-G",
-                    text,
-                    (statistic.weights[ALL].precision, statistic.weights[ALL].recall, statistic.f1(ALL)),
-                ),
-            )
-            for statistic in statistics
-        ]
+        total = statistic.weights[ALL]
+        return (Working(NAME, text, (total.precision, total.recall, statistic.f1(ALL))),)
 
     def _laid_out(self, pairs: Sequence[tuple[_Reading, _Reading]]) -> tuple[Sides, Sides, list[int], list[int], Rows]:
         """Return the graphs and words of distinct readings as arrays, the numbers of each pair's two, and all rows."""

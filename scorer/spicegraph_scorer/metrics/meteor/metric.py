@@ -293,13 +293,11 @@ class Meteor(Metric[MeteorStatistic]):
         value = score(add_counts(statistic.counts for statistic in statistics)) if statistics else None
         return (Score("METEOR", value, tuple(statistic.score for statistic in statistics)),)
 
-    def workings(self, corpus: Corpus, statistics: Sequence[MeteorStatistic]) -> list[tuple[Working, ...]]:
+    def working(self, statistic: MeteorStatistic) -> tuple[Working, ...]:
         """Return matched words, weighted precision and recall, and chunks, all against the best reference."""
-        del corpus
-        return [
-            (Working("METEOR", _TEXT, (c[_CANDIDATE_MATCHED], c[0], _share(c, 0), _share(c, 1), c[_CHUNKS])),)
-            for c in (statistic.counts for statistic in statistics)
-        ]
+        counts = statistic.counts
+        values = counts[_CANDIDATE_MATCHED], counts[0], _share(counts, 0), _share(counts, 1), counts[_CHUNKS]
+        return (Working("METEOR", _TEXT, values),)
 
     def columns(self, statistics: Sequence[MeteorStatistic]) -> Matrix:
         """Return what the corpus score sums, (items, 23)."""
