@@ -706,6 +706,37 @@ def test_a_public_board_needs_no_account(site: Site, scored: dict[str, list[str]
     assert boss.post("/challenges/scored/edit", form | hidden).status == 303
 
 
+def test_pages_say_what_they_show(site: Site, scored: dict[str, list[str]]) -> None:
+    """The sentences that explain a page to who has not read the manual."""
+    first, last = scored["ann"]
+    said = {
+        ("", "/sign-in"): ["You stay signed in for twelve hours", "keeps a session, not the token"],
+        ("ann", "/challenges/scored"): [
+            "called <code>captions_SPLIT_METHOD_results.json",
+            "unless you choose the split",
+            "Phase limit a day",
+            "you may submit",
+        ],
+        ("ann", "/challenges/scored/leaderboard"): [
+            "A click on a column’s name sorts by it.",
+            "One submission of each user stands here",
+            "may be one step too high or too low, which protects the references.",
+            "where exact scores may give others, these stand below.",
+        ],
+        ("ann", "/challenges/scored/leaderboard/bob"): ["Place 1 to 2 of 2 by SPICE", "95 % bootstrap intervals"],
+        ("boss", "/challenges/scored/leaderboard/bob"): ["Place 1 of 2 by SPICE"],
+        ("ann", f"/submissions/{first}"): ["Put this on the leaderboard"],
+        ("ann", f"/submissions/{last}"): ["Look at it on the leaderboard", "Take mine off the leaderboards"],
+        ("boss", f"/submissions/{last}"): ["Error report, val"],
+        ("boss", "/users"): ["its members share limits and a row"],
+    }
+    for (name, path), sentences in said.items():
+        page = html.unescape(site.visitor(name).get(path).text)
+        assert [sentence for sentence in sentences if sentence not in page] == [], (name, path)
+    assert "your submission before" in site.visitor("ann").get(f"/submissions/{last}").text
+    assert "Error report" not in site.visitor("ann").get(f"/submissions/{last}").text
+
+
 def test_an_empty_file_is_told_once(site: Site, scored: dict[str, list[str]]) -> None:
     ann = site.visitor("ann")
     fields = {"proof": ann.get("/account").proof, "split": "val"}

@@ -77,8 +77,8 @@ SPLIT_SETTINGS: Mapping[str, Setting] = {
     "leaderboard_visibility": Setting("Leaderboard shown", _SEEN, "leaderboard", "always"),
     "phase_open_time": Setting("Phase opens", _WHEN, "phase-opens"),
     "phase_close_time": Setting("Phase closes", _WHEN, "phase-closes"),
-    "phase_daily_limit": Setting("Of the phase a day", _WHEN, "phase-daily", 0),
-    "phase_total_limit": Setting("Of the phase in all", _WHEN, "phase-total", 0),
+    "phase_daily_limit": Setting("Phase limit a day", _WHEN, "phase-daily", 0),
+    "phase_total_limit": Setting("Phase limit in all", _WHEN, "phase-total", 0),
 }
 """The settings of each split, which is a phase of a challenge where it has dates and limits of its own."""
 
