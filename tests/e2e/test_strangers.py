@@ -246,6 +246,17 @@ def test_a_server_has_descriptors_for_its_connections() -> None:
     assert soft == (3 * connections.MOST if hard < 0 else min(3 * connections.MOST, hard))
 
 
+def test_a_look_at_connections_leaves_the_store_s_locks(tmp_path: Path) -> None:
+    """Without them another process takes itself for the last, and deletes the log of changes: the server sees no more."""
+    path = tmp_path / "server.db"
+    program = f"import sqlite3; sqlite3.connect({str(path)!r}).execute('SELECT * FROM tokens').connection.close()"
+    with closing(open_store(str(path))) as opened:
+        create_token(opened, "somebody", ("score",))
+        connections.end_surplus(1, {})
+        subprocess.run([sys.executable, "-c", program], check=True)
+        assert (tmp_path / "server.db-wal").exists()
+
+
 def test_where_many_addresses_have_many_connections_each_keeps_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MOST", 16)
     monkeypatch.setattr(connections, "MOST_OF_PEER", 8)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
-import stat
 from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -92,12 +90,12 @@ def end_surplus(port: int, known: dict[_Peer, None]) -> tuple[dict[_Peer, None],
 
 @contextmanager
 def _connection(descriptor: int, port: int) -> Iterator[socket.socket]:
-    """Give a second handle of a connection by a port; an ``OSError`` where the descriptor is something else."""
-    handle = os.dup(descriptor)
-    if not stat.S_ISSOCK(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError
-    with socket.socket(fileno=handle) as connection:
+    """Give a connection by a port for a moment; an ``OSError`` where the descriptor is something else."""
+    # Not a duplicate of it: of an SQLite file, closing one would give up the locks that this process has on it.
+    connection = socket.socket(fileno=descriptor)
+    try:
         if connection.family not in {socket.AF_INET, socket.AF_INET6} or connection.getsockname()[1] != port:
             raise OSError
         yield connection
+    finally:
+        connection.detach()
