@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNDEFINED = "–"
 _PACKAGE = "spicegraph_challenge.pages"
-_CATEGORY = "SPICE_"
+CATEGORY = "SPICE_"
 _DIGITS = 4  # decimal places of a score that does not say
 
 
@@ -171,6 +171,26 @@ def places(row: pb.LeaderboardRow) -> str:
     return f"{row.best_rank} to {row.worst_rank}" if row.best_rank != row.worst_rank else ""
 
 
+def cell(score: pb.CorpusScore, before: pb.CorpusScore | None = None) -> dict[str, Any]:
+    """Return a score as it is written, with its change against another one."""
+    known = score.HasField("low") and score.HasField("high")
+    made = {
+        "name": score.name,
+        "short": score.name.removeprefix(CATEGORY),
+        "value": score.value if score.HasField("value") else None,
+        "text": number(score),
+        "range": f"{number(score, 'low')} to {number(score, 'high')}" if known else "",
+        "change": "",
+    }
+    if before is not None and score.HasField("value") and before.HasField("value"):
+        # Of the numbers as they are shown, which a reader may subtract.
+        difference = float(number(score)) - float(number(before))
+        change = pb.CorpusScore(value=abs(difference), digits=score.digits)
+        sign = "" if float(number(change)) == 0 else "+" if difference > 0 else "−"
+        made["change"] = sign + number(change)
+    return made
+
+
 def score_names(board: pb.GetLeaderboardResponse) -> list[str]:
     """Return the scores of a leaderboard, the one that ranks first."""
     names = dict.fromkeys(score.name for row in board.rows for score in row.scores)
@@ -185,7 +205,7 @@ def board_name(scores: pb.SplitScores | pb.GetLeaderboardResponse) -> str:
 def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Grid | Text]:
     """Yield a table for each leaderboard; SPICE's categories are in the other formats, unless one ranks."""
     for board in boards:
-        shown = [name for name in score_names(board) if name == board.score or not name.startswith(_CATEGORY)]
+        shown = [name for name in score_names(board) if name == board.score or not name.startswith(CATEGORY)]
         columns = (
             *headings("Rank|code", "User|text", "Method|text"),
             *(Column(name, "figure") for name in shown),
@@ -312,8 +332,8 @@ def board_view(board: pb.GetLeaderboardResponse, me: str = "") -> dict[str, Any]
         "columns": [
             {
                 "name": name,
-                "short": name.removeprefix(_CATEGORY) if name != board.score else name,
-                "category": name.startswith(_CATEGORY),
+                "short": name.removeprefix(CATEGORY) if name != board.score else name,
+                "category": name.startswith(CATEGORY),
                 "lower": name in board.lower_is_better,
             }
             for name in names
@@ -328,14 +348,6 @@ def _row_view(
 ) -> dict[str, Any]:
     scores = {score.name: score for score in row.scores}
     ranked = scores.get(ranked_by, pb.CorpusScore())
-    cells = [
-        {
-            "value": score.value if score.HasField("value") else None,
-            "text": {end: number(score, end) for end in _ENDS},
-            "known": score.HasField("low") and score.HasField("high"),
-        }
-        for score in (scores.get(name, pb.CorpusScore()) for name in names)
-    ]
     return {
         "rank": row.rank if row.HasField("rank") else None,
         "places": places(row),
@@ -348,7 +360,7 @@ def _row_view(
         "outdated": row.origin.outdated,
         "day": minute(row.create_time),
         "moment": when(row.create_time),
-        "cells": cells,
+        "cells": [cell(scores.get(name, pb.CorpusScore())) for name in names],
         "tied": ranked.HasField("value") and ranking.count(ranked.value) > 1,
     }
 

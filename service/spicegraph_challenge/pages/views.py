@@ -23,7 +23,7 @@ from spicegraph_challenge.model.settings import (
     warnings,
 )
 from spicegraph_challenge.pages import tables as shown
-from spicegraph_challenge.pages.tables import UNDEFINED, minute
+from spicegraph_challenge.pages.tables import CATEGORY, UNDEFINED, cell, minute
 from spicegraph_service.kit import Line, Mark, ink, interval_chart, line_chart
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 _LONG = 10_000  # characters of a text that has several lines
-_CATEGORY = "SPICE_"
 _ADDRESS = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)\]}]")
 _DRAWN = 7  # teams of a figure, one for each colour
 _MOMENTS = 10  # of a history, at most
@@ -177,7 +176,7 @@ def submission_rows(submissions: Sequence[pb.Submission], challenge: pb.Challeng
     earlier: dict[str, pb.CorpusScore] = {}
     for submission in reversed(submissions):
         scores = [score for part in submission.scores[:1] for score in part.scores if score.name == name]
-        main = _cell(scores[0], earlier.get(submission.user)) if scores else None
+        main = cell(scores[0], earlier.get(submission.user)) if scores else None
         rows.append(_submission(submission) | {"main": main, "change": main["change"] if main else ""})
         if scores:
             earlier[submission.user] = scores[0]
@@ -222,13 +221,13 @@ def submission_page(submission: pb.Submission, before: pb.Submission | None, *, 
     parts = []
     for part in submission.scores:
         of = (part.split, part.reference_set, part.domain)
-        cells = [_cell(score, earlier.get((*of, score.name))) for score in part.scores]
+        cells = [cell(score, earlier.get((*of, score.name))) for score in part.scores]
         parts.append(
             {
                 "heading": shown.board_name(part),
                 "image_count": part.image_count,
-                "scores": [cell for cell in cells if not cell["name"].startswith(_CATEGORY)],
-                "categories": [cell for cell in cells if cell["name"].startswith(_CATEGORY)],
+                "scores": [shown_cell for shown_cell in cells if not shown_cell["name"].startswith(CATEGORY)],
+                "categories": [shown_cell for shown_cell in cells if shown_cell["name"].startswith(CATEGORY)],
                 "errors": [(title, rows) for title, rows in _errors(part, before) if rows],
                 "against": _submission(before) if before is not None else None,
             }
@@ -263,26 +262,6 @@ def _errors(part: pb.SplitScores, before: pb.Submission | None) -> Iterator[tupl
         rows[bool(error.words)].append(row)
     yield "Kinds of errors", rows[False]
     yield "The most frequent words", rows[True]
-
-
-def _cell(score: pb.CorpusScore, before: pb.CorpusScore | None = None) -> dict[str, Any]:
-    """Return a score as it is written, with its change against another one."""
-    known = score.HasField("low") and score.HasField("high")
-    cell = {
-        "name": score.name,
-        "short": score.name.removeprefix(_CATEGORY),
-        "value": score.value if score.HasField("value") else None,
-        "text": shown.number(score),
-        "range": f"{shown.number(score, 'low')} to {shown.number(score, 'high')}" if known else "",
-        "change": "",
-    }
-    if before is not None and score.HasField("value") and before.HasField("value"):
-        # Of the numbers as they are shown, which a reader may subtract.
-        difference = float(shown.number(score)) - float(shown.number(before))
-        change = pb.CorpusScore(value=abs(difference), digits=score.digits)
-        sign = "" if float(shown.number(change)) == 0 else "+" if difference > 0 else "−"
-        cell["change"] = sign + shown.number(change)
-    return cell
 
 
 def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: str) -> dict[str, Any]:
@@ -322,7 +301,7 @@ def method_page(boards: Sequence[pb.GetLeaderboardResponse], user: str) -> dict[
                 "places": shown.places(row),
                 "of": len(board.rows),
                 "ranked_by": board.score,
-                "scores": [_cell(score) for score in row.scores],
+                "scores": [cell(score) for score in row.scores],
             }
             for board, row in entries
         ],
