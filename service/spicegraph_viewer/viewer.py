@@ -17,7 +17,7 @@ from spicegraph_parser.errors import SpicegraphError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Comparison, Resampling
 from spicegraph_scorer.metrics import METRICS, lower_is_better
-from spicegraph_service.kit import Line, Mark, System, histogram, ink, interval_chart
+from spicegraph_service.kit import Line, Mark, System, histogram, ink, interval_chart, number
 from spicegraph_service.report import ReportOptions, build_report, chunks, image_sources, index
 from spicegraph_service.report.verdict import (
     Verdict,
@@ -93,8 +93,8 @@ def overview_of(table: ResultTable) -> Overview:
         points = strongest_and_weakest({name: marks[0].value for name, marks in of_categories.items()})
         mark, told = means[score][0], corpus[score][0]
         of_corpus = f"; of the corpus {told:.3f}" if told is not None else ""
-        ends = f"95 % interval {_written(mark.low)} to {_written(mark.high)}"
-        headline = f"{names[0]}: {label} {_written(mark.value)}"
+        ends = f"95 % interval {number(mark.low)} to {number(mark.high)}"
+        headline = f"{names[0]}: {label} {number(mark.value)}"
         detail = f"The mean of {table.count:,} items, {ends}{of_corpus}."
         decided = Verdict(headline, detail, tuple(points))
     else:
@@ -156,10 +156,6 @@ def _interval(values: Numbers) -> tuple[float | None, float | None, float | None
         return mean, None, None
     error = _NORMAL * float(known.std(ddof=1)) / math.sqrt(len(known))
     return mean, mean - error, mean + error
-
-
-def _written(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 class Viewer:
@@ -350,8 +346,8 @@ class Viewer:
     def _doubt(report: Report, item: ItemValues, names: Mapping[int, str]) -> str:
         """Return a warning where the SPICE of the drawn graphs is not the one in the file."""
         scores = item.scores.get("SPICE") or item.scores.get("All_f") or ()
-        for (number, name), view in zip(names.items(), report.images[0].candidates, strict=True):
-            told = scores[number] if scores else None
+        for (place, name), view in zip(names.items(), report.images[0].candidates, strict=True):
+            told = scores[place] if scores else None
             drawn = view.scores[0]
             if told is not None and drawn is not None and abs(told - drawn) > _EQUAL:
                 return (

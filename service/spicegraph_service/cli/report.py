@@ -23,8 +23,6 @@ from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_ht
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from spicegraph_service.report import Report
-
 
 def provenance(paths: Iterable[str | None]) -> Provenance:
     """Return the time, the command and the files (not standard input, say) of a report, without their folders."""
@@ -89,14 +87,10 @@ def report(
     systems = [given.system(source, empty=scoring.empty) for source in sources]
     with parsing.facts() as facts, warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
-    if page.split and output is not None:
-        _write_split(built, output)
-    else:
+    if not page.split or output is None:
         write_text(REPORT_FORMATS[chosen](built), output)
-
-
-def _write_split(built: Report, output: str) -> None:
-    """Write a page, and the details of its images into a folder beside it: ``report_files`` for ``report.html``."""
+        return
+    # The details of the images go into a folder beside the page: ``report_files`` for ``report.html``.
     folder = Path(output).with_name(PurePath(output).stem + "_files")
     parts = to_parts(built)
     try:

@@ -82,25 +82,21 @@ class SqliteStore:
         return {by_key[key]: value for key, value in rows}
 
     def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
-        # A power cut may lose the last ones.
+        # A power cut may lose the last ones. What would fill the disk is refused: it is written twice (log, file), each
+        # with an index.
         rows = [(store.parse_key(signature, text), value) for text, value in parses.items()]
-        self._need_room(sum(len(key) + len(value) for key, value in rows))
+        log = Path(f"{self._path}-wal")
+        with self._errors():
+            in_log = log.stat().st_size if log.exists() else 0
+            free = shutil.disk_usage(log.parent).free
+        size = in_log + 4 * sum(len(key) + len(value) for key, value in rows) + _SPARE
+        if free < size and self._path != ":memory:":
+            raise store.StoreFullError(f"{self._path}: no room left on the disk")
         with self._transaction(durable=False) as connection:
             connection.executemany("INSERT OR IGNORE INTO parses (key, value) VALUES (?, ?)", rows)
             connection.execute(
                 "DELETE FROM parses WHERE number <= (SELECT max(number) FROM parses) - ?", (self._max_parses,)
             )
-
-    def _need_room(self, size: int) -> None:
-        """Refuse ``size`` bytes that would fill the disk: they are written twice (log, file), each with an index."""
-        if self._path == ":memory:":
-            return
-        log = Path(f"{self._path}-wal")
-        with self._errors():
-            in_log = log.stat().st_size if log.exists() else 0
-            free = shutil.disk_usage(log.parent).free
-        if free < in_log + 4 * size + _SPARE:
-            raise store.StoreFullError(f"{self._path}: no room left on the disk")
 
     def count_parses(self) -> int:
         with self._errors():

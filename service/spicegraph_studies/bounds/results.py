@@ -336,7 +336,9 @@ def find_bounds(
         tables = path_of(metric)(
             metric, study, [trial.candidates for trial in everyone], spread=spread, advance=advance
         )
-        scores_of = [_headline(table) for table in tables]
+        category = f"{tables[0].names[0]}_"  # of the first score, as ``SPICE_Color``: none of these has a rank
+        headline = [(place, name) for place, name in enumerate(tables[0].names) if not name.startswith(category)]
+        scores_of = [{name: table.each[:, :, place] for place, name in headline} for table in tables]
         ranked |= scores_of[0]
         for trial, scores in zip(everyone, scores_of, strict=True):
             if trial.name in words:
@@ -356,12 +358,6 @@ def find_bounds(
         rank_agreement(ranked, study, lower_is_better(chosen)),
         length,
     )
-
-
-def _headline(table: Table[Cube]) -> dict[str, Matrix]:
-    """Return the scores of a table by name, without the categories of the first of them (``SPICE_Color``)."""
-    category = f"{table.names[0]}_"
-    return {name: table.each[:, :, place] for place, name in enumerate(table.names) if not name.startswith(category)}
 
 
 def _controls(
