@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any, get_type_hints
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, get_type_hints
 
 import pytest
-from typer.core import TyperCommand
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_command
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.cli import main
-from spicegraph_service.cli.app import command_line
+from spicegraph_service.cli.app import command_line, flattened
 from spicegraph_service.cli.settings import options_of
 from spicegraph_service.config import ServerConfig
 
@@ -56,3 +58,67 @@ def test_environment_and_settings_file(
     assert rows["--max-bodies"] == ["100", "file"]
     assert rows["--max-sets"] == ["7", "environment"]
     assert rows["--max-items"] == ["2000", "default"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Base:
+    """A group.
+
+    Options:
+        first: What one says, in words
+            and lines.
+        second: To be said otherwise.
+    """
+
+    first: Annotated[int, typer.Option()] = 1
+    second: Annotated[int, typer.Option()] = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Derived(Base):
+    """A group that says one thing anew.
+
+    Options:
+        second: So (http://example.org): 1.
+    """
+
+    third: Annotated[int, typer.Option(help="With the option.")] = 3
+
+
+def test_help_of_options_stands_in_docstrings() -> None:
+    """Those of a group are those of its bases, too; the command's own help goes without them."""
+
+    def command(name: Annotated[str, typer.Argument()], *, group: Derived) -> None:
+        """Do something.
+
+        It takes long.
+
+        Options:
+            name: What it is done to.
+        """
+
+    app = typer.Typer()
+    app.command()(flattened(command))
+    app.command("other")(lambda: None)
+    made = get_command(app).commands["command"]
+    assert {parameter.name: parameter.help for parameter in made.params if parameter.name != "quiet"} == {
+        "name": "What it is done to.",
+        "first": "What one says, in words and lines.",
+        "second": "So (http://example.org): 1.",
+        "third": "With the option.",
+    }
+    assert made.help == "Do something.\n\nIt takes long."
+
+
+def test_every_option_has_help() -> None:
+    def without_help(command: Any, name: str) -> list[str]:
+        if isinstance(command, TyperGroup):
+            parts = [without_help(part, f"{name} {key}") for key, part in command.commands.items()]
+            return [line for part in parts for line in part]
+        options = (each for each in command.params if isinstance(each, TyperOption))
+        return [f"{name} {option.opts[0]}" for option in options if not option.help]
+
+    assert without_help(command_line(), "spicegraph") == [
+        "spicegraph serve --log-format",
+        "spicegraph serve --log-level",
+    ]
