@@ -22,18 +22,9 @@ import numpy as np
 
 from spicegraph_parser.errors import DataError, counted
 from spicegraph_parser.runtime import rare_collections
+from spicegraph_scorer.core import results
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Fingerprint
-from spicegraph_scorer.core.results import (
-    Result,
-    RunTotals,
-    Summary,
-    added,
-    run_of,
-    signature_of,
-    summary_of,
-    totals_of,
-)
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import make_metrics, needs_of
 from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Fault, input_error, label, shown
@@ -171,7 +162,7 @@ class ScoredBlock:
 
     items: int
     warnings: tuple[tuple[type[Warning], str], ...]
-    totals: Mapping[str, RunTotals] = field(default_factory=dict)  # the sums by metric
+    totals: Mapping[str, results.RunTotals] = field(default_factory=dict)  # the sums by metric
     statistics: Mapping[str, list[object]] = field(default_factory=dict)  # where the job keeps them
     rows: pa.Table | None = None  # where the job keeps them
     part: str | None = None  # the file that the actor wrote
@@ -221,11 +212,11 @@ class BlockScorer:
         scored = partial(ScoredBlock, len(items), tuple((warning.category, str(warning.message)) for warning in caught))
         if self._job.keep is Keep.STATISTICS:
             return scored(statistics=statistics)
-        totals = {name: totals_of(metric, statistics[name]) for name, metric in self._metrics.items()}
+        totals = {name: results.totals_of(metric, statistics[name]) for name, metric in self._metrics.items()}
         if self._job.keep is Keep.SUMS:
             return scored(totals=totals)
-        runs = tuple(run_of(name, metric, statistics[name]) for name, metric in self._metrics.items())
-        table = score_table(items, Result(items, {}, runs).item_scores(), text_ids=self._job.text_ids)
+        runs = tuple(results.run_of(name, metric, statistics[name]) for name, metric in self._metrics.items())
+        table = score_table(items, results.Result(items, {}, runs).item_scores(), text_ids=self._job.text_ids)
         if self._job.folder is None:
             return scored(totals=totals, rows=table)
         # The name of a part depends on its rows, so that a repeated task writes it again.
@@ -340,15 +331,17 @@ def summarized(
     corpus: CorpusTotals,
     metrics: Mapping[str, Metric[Any]],
     take: Callable[[ScoredBlock], object] | None = None,
-) -> Summary:
+) -> results.Summary:
     """Return the corpus scores; every part is given to ``take``, and not kept."""
-    totals: dict[str, RunTotals] = {}
+    totals: dict[str, results.RunTotals] = {}
     for part in parts:
         if take is not None:
             take(part)
-        totals = added([totals, part.totals] if totals else [part.totals])
-    signature = signature_of(corpus.fingerprint, {name: metric.signature() for name, metric in metrics.items()})
-    return Summary(signature, tuple(summary_of(metric, totals[name]) for name, metric in metrics.items()))
+        totals = results.added([totals, part.totals] if totals else [part.totals])
+    signature = results.signature_of(corpus.fingerprint, {name: metric.signature() for name, metric in metrics.items()})
+    return results.Summary(
+        signature, tuple(results.summary_of(metric, totals[name]) for name, metric in metrics.items())
+    )
 
 
 def hashes_of(ids: Iterable[ItemId]) -> Hashes:

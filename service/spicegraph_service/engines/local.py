@@ -26,22 +26,12 @@ from spicegraph_parser.errors import DataError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, CaptionPipeline, load_pipeline
 from spicegraph_parser.runtime import RARE
 from spicegraph_parser.spice.rules import Fact
-from spicegraph_service.store import (
-    Store,
-    StoreError,
-    StoreFullError,
-    encode_parse,
-    open_store,
-    parse_signature,
-    stored_parse,
-    unpack_parse,
-)
+from spicegraph_service import store as stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future, ProcessPoolExecutor
 
-    from spicegraph_service.store import StoredParse
 
 _LOOK_UP: Final = 8192  # captions that are looked up, parsed and stored at a time: what a crash loses of the work
 
@@ -88,7 +78,7 @@ def local_facts(
     with ExitStack() as stack:
         store = None
         if cache is not None:
-            store = open_store(cache)
+            store = stores.open_store(cache)
             stack.callback(store.close)
 
         def start() -> Pool:
@@ -100,7 +90,9 @@ def local_facts(
 class ParseSource:
     """Turns captions into facts, parses or what else a pipeline reads in them; none that a store has is parsed."""
 
-    def __init__(self, pipeline: str, *, loose: bool, start: Callable[[], Pool] | None, store: Store | None) -> None:
+    def __init__(
+        self, pipeline: str, *, loose: bool, start: Callable[[], Pool] | None, store: stores.Store | None
+    ) -> None:
         self._name = pipeline
         self._loose = loose
         self._start = start
@@ -130,13 +122,13 @@ class ParseSource:
             return self._pipeline.facts(texts)
         return _in_pool(self.pool, texts, partial(_facts, loose=self._loose), _fact_lists.decode)
 
-    def parses(self, texts: Iterable[str]) -> Iterator[StoredParse]:
+    def parses(self, texts: Iterable[str]) -> Iterator[stores.StoredParse]:
         """Yield the parse of each caption, in order."""
         for data in self.encoded(texts, encoded_parses, self.signature):
             try:
-                yield unpack_parse(data)
+                yield stores.unpack_parse(data)
             except msgspec.DecodeError as error:
-                raise StoreError(
+                raise stores.StoreError(
                     f"the cache contains an entry that is not a parse ({error}); use another cache"
                 ) from error
 
@@ -144,7 +136,7 @@ class ParseSource:
         """Return what an importable function makes of each caption; ``signature``: what that depends on."""
         if self._store is None:
             return self._made(texts, encode)
-        return self._kept(texts, encode, parse_signature(signature), self._store)
+        return self._kept(texts, encode, stores.parse_signature(signature), self._store)
 
     def _made(self, texts: Iterable[str], encode: Encode) -> Iterator[bytes]:
         if self.pool is None:
@@ -155,7 +147,7 @@ class ParseSource:
             return (parse for task in tasks for parse in encode(self._pipeline, task))
         return _in_pool(self.pool, texts, partial(_encoded, encode=encode), _byte_lists.decode)
 
-    def _kept(self, texts: Iterable[str], encode: Encode, signature: str, store: Store) -> Iterator[bytes]:
+    def _kept(self, texts: Iterable[str], encode: Encode, signature: str, store: stores.Store) -> Iterator[bytes]:
         stream = iter(texts)
         is_full = False
         while batch := list(islice(stream, _LOOK_UP)):
@@ -169,7 +161,7 @@ class ParseSource:
                     if fresh and not is_full:
                         try:
                             store.put_parses(signature, fresh)
-                        except StoreFullError as error:  # the work goes on without the store
+                        except stores.StoreFullError as error:  # the work goes on without the store
                             warnings.warn(f"new parses are no longer kept: {error}", stacklevel=1)
                             is_full = True
                 known |= fresh
@@ -272,7 +264,7 @@ def by_length(texts: Sequence[str], parse: Callable[[list[str]], Iterable[Parsed
 
 def encoded_parses(pipeline: CaptionPipeline, texts: Iterable[str]) -> Iterator[bytes]:
     """Yield the parse of each caption as stores keep it."""
-    return (encode_parse(stored_parse(caption)) for caption in pipeline.captions(texts))
+    return (stores.encode_parse(stores.stored_parse(caption)) for caption in pipeline.captions(texts))
 
 
 # What follows runs in the processes; each has its one pipeline, or the reason why it could not be loaded.
