@@ -17,7 +17,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.options import InputOptions, PageOptions, ParsingOptions, ScoringOptions, system_name
 from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
 from spicegraph_service.report.build import ReportOptions, build_report
-from spicegraph_service.report.data import InputFile, Provenance
+from spicegraph_service.report.data import Provenance
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def provenance(paths: Iterable[str | None]) -> Provenance:
     seconds = os.environ.get("SOURCE_DATE_EPOCH")
     moment = datetime.fromtimestamp(int(seconds), UTC) if seconds and seconds.isdigit() else datetime.now(UTC)
     files = [path for path in map(Path, filter(None, paths)) if path.is_file()]
-    inputs = (InputFile(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in dict.fromkeys(files))
+    digests = ((path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in dict.fromkeys(files))
+    inputs = ({"name": name, "sha256": digest} for name, digest in digests)
     called = PurePath(sys.argv[0]).name in {"spicegraph", "__main__.py"}
     words = [word if not word.startswith("/") else f".../{PurePath(word).name}" for word in sys.argv[1:]]
     command = shlex.join(["spicegraph", *words]) if called else None

@@ -96,14 +96,6 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class SynsetView:
-    """A synset of WordNet 3.0: its name, such as ``sofa.n.01``, and its definition."""
-
-    name: str
-    gloss: str
-
-
-@dataclass(frozen=True, slots=True)
 class TupleView:
     """A tuple, its mentions, and its partners on the other side, all by their positions among its side's tuples."""
 
@@ -221,20 +213,15 @@ class ImageView:
 
 
 @dataclass(frozen=True, slots=True)
-class InputFile:
-    """A file that a report was made from: its name without its folder, and the SHA-256 of its bytes."""
-
-    name: str
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
 class Provenance:
-    """When and how a report was made: the time (ISO 8601, UTC), the command if there was one, and the files read."""
+    """When and how a report was made: the time (ISO 8601, UTC), the command if there was one, and the files read.
+
+    Of each file ``inputs`` has the ``name`` without its folder, and the ``sha256`` of its bytes.
+    """
 
     time: str
     command: str | None = None
-    inputs: tuple[InputFile, ...] = ()
+    inputs: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +239,8 @@ class Report:
     gained: tuple[ScoreChange, ...]  # of two systems: where the second's SPICE is better by most
     lost: tuple[ScoreChange, ...]  # and where it is worse
     images: tuple[ImageView, ...]
-    synsets: Mapping[int, tuple[SynsetView, ...]]  # of ``TupleView.how`` and ``TupleView.merged``
+    # Of ``TupleView.how`` and ``TupleView.merged``: each synset of WordNet 3.0 has a name (sofa.n.01) and a gloss.
+    synsets: Mapping[int, tuple[Mapping[str, str], ...]]
     metrics: tuple[str, ...] = ()  # the names of ``CandidateView.metrics``
     made: Provenance | None = None
     headline: str = "SPICE"  # the score that the verdict names

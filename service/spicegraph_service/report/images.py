@@ -233,13 +233,13 @@ def connecting_synset(concept: Concept, other: Concept, parts: str) -> int:
     return next((sense.number for sense in shared), min(concept.synsets & other.synsets))
 
 
-def synset_views(images: Iterable[data.ImageView]) -> dict[int, tuple[data.SynsetView, ...]]:
+def synset_views(images: Iterable[data.ImageView]) -> dict[int, tuple[dict[str, str], ...]]:
     """Return what the synsets mean that connect tuples; a number may stand for several."""
     views = (t for image in images for c in image.candidates for t in (*c.candidate, *c.reference))
     numbers = {n for view in views for n in (*view.how, *view.merged) if n}
     wordnet = load_wordnet() if numbers else None
     return {
-        number: tuple(data.SynsetView(wordnet.name(s), wordnet.gloss(s)) for s in wordnet.readings(number))
+        number: tuple({"name": wordnet.name(s), "gloss": wordnet.gloss(s)} for s in wordnet.readings(number))
         for number in sorted(numbers)
         if wordnet is not None
     }

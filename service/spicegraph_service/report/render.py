@@ -248,7 +248,7 @@ def index(report: Report) -> str:
             "metrics": report.metrics,
             "lower": [row.name for row in report.systems[0].scores if row.lower_is_better],
             "kinds": [[name, kind.title, kind.side.value, kind.near] for name, kind in KINDS.items()],
-            "synsets": {n: "; or ".join(f"{s.name}: {s.gloss}" for s in views) for n, views in report.synsets.items()},
+            "synsets": {n: "; or ".join(": ".join(s.values()) for s in of) for n, of in report.synsets.items()},
             "groups": [[[g.words for g in kind.groups] for kind in view.kinds] for view in report.systems],
             "senses": _senses(report),
             "workings": list(_workings(report)),
