@@ -31,10 +31,22 @@ if TYPE_CHECKING:
 def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_graph_pb2.ParsedCaption:
     """Return a parsed caption with its facts and its graph."""
     places = {id(fact): index for index, fact in enumerate(parse.facts)}
+
+    def facts(evidence: Iterable[Evidence]) -> list[int]:
+        return list(dict.fromkeys(places[id(item.fact)] for item in evidence))
+
+    drawn = scene_graph_pb2.SceneGraph()
+    for node in graph.objects:
+        drawn.objects.add(concept=_concept(node.concept), facts=facts(node.evidence))
+    for a in graph.attributes:
+        drawn.attributes.add(object=a.object, concept=_concept(a.concept), facts=facts(a.evidence))
+    for r in graph.relations:
+        concept = _concept(r.concept)
+        drawn.relations.add(subject=r.subject, object=r.object, concept=concept, facts=facts(r.evidence))
     return scene_graph_pb2.ParsedCaption(
         text=text,
         facts=[_fact(fact, parse.spans) for fact in parse.drawn],
-        graph=_graph(graph, places),
+        graph=drawn,
         tuples=[_tuple(scene_tuple) for scene_tuple in graph.tuples()],
         apart=[
             scene_graph_pb2.ApartFact(fact=_fact(fact, parse.spans), certainty=CERTAINTY[ApartReason(fact.rule)])
@@ -164,28 +176,6 @@ def _fact(fact: Fact, spans: Sequence[tuple[int, int]]) -> scene_graph_pb2.Fact:
             if start >= 0:
                 slot.spans.add(start=start, end=end)
     return message
-
-
-def _graph(graph: SceneGraph, places: Mapping[int, int]) -> scene_graph_pb2.SceneGraph:
-    def facts(evidence: Iterable[Evidence]) -> list[int]:
-        return list(dict.fromkeys(places[id(item.fact)] for item in evidence))
-
-    return scene_graph_pb2.SceneGraph(
-        objects=[
-            scene_graph_pb2.SceneObject(concept=_concept(node.concept), facts=facts(node.evidence))
-            for node in graph.objects
-        ],
-        attributes=[
-            scene_graph_pb2.SceneAttribute(object=a.object, concept=_concept(a.concept), facts=facts(a.evidence))
-            for a in graph.attributes
-        ],
-        relations=[
-            scene_graph_pb2.SceneRelation(
-                subject=r.subject, object=r.object, concept=_concept(r.concept), facts=facts(r.evidence)
-            )
-            for r in graph.relations
-        ],
-    )
 
 
 def _concept(concept: Concept) -> scene_graph_pb2.Concept:

@@ -126,13 +126,12 @@ class Suspect(NamedTuple):
         return any(s < end and start < e for s, e in self.spans for start, end in caption.wrong)
 
 
-def _of_verdicts(metric: Any, statistic: Any) -> list[Suspect]:
-    objects = object_words(statistic.match)
-    return [Suspect(word.spans, word.probability, word.word in objects) for word in metric.verdicts(statistic).words]
-
-
 LOCALISERS: Mapping[str, Callable[[Any, Any], list[Suspect]]] = {
-    "spice-g": _of_verdicts,
+    "spice-g": lambda metric, statistic: [
+        Suspect(word.spans, word.probability, word.word in objects)
+        for objects in (object_words(statistic.match),)
+        for word in metric.verdicts(statistic).words
+    ],
     "chair": lambda metric, statistic: [
         Suspect((mention.span,), float(mention.hallucinated), is_object=True)
         for mention in metric.explain(statistic).mentions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,9 +50,9 @@ class StudyOptions:
             raise InputError(f"--table: there is no table {self.table!a:.60}; there are {', '.join(tables)}")
         if self.table is not None and form is not StudyFormat.CSV:
             raise InputError("--table selects a table for CSV: add --format csv, or -o with a file that ends in .csv")
-        return partial(self._write, form)
 
-    def _write(self, form: StudyFormat, study: Study) -> None:
-        if self.table is not None:
-            study = replace(study, tables={self.table: study.tables[self.table]})
-        write_text(STUDY_FORMATS[form](study), self.output)
+        def write(study: Study) -> None:
+            chosen = study if self.table is None else replace(study, tables={self.table: study.tables[self.table]})
+            write_text(STUDY_FORMATS[form](chosen), self.output)
+
+        return write
