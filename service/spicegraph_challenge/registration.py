@@ -22,60 +22,36 @@ COMMANDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ChallengeOptions:
-    """Options of ``spicegraph serve``."""
+    """Options of ``spicegraph serve``.
 
-    challenges: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|URL",
-            help="Also run as an evaluation server with this database: an SQLite file, or "
-            "postgresql://USER@HOST/NAME, which several servers may share.",
-        ),
-    ] = None
-    challenge_files: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder for the files of challenges; servers that share the database share this folder too. "
-            "Default: next to the SQLite file.",
-        ),
-    ] = None
-    challenge_lease: Annotated[
-        float,
-        typer.Option(help="Seconds after which another server takes over the work of a server that has died.", min=1),
-    ] = 30.0
-    https_proxy: Annotated[
-        bool,
-        typer.Option(
-            "--https-proxy",
-            help="A proxy that ends TLS stands before the pages of challenges: cookies and pages are for HTTPS alone.",
-        ),
-    ] = False
-    max_submission: Annotated[int, typer.Option(help="Maximum size of a submitted file, in MiB.", min=1, max=1_024)] = (
-        64
-    )
+    Options:
+        challenges: Also run as an evaluation server with this database: an SQLite file, or postgresql://USER@HOST/NAME,
+            which several servers may share.
+        challenge_files: Folder for the files of challenges; servers that share the database share this folder too.
+            Default: next to the SQLite file.
+        challenge_lease: Seconds after which another server takes over the work of a server that has died.
+        https_proxy: A proxy that ends TLS stands before the pages of challenges: cookies and pages are for HTTPS alone.
+        max_submission: Maximum size of a submitted file, in MiB.
+    """
+
+    challenges: Annotated[str | None, typer.Option(metavar="FILE|URL")] = None
+    challenge_files: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None
+    challenge_lease: Annotated[float, typer.Option(min=1)] = 30.0
+    https_proxy: Annotated[bool, typer.Option("--https-proxy")] = False
+    max_submission: Annotated[int, typer.Option(min=1, max=1024)] = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ChallengeFolder:
-    """Options of ``spicegraph backup`` and ``restore``."""
+    """Options of ``spicegraph backup`` and ``restore``.
 
-    challenges: Annotated[
-        str,
-        typer.Option(
-            metavar="PLACE",
-            help="As given to serve --challenges; none: there are none.",
-            envvar="SPICEGRAPH_CHALLENGES",
-        ),
-    ] = "none"
-    challenge_files: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="As given to serve --challenge-files. Default: beside the database.",
-            envvar="SPICEGRAPH_CHALLENGE_FILES",
-        ),
-    ] = None
+    Options:
+        challenges: As given to serve --challenges; none: there are none.
+        challenge_files: As given to serve --challenge-files. Default: beside the database.
+    """
+
+    challenges: Annotated[str, typer.Option(metavar="PLACE", envvar="SPICEGRAPH_CHALLENGES")] = "none"
+    challenge_files: Annotated[Path | None, typer.Option(metavar="FOLDER", envvar="SPICEGRAPH_CHALLENGE_FILES")] = None
 
     def part(self) -> StatePart:
         """Return the database and its files.
