@@ -23,14 +23,14 @@ import numpy as np
 from spicegraph_parser.errors import DataError, counted
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core import results
-from spicegraph_scorer.core.facts import FactCache
-from spicegraph_scorer.core.items import Fingerprint
+from spicegraph_scorer.core.facts import FactCache, Progress
+from spicegraph_scorer.core.items import Fingerprint, Item, ItemId
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import make_metrics, needs_of
-from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Fault, input_error, label, shown
+from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Empty, Fault, input_error, label, shown
 from spicegraph_scorer.readers.read import items_of
 from spicegraph_scorer.readers.records import JSON_LINES, Record, Records, decode
-from spicegraph_scorer.readers.tables import table_records
+from spicegraph_scorer.readers.tables import Columns, table_records
 from spicegraph_scorer.scoring import resources
 from spicegraph_service.kit import ID_COLUMN, local_facts, score_table, table_bytes
 
@@ -41,11 +41,7 @@ if TYPE_CHECKING:
 
     from spicegraph_ray.objects import Folder
     from spicegraph_scorer.core.data import MetricData
-    from spicegraph_scorer.core.facts import Progress
-    from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.metric import Metric, Weigh
-    from spicegraph_scorer.readers.checks import Empty
-    from spicegraph_scorer.readers.tables import Columns
 
 TEXT: Final = "text"  # the column of the lines of text files
 PATH: Final = "path"  # the column of the files that rows come from

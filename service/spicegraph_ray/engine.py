@@ -38,7 +38,7 @@ from spicegraph_ray.corpus import (
     watched,
 )
 from spicegraph_ray.objects import Folder, ScoreFile, files_in, new_folder
-from spicegraph_scorer.core.results import result_of
+from spicegraph_scorer.core.results import Result, Summary, result_of
 from spicegraph_scorer.metrics import make_metrics, metric_names
 from spicegraph_scorer.readers.tables import find_columns
 from spicegraph_scorer.scoring import resources
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
     from spicegraph_scorer.core.metric import Metric
-    from spicegraph_scorer.core.results import Result, Summary
 
 Value = TypeVar("Value")
 

@@ -19,7 +19,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_service.config import default_store, host_and_port
+from spicegraph_service.config import ServerConfig, default_store, host_and_port
 from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.tasks import pack_data
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
     from wsgiref.simple_server import WSGIServer
 
-    from spicegraph_service.config import ServerConfig
     from spicegraph_service.rpc.http_server import WebServer
     from spicegraph_service.rpc.tracing import Tracing
 

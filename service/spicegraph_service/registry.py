@@ -8,7 +8,7 @@ loaded where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
@@ -18,7 +18,6 @@ from spicegraph_parser.errors import DataError
 from spicegraph_parser.runtime import entry_points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 _PACKAGE = "spicegraph_service."  # whose commands and services stand first

@@ -18,7 +18,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Comparison, Resampling
 from spicegraph_scorer.metrics import METRICS, lower_is_better
 from spicegraph_service.kit import Line, Mark, System, histogram, ink, interval_chart, number
-from spicegraph_service.report import ReportOptions, build_report, chunks, image_sources, index
+from spicegraph_service.report import Pictures, Report, ReportOptions, build_report, chunks, image_sources, index
 from spicegraph_service.report.verdict import (
     Verdict,
     category_points,
@@ -28,7 +28,7 @@ from spicegraph_service.report.verdict import (
     verdict,
 )
 from spicegraph_viewer.pages import LONGEST_TEXT, local_page
-from spicegraph_viewer.table import ORDERS, PARTS, Query, by_category
+from spicegraph_viewer.table import ORDERS, PARTS, ItemValues, Query, ResultTable, by_category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_service.report import Pictures, Report
     from spicegraph_service.report.verdict import TellingError
-    from spicegraph_viewer.table import ItemValues, Numbers, ResultTable
+    from spicegraph_viewer.table import Numbers
+
 
 _ROWS: Final = 50
 _TELLING: Final = 40  # items, those with the largest difference, among which the errors that tell most are looked for

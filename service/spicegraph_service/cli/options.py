@@ -15,7 +15,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_parser.scenes import SCENE
-from spicegraph_scorer.core.data import with_spice_text
+from spicegraph_scorer.core.data import MetricData, with_spice_text
 from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names, read_data
 from spicegraph_scorer.readers import parse_columns, read_items
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.readers.tables import Columns
     from spicegraph_service.report.images import Pictures

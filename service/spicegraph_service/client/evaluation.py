@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
 
 import grpc
 import grpc.aio
@@ -15,13 +15,8 @@ from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import reference_service_pb2 as references
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
-from spicegraph_api.v1.methods import METHODS
+from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator, Mapping
-
-    from spicegraph_api.v1.methods import Method
 
 
 def service_config(methods: Mapping[str, Mapping[str, Method]]) -> str:

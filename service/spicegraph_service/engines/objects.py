@@ -5,7 +5,7 @@ A file of scores has one row per item, in the columns of the CSV; its metadata h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from spicegraph_parser.errors import DataError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import pyarrow as pa
 
     from spicegraph_scorer.core.items import Item

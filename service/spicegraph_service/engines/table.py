@@ -10,13 +10,13 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_scorer.core.facts import FactCache
+from spicegraph_scorer.core.facts import FactCache, FactSource
 from spicegraph_scorer.metrics import needs_of
-from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.readers import Dataset, read_items
 from spicegraph_scorer.readers.checks import notes_on, shown
 from spicegraph_scorer.readers.parses import check_graphs, graph_texts, is_graph, read_parses
 from spicegraph_scorer.scoring import choose_best, score
-from spicegraph_service.engines import CandidateRule, Engine
+from spicegraph_service.engines import CandidateRule, Engine, Task
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.registry import engines
 
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.spice.extraction import ParsedCaption
-    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.results import Json, Result
-    from spicegraph_scorer.readers import Dataset
-    from spicegraph_service.engines import Task
 
 
 def score_here(task: Task) -> Result:

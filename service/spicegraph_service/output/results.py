@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.core.results import Summary
+from spicegraph_scorer.core.results import Json, Result, Summary
 from spicegraph_service.engines import objects
 from spicegraph_service.output import terminal
 from spicegraph_service.output.grid import csv_lines
@@ -22,7 +22,6 @@ from spicegraph_service.output.tables import Content, rendered, result_tables, s
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from spicegraph_scorer.core.results import Json, Result
     from spicegraph_scorer.metrics.spice.difference import SystemDifference
     from spicegraph_scorer.scoring import SystemComparison
 

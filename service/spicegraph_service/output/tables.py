@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,22 +14,18 @@ from rich.table import Table
 from rich.text import Text
 
 from spicegraph_scorer.core.categories import micro_shares
-from spicegraph_scorer.core.results import Summary
+from spicegraph_scorer.core.results import CorpusScore, Json, Result, Summary
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
-from spicegraph_service.output.grid import SIGNIFICANT, UNDEFINED, Column, Grid, headings, ranked, to_rich
+from spicegraph_service.output.grid import SIGNIFICANT, UNDEFINED, Cell, Column, Grid, headings, ranked, to_rich
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
     from rich.measure import Measurement
 
     from spicegraph_parser.spice.extraction import ParsedCaption
-    from spicegraph_scorer.core.results import CorpusScore, Json, Result
     from spicegraph_scorer.metrics.spice.difference import SystemDifference
     from spicegraph_scorer.scoring import SystemComparison
-    from spicegraph_service.output.grid import Cell
 
 Content: TypeAlias = "Grid | RenderableType"
 

@@ -25,13 +25,12 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_service.pool import tasks
-from spicegraph_service.pool.cache import retrieve_error
+from spicegraph_service.pool.cache import ParseCache, retrieve_error
 from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_service.pool.cache import ParseCache
 
 Group = tasks.ItemsWork | tasks.CaptionsWork
 _PATIENCE_S = 1.0  # nearly every batch takes less; callers who leave before do not end a worker

@@ -8,10 +8,10 @@ import msgspec
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason
-from spicegraph_scorer.core.categories import Counts
+from spicegraph_scorer.core.categories import CategoryScore, Counts
 from spicegraph_scorer.metrics.chair import ChairExplanation
-from spicegraph_scorer.metrics.graded.explain import GradedExplanation
-from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
+from spicegraph_scorer.metrics.graded.explain import GradedExplanation, GradedTuple
+from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED, Verdicts
 from spicegraph_scorer.metrics.spice.match import Match
 
 if TYPE_CHECKING:
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.graph import Evidence, SceneGraph, SceneTuple
     from spicegraph_parser.spice.lexicon import Concept
     from spicegraph_parser.spice.rules import Fact
-    from spicegraph_scorer.core.categories import CategoryScore
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.results import Run
-    from spicegraph_scorer.metrics.graded.explain import GradedTuple
-    from spicegraph_scorer.metrics.graded.verdicts import Verdicts
     from spicegraph_service.store import StoredParse
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, InputError, LimitError, SpicegraphError
-from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline
 from spicegraph_parser.scenes import SCENE
 from spicegraph_parser.spice.graph import merge
 from spicegraph_parser.spice.lexicon import load_lexicon
@@ -31,7 +31,6 @@ from spicegraph_service.store import StoredParse, decode_parse, encode_parse, st
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.pipelines import CaptionPipeline
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.metric import Metric
 

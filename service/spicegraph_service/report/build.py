@@ -14,12 +14,12 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.categories import ALL, Counts, category_means
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates, in_order_of
-from spicegraph_scorer.core.results import collect, run_of, signature_of
-from spicegraph_scorer.core.significance import Resampling, compare
+from spicegraph_scorer.core.results import Run, collect, run_of, signature_of
+from spicegraph_scorer.core.significance import Interval, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.errors import analyse_errors, hallucinations, wrong_statements
+from spicegraph_scorer.errors import ErrorReport, analyse_errors, hallucinations, wrong_statements
 from spicegraph_scorer.metrics import check_names, lower_is_better, make_metrics
-from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources
 from spicegraph_service.report.data import (
@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.metric import Metric, Score
-    from spicegraph_scorer.core.results import Run
-    from spicegraph_scorer.core.significance import Interval
-    from spicegraph_scorer.errors import ErrorReport
-    from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
     from spicegraph_service.engines import System
     from spicegraph_service.report.data import CandidateView
 

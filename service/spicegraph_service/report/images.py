@@ -17,11 +17,11 @@ from spicegraph_parser.caption_pipeline.analyser import read_tokens
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.export.picture import lay_out
 from spicegraph_parser.pipelines import CaptionPipeline
-from spicegraph_parser.spice.graph import Attribute, Relation, SceneGraph, SceneObject
+from spicegraph_parser.spice.graph import Attribute, Relation, SceneGraph, SceneObject, SceneTuple
 from spicegraph_parser.spice.parse import find_spans, normalise
-from spicegraph_parser.spice.wordnet import load_wordnet
-from spicegraph_scorer.core.facts import FunctionSource
-from spicegraph_scorer.errors import KINDS, ErrorSide
+from spicegraph_parser.spice.wordnet import Synset, load_wordnet
+from spicegraph_scorer.core.facts import FactSource, FunctionSource
+from spicegraph_scorer.errors import KINDS, ErrorSide, Finding
 from spicegraph_service.engines.local import ParseSource
 from spicegraph_service.report import data
 from spicegraph_service.store import StoredParse, stored_parse
@@ -29,13 +29,9 @@ from spicegraph_service.store import StoredParse, stored_parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.spice.graph import SceneTuple
     from spicegraph_parser.spice.lexicon import Concept
     from spicegraph_parser.spice.rules import Fact
-    from spicegraph_parser.spice.wordnet import Synset
-    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.items import Item, ItemId
-    from spicegraph_scorer.errors import Finding
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 

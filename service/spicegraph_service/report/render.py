@@ -19,9 +19,9 @@ from markupsafe import Markup
 
 from spicegraph_parser.errors import counted
 from spicegraph_parser.spice.rules import RULES
-from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.errors import CHANCES, KINDS
+from spicegraph_scorer.errors import CHANCES, KINDS, ErrorKind
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, histogram, ink, interval_chart, line_chart
 from spicegraph_service.output.pages import permalink, render_page, static
@@ -31,9 +31,7 @@ from spicegraph_service.report.verdict import verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from spicegraph_parser.spice.wordnet import Synset
     from spicegraph_scorer.core.credit import Credit
-    from spicegraph_scorer.errors import ErrorKind
     from spicegraph_service.report.data import CandidateView, GradedView, MeanRow, Report, SystemView, TupleView
 
 

@@ -14,7 +14,7 @@ import grpc
 
 from spicegraph_api.v1.methods import REFERENCES_SCOPE, SCORE_SCOPE
 from spicegraph_parser.errors import InputError
-from spicegraph_service.pool.cache import RefreshAheadCache
+from spicegraph_service.pool.cache import RefreshAheadCache, StoreThread
 from spicegraph_service.rpc.limits import FullError, SharedBucket, TokenBucket
 from spicegraph_service.rpc.status import exhausted, permission_denied, unauthenticated
 from spicegraph_service.store import Store, StoreError, TokenRecord
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from spicegraph_service.pool.cache import StoreThread
 
 SCOPES: Mapping[str, str] = {
     SCORE_SCOPE: "parse and score, also against stored reference sets",

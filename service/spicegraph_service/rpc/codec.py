@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from google.protobuf import json_format
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from google.protobuf.descriptor import Descriptor
     from google.protobuf.message import Message
 
 WHOLE = "(message)"

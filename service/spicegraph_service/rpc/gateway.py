@@ -15,20 +15,18 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 import grpc
 import grpc.aio
 import msgspec
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
-from spicegraph_service.rpc.interceptor import Refusal
+from spicegraph_service.rpc.interceptor import CallInterceptor, Context, Handler, Malformed, Refusal
 from spicegraph_service.rpc.status import CallError, exhausted, to_trailers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 
-    from google.protobuf.descriptor import Descriptor, MethodDescriptor
     from google.protobuf.message import Message
 
-    from spicegraph_service.rpc.interceptor import CallInterceptor, Context, Handler, Malformed
     from spicegraph_service.rpc.service import Service
 
 Requests: TypeAlias = "Message | Malformed | AsyncIterator[Message | Malformed]"

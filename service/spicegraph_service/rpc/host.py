@@ -11,7 +11,7 @@ from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceS
 from spicegraph_api.v1.methods import METHODS
 from spicegraph_api.v1.reference_service_pb2_grpc import add_ReferenceServiceServicer_to_server
 from spicegraph_service.rpc.evaluation import EvaluationServicer
-from spicegraph_service.rpc.references import ReferencesServicer
+from spicegraph_service.rpc.references import References, ReferencesServicer
 from spicegraph_service.rpc.service import TokenService
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from spicegraph_service.rpc.auth import Authenticator
     from spicegraph_service.rpc.gateway import Gateway
     from spicegraph_service.rpc.limits import Limits
-    from spicegraph_service.rpc.references import References
     from spicegraph_service.rpc.scheduler import Scheduler
     from spicegraph_service.rpc.telemetry import Telemetry
 

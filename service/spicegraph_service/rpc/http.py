@@ -28,7 +28,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_service.rpc import codec
 from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Origin, Requests
 from spicegraph_service.rpc.interceptor import Malformed
-from spicegraph_service.rpc.limits import ByteBudget, FullError
+from spicegraph_service.rpc.limits import ByteBudget, FullError, Limits
 from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import MethodDescriptor
 
     from spicegraph_service.rpc.host import Dialect
-    from spicegraph_service.rpc.limits import Limits
 
 _JSON = "application/json"
 _PROTO = "application/proto"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,17 +15,15 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.rpc.connections import MOST, MOST_OF_PEER
-from spicegraph_service.rpc.gateway import FailedCallError, openapi
+from spicegraph_service.rpc.gateway import FailedCallError, Gateway, openapi
 from spicegraph_service.rpc.http import CallRoutes, error_response
 
 if TYPE_CHECKING:
     import asyncio
     import ssl
-    from collections.abc import Iterable
 
     from aiohttp.typedefs import Middleware
 
-    from spicegraph_service.rpc.gateway import Gateway
     from spicegraph_service.rpc.host import Dialect
     from spicegraph_service.rpc.limits import Limits
     from spicegraph_service.rpc.service import HealthMonitor

@@ -15,7 +15,7 @@ from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceServicer
 from spicegraph_service.pool.cache import Lru, RefreshAheadCache, StoreThread
-from spicegraph_service.pool.tasks import ItemWork
+from spicegraph_service.pool.tasks import GraphStyle, ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Context, current_call
 from spicegraph_service.rpc.status import Violation, exhausted, invalid, missing_right, not_found, too_many_sets, wrong
@@ -25,7 +25,6 @@ from spicegraph_service.store import DEFAULT_TENANT, EVIDENCE, OWNER, READ, SCOR
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from spicegraph_service.pool.tasks import GraphStyle
     from spicegraph_service.rpc.limits import Limits
     from spicegraph_service.rpc.scheduler import Scheduler
 

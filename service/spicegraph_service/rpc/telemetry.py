@@ -14,7 +14,7 @@ from functools import cache, partial
 from threading import Thread
 from typing import TYPE_CHECKING, TextIO
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Metric, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from spicegraph_service.pool.processes import usage
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from wsgiref.simple_server import WSGIServer
 
-    from prometheus_client import Metric
 
 _LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 import grpc
 
-from spicegraph_api.v1 import evaluation_service_pb2, scene_graph_pb2, scores_pb2
+from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
-from spicegraph_service.pool.tasks import RequestData
+from spicegraph_service.pool.tasks import GraphStyle, RequestData, WorkerInfo
 from spicegraph_service.rpc.status import CallError, Violation, invalid, wrong
 
 if TYPE_CHECKING:
     import re
     from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_api.v1 import reference_service_pb2
     from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.readers.checks import Empty
-    from spicegraph_service.pool.tasks import GraphStyle, WorkerInfo
     from spicegraph_service.rpc.limits import Limits
 
 _KINDS = {

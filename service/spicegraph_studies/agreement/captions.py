@@ -21,9 +21,9 @@ from spicegraph_studies.agreement.coefficients import (
     resampled,
     resamples,
 )
-from spicegraph_studies.agreement.judgements import JudgementScoring, MetricScores, caption_scores
+from spicegraph_studies.agreement.judgements import Judgement, JudgementScoring, MetricScores, caption_scores
 from spicegraph_studies.agreement.length import length_json, with_length_constant, word_counts
-from spicegraph_studies.agreement.pair_counts import compared, image_pairs
+from spicegraph_studies.agreement.pair_counts import ImagePairs, compared, image_pairs
 from spicegraph_studies.agreement.protocols import CAPTION_PROTOCOLS, CaptionProtocol, Ratings, prepare
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.results import Json
     from spicegraph_studies.agreement.coefficients import Indices, MetricComparison, PairOrder, Vector
-    from spicegraph_studies.agreement.judgements import Judgement
-    from spicegraph_studies.agreement.pair_counts import ImagePairs
 
 
 _PROTOCOL = ("name", "coefficient", "ratings", "own", "about", "source")  # the fields of a protocol that JSON has

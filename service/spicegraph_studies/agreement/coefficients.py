@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import scipy  # loads scipy.stats where it is first used: a second that help and errors need not wait for
 
-from spicegraph_scorer.core.significance import share_as_extreme
+from spicegraph_scorer.core.significance import Resampling, share_as_extreme
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from spicegraph_scorer.core.significance import Resampling
 
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]

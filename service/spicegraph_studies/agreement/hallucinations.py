@@ -14,24 +14,21 @@ import scipy
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.core.results import collect, result_of
+from spicegraph_scorer.core.results import Json, collect, result_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.metrics import lower_is_better, make_metrics
 from spicegraph_scorer.metrics.graded.verdicts import conformal_threshold, object_words
 from spicegraph_scorer.readers.checks import Fault, input_error
 from spicegraph_scorer.scoring import resources
-from spicegraph_studies.agreement.coefficients import Bounded, numbered, ratio, resamples
+from spicegraph_studies.agreement.coefficients import Bounded, Indices, Matrix, Vector, numbered, ratio, resamples
 from spicegraph_studies.agreement.judgements import Judged, Judgement, JudgementScoring
 from spicegraph_studies.agreement.length import length_json, with_length_constant, word_counts
-from spicegraph_studies.agreement.protocols import HALLUCINATION_PROTOCOLS
+from spicegraph_studies.agreement.protocols import HALLUCINATION_PROTOCOLS, HallucinationProtocol
 from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES, JudgementRow, read_content, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.core.results import Json
-    from spicegraph_studies.agreement.coefficients import Indices, Matrix, Vector
-    from spicegraph_studies.agreement.protocols import HallucinationProtocol
 
 Span = tuple[int, int]
 

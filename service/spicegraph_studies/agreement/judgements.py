@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import PurePath
@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_scorer.core.facts import FactCache
+from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics import lower_is_better
-from spicegraph_scorer.readers.checks import Fault, input_error
+from spicegraph_scorer.readers.checks import Empty, Fault, input_error
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from spicegraph_scorer.core.data import MetricData
-    from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.readers.checks import Empty
 
 GivenScores = Mapping[str, float | None]
 """Scores that stand in the input, by the metric's name: of metrics that are not ours."""

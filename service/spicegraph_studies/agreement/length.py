@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from spicegraph_scorer.core.length import LONG
-from spicegraph_studies.agreement.coefficients import correlation
+from spicegraph_studies.agreement.coefficients import Vector, correlation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_studies.agreement.coefficients import Vector
 
 _ROUNDING: Final = 1e-12
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 import scipy
 
-from spicegraph_scorer.core.significance import percentile_bounds, share_as_extreme
+from spicegraph_scorer.core.significance import Resampling, percentile_bounds, share_as_extreme
 from spicegraph_studies.agreement.coefficients import (
     COEFFICIENTS,
     KENDALL,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from scipy.sparse import csr_array
 
-    from spicegraph_scorer.core.significance import Resampling
     from spicegraph_studies.agreement.coefficients import Indices, Matrix, Vector
 
 MOST_IMAGES: Final = 3000  # for more images, the matrix of their pairs takes longer than it saves

@@ -19,7 +19,7 @@ from spicegraph_studies.agreement.coefficients import (
     ratio,
     resamples,
 )
-from spicegraph_studies.agreement.judgements import JudgementScoring, pair_scores
+from spicegraph_studies.agreement.judgements import CaptionPair, JudgementScoring, pair_scores
 from spicegraph_studies.agreement.length import length_json, word_counts
 from spicegraph_studies.agreement.protocols import (
     PAIR_PROTOCOLS,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.results import Json
     from spicegraph_studies.agreement.coefficients import Matrix, Vector
-    from spicegraph_studies.agreement.judgements import CaptionPair
 
 _PROTOCOL = ("name", "ties", "own", "references", "choice", "draws")
 ALL = "all"  # the category that holds every pair

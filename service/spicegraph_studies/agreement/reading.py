@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_scorer.readers.checks import Fault, input_error, shown
+from spicegraph_scorer.readers.checks import Empty, Fault, input_error, shown
 from spicegraph_scorer.readers.records import decode
 from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
 from spicegraph_studies.agreement.published import (
@@ -38,7 +38,6 @@ from spicegraph_studies.agreement.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from spicegraph_scorer.readers.checks import Empty
     from spicegraph_studies.agreement.records import Records
 
 AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)

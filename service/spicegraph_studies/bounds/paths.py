@@ -13,22 +13,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from spicegraph_scorer.core.facts import FunctionSource
+from spicegraph_scorer.core.facts import FactSource, FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.ngrams import CorpusCounts, count_ngrams, split_at_spaces
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
-from spicegraph_scorer.metrics.cider import Cider, Spider, statistics_of_counts
+from spicegraph_scorer.metrics.cider import Cider, CiderStatistic, Spider, statistics_of_counts
 from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.metrics.meteor import Meteor
 from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_studies.bounds.study import Table, batches, joined, part
+from spicegraph_studies.bounds.study import BoundsStudy, Candidates, Cube, Matrix, Table, batches, joined, part
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.metric import Metric
-    from spicegraph_scorer.metrics.cider import CiderStatistic
     from spicegraph_service.kit import Spread
-    from spicegraph_studies.bounds.study import BoundsStudy, Candidates, Cube, Matrix
 
 
 def item_scores(work: tuple[Metric[Any], tuple[Candidates, ...]]) -> list[Table[Matrix]]:

@@ -13,28 +13,23 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data, with_spice_text
-from spicegraph_scorer.core.facts import FactCache
+from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
 from spicegraph_scorer.core.items import Fingerprint, Item
-from spicegraph_scorer.core.length import are_descriptions, control_of
-from spicegraph_scorer.core.results import signature_of
+from spicegraph_scorer.core.length import LengthControl, are_descriptions, control_of
+from spicegraph_scorer.core.results import Json, signature_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.core.tokens import toolkit_text
 from spicegraph_scorer.metrics import lower_is_better, make_metrics, needs_of
-from spicegraph_studies.agreement.coefficients import Bounded, correlation, ratio, resamples
+from spicegraph_studies.agreement.coefficients import Bounded, Matrix, Vector, correlation, ratio, resamples
 from spicegraph_studies.agreement.length import word_counts
 from spicegraph_studies.bounds.paths import path_of
-from spicegraph_studies.bounds.study import human
+from spicegraph_studies.bounds.study import BoundsStudy, Cube, Kind, Table, Trial, human
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.core.facts import FactSource, Progress
-    from spicegraph_scorer.core.length import LengthControl
     from spicegraph_scorer.core.metric import Metric
-    from spicegraph_scorer.core.results import Json
     from spicegraph_service.kit import Spread
-    from spicegraph_studies.agreement.coefficients import Matrix, Vector
-    from spicegraph_studies.bounds.study import BoundsStudy, Cube, Kind, Table, Trial
 
 
 Weights: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.uint16]]

@@ -10,12 +10,10 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.kit import check_output, format_by_ending, write_text
-from spicegraph_studies.pages.output import BY_ENDING, STUDY_FORMATS, StudyFormat
+from spicegraph_studies.pages.output import BY_ENDING, STUDY_FORMATS, Study, StudyFormat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-
-    from spicegraph_studies.pages.output import Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

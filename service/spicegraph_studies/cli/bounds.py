@@ -13,7 +13,7 @@ from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_service.kit import InputOptions, ParsingOptions, ScoringOptions, spread_over, warned_progress
-from spicegraph_studies.bounds import SUBSTITUTES, BoundsStudy, Lower, find_bounds, lower_trials, system
+from spicegraph_studies.bounds import SUBSTITUTES, BoundsStudy, Lower, Trial, find_bounds, lower_trials, system
 from spicegraph_studies.cli import StudyOptions
 from spicegraph_studies.pages.bounds import BOUNDS_TABLES, bounds_study
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.checks import Empty
-    from spicegraph_studies.bounds import Trial
 
 _DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-sentences": "--sentences"}
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spicegraph_service.kit import Column, Grid, Mark, Point, cell_text, headings, interval_chart, scatter_chart
+from spicegraph_service.kit import Cell, Column, Grid, Mark, Point, cell_text, headings, interval_chart, scatter_chart
 from spicegraph_studies.agreement.coefficients import Bounded, MetricComparison
 from spicegraph_studies.pages.output import Chart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_service.kit import Cell
 
 _MOST_POINTS = 600
 DIFFERENCE = "Is the difference more than chance?"  # the title of the section with paired tests

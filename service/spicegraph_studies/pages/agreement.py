@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import counted
 from spicegraph_service.kit import Column, Grid, Line, Point, cell_text, headings, ink, line_chart, scatter_chart
-from spicegraph_studies.agreement.coefficients import COEFFICIENTS
-from spicegraph_studies.agreement.hallucinations import FIGURES
-from spicegraph_studies.agreement.pairwise import ALL, MEAN, by_metric
+from spicegraph_studies.agreement.coefficients import COEFFICIENTS, Bounded
+from spicegraph_studies.agreement.hallucinations import FIGURES, HallucinationAgreement
+from spicegraph_studies.agreement.pairwise import ALL, MEAN, PairAgreement, by_metric
 from spicegraph_studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
-from spicegraph_studies.agreement.systems import SYSTEM_COEFFICIENTS
+from spicegraph_studies.agreement.systems import SYSTEM_COEFFICIENTS, SystemAgreement
 from spicegraph_studies.pages import (
     DIFFERENCE,
     best_metric,
@@ -30,11 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_studies.agreement.captions import CaptionAgreement
-    from spicegraph_studies.agreement.coefficients import Bounded
-    from spicegraph_studies.agreement.hallucinations import HallucinationAgreement
     from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
-    from spicegraph_studies.agreement.pairwise import PairAgreement
-    from spicegraph_studies.agreement.systems import SystemAgreement
 
 CAPTION_TABLES: Final = ("agreement", "comparisons")
 PAIR_TABLES: Final = ("accuracy", "comparisons")

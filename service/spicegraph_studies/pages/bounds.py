@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import counted
 from spicegraph_service.kit import HUMAN_INK, Column, Grid, Line, Mark, box_chart, headings, ink, interval_chart
-from spicegraph_studies.bounds import Distribution
+from spicegraph_studies.bounds import Bound, BoundsResult, Distribution, TrialBounds
 from spicegraph_studies.pages import ends
 from spicegraph_studies.pages.output import Chart, Section, Study
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spicegraph_service.kit import Cell, Span
-    from spicegraph_studies.bounds import Bound, BoundsResult, TrialBounds
 
 BOUNDS_TABLES: Final = ("scores", "rounds", "ranking")  # the tables that CSV can hold; the first is the default
 
