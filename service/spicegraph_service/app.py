@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
+from prometheus_client import start_http_server
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.config import ServerConfig, default_store, host_and_port
@@ -198,7 +199,8 @@ class Server:
             self.web_port = await self._web.start(host_and_port(self.config.http))
             _log.info("HTTP on port %d", self.web_port)
         if self.config.metrics_address is not None:
-            self._metrics_server, _ = self.telemetry.serve(*host_and_port(self.config.metrics_address))
+            host, port = host_and_port(self.config.metrics_address)
+            self._metrics_server, _ = start_http_server(port, host, registry=self.telemetry.registry)
             self.metrics_port = self._metrics_server.server_port
             _log.info("metrics on port %d", self.metrics_port)
         _log.info("listening on port %d; %s", self.port, "tokens needed" if self.config.needs_tokens else "no tokens")

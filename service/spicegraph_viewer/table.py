@@ -119,7 +119,7 @@ class ResultTable:
         self._lock = threading.Lock()
         self._leaving = False
         self._keys: dict[str, int] = {}
-        self._stored = 0
+        self.count = 0  # items that have been read, and stand in the database
         self._selected: tuple[Query, Keys, float | None] | None = None
         with self._connected() as database:
             database.execute("PRAGMA journal_mode=WAL")
@@ -141,11 +141,6 @@ class ResultTable:
         """The names of all columns but those that repeat a score, ``All`` of a metric's categories, in files' order."""
         names = dict.fromkeys(name for system in self.systems for name in list(system.columns))
         return [name for name in names if not (name.endswith("_categories_All_f") and name[: -len(_ALL)] in names)]
-
-    @property
-    def count(self) -> int:
-        """How many items have been read, and stand in the database."""
-        return self._stored
 
     def start(self) -> threading.Thread:
         """Begin to read."""
@@ -223,7 +218,7 @@ class ResultTable:
             with self._lock:  # from here on queries see the part
                 system.columns, system.values = columns, table
             database.commit()
-            self._stored = len(self._keys)
+            self.count = len(self._keys)
             self.looked.set()
         if not (system.read or self._leaving):
             raise InputError(f"{system.path}: contains no items")

@@ -87,11 +87,6 @@ class InputOptions:
     ids: Annotated[IdRule, typer.Option()] = IdRule.GIVEN
 
     @property
-    def files(self) -> list[str]:
-        """The files read beside the captions' own."""
-        return self.references or []
-
-    @property
     def table(self) -> Columns | None:
         """How tables are read; ``None``: as they show themselves."""
         return parse_columns(self.columns, delimiter=self.delimiter)

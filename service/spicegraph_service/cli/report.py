@@ -73,6 +73,7 @@ def report(
     """
     if output is not None:
         check_output(output)
+    paths = (system_name(source)[1] for source in sources)
     options = ReportOptions(
         metrics=scoring.names,
         title=title,
@@ -80,7 +81,9 @@ def report(
         resampling=Resampling(draws, seed),
         human=human,
         data=scoring.data("spice"),
-        provenance=provenance([*(system_name(source)[1] for source in sources), *given.files, *scoring.files]),
+        provenance=provenance(
+            [*(system_name(source)[1] for source in sources), *(given.references or ()), *scoring.files]
+        ),
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     if page.split and (output is None or chosen is not ReportFormat.HTML):

@@ -439,7 +439,7 @@ class Dispatcher:
             long = _time() - started >= _LONG_S
             if not call.done() and (not waiting or (long and len(waiting) < len(batch))):
                 _log.warning("worker %d is ended: callers of its batch have gone", worker.process.pid)
-                worker.kill()
+                worker.process.kill()
                 break
         return await call
 

@@ -70,26 +70,21 @@ class Worker:
             raise DataError(info.error)
         return cls(process, info)
 
-    @property
-    def alive(self) -> bool:
-        """Whether the process runs."""
-        return self.process.alive
-
     async def call(self, data: bytes, *, timeout_s: float) -> bytes:
         """Send a task and return the reply."""
-        if not self.alive:
+        if not self.process.alive:
             raise WorkerDiedError("the worker has ended")
         try:
             async with asyncio.timeout(timeout_s):
                 return await self.process.ask(data)
         except TimeoutError as error:
-            self.kill()
+            self.process.kill()
             raise WorkerDiedError(f"a task took more than {timeout_s:g} s") from error
         except ProcessEndedError as error:
-            self.kill()
+            self.process.kill()
             raise WorkerDiedError(f"in the middle of a task, {error}") from error
         except asyncio.CancelledError:
-            self.kill()  # its reply would be taken for the next task's
+            self.process.kill()  # its reply would be taken for the next task's
             raise
 
     def has_grown(self, most_bytes: int) -> bool:
@@ -106,10 +101,6 @@ class Worker:
         self.retired = True
         self.process.end_input()
 
-    def kill(self) -> None:
-        """End the process at once."""
-        self.process.kill()
-
     async def close(self) -> None:
         """Let the process end by itself (its input ends), and make sure that it does."""
         self.process.end_input()
@@ -117,7 +108,7 @@ class Worker:
             async with asyncio.timeout(2):
                 await self.process.wait()
         except TimeoutError:
-            self.kill()
+            self.process.kill()
             await self.process.wait()
 
 
@@ -139,7 +130,7 @@ class WorkerPool:
         self._name = name
         self._task_timeout_s = task_timeout_s
         self._growth_bytes = growth_bytes
-        self._changed = changed
+        self._changed = changed or (lambda: None)
         self._idle: asyncio.Queue[Worker | None] = asyncio.Queue()  # None: look at _unable
         self._unable = ""  # why there is no worker, once one could not be replaced
         self._alive: set[Worker] = set()
@@ -192,7 +183,7 @@ class WorkerPool:
             self._idle.put_nowait(worker)
             if self._ready is not None and not self._ready.done():
                 self._ready.set_result(worker.info)
-            self._tell()
+            self._changed()
             try:
                 code = await self._watch(worker)
             except asyncio.CancelledError:
@@ -204,7 +195,7 @@ class WorkerPool:
             else:
                 self.deaths += 1
                 _log.error("worker %d ended with code %d; starting another", worker.process.pid, code)
-            self._tell()
+            self._changed()
 
     async def _watch(self, worker: Worker) -> int:
         """Return a worker's exit code; one that sends no heartbeats any more hangs, and is killed."""
@@ -213,21 +204,17 @@ class WorkerPool:
             while not (await asyncio.wait({ending}, timeout=_BEAT_EVERY_S))[0]:
                 if worker.process.hangs(_SILENCE_S):
                     _log.error("worker %d hangs: no heartbeat for %.1f s", worker.process.pid, worker.process.silent_s)
-                    worker.kill()
+                    worker.process.kill()
                     break
             return await ending
         finally:
             ending.cancel()
 
-    def _tell(self) -> None:
-        if self._changed is not None:
-            self._changed()
-
     async def acquire(self) -> Worker:
         """Wait for a worker that has nothing to do."""
         while True:
             worker = await self._idle.get()
-            if worker is not None and worker.alive:
+            if worker is not None and worker.process.alive:
                 return worker
             if worker is None and self._unable:
                 self._idle.put_nowait(None)  # for whoever else waits
@@ -237,7 +224,7 @@ class WorkerPool:
         """Give a worker back. One that has grown large is replaced, since spaCy keeps every word that it saw."""
         if worker.has_grown(self._growth_bytes):
             worker.retire()
-        elif worker.alive:
+        elif worker.process.alive:
             self._idle.put_nowait(worker)
 
     async def call(self, worker: Worker, task: tasks.Task) -> tasks.Reply:

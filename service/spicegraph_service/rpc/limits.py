@@ -222,18 +222,14 @@ class SharedBucket:
     that of all. What servers grant too much in that time, all of them have to wait for afterwards.
     """
 
-    __slots__ = ("_bucket", "_sharing", "_spend", "_unsent")
+    __slots__ = ("_bucket", "_sharing", "_spend", "_unsent", "rate")
 
     def __init__(self, bucket: TokenBucket, spend: Callable[[int], Awaitable[float | None]]) -> None:
         self._bucket = bucket
+        self.rate = bucket.rate  # captions per second
         self._spend = spend
         self._unsent = 0
         self._sharing: asyncio.Task[None] | None = None
-
-    @property
-    def rate(self) -> float:
-        """Captions per second."""
-        return self._bucket.rate
 
     def take(self, captions: int) -> None:
         """See :meth:`TokenBucket.take`."""

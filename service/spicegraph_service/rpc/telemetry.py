@@ -14,14 +14,13 @@ from functools import cache, partial
 from threading import Thread
 from typing import TYPE_CHECKING, TextIO
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Metric, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from spicegraph_service.pool.processes import usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from wsgiref.simple_server import WSGIServer
 
 
 _LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -69,10 +68,6 @@ class Telemetry:
         """Record a batch."""
         self.batch_captions.observe(captions)
         self.batch_seconds.observe(seconds)
-
-    def serve(self, host: str, port: int) -> tuple[WSGIServer, Thread]:
-        """Answer Prometheus on an address of its own; the returned server knows its ``server_port``."""
-        return start_http_server(port, host, registry=self.registry)
 
 
 class ProcessCollector:
