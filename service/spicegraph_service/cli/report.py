@@ -81,9 +81,7 @@ def report(
         resampling=Resampling(draws, seed),
         human=human,
         data=scoring.data("spice"),
-        provenance=provenance(
-            [*(system_name(source)[1] for source in sources), *(given.references or ()), *scoring.files]
-        ),
+        provenance=provenance([*paths, *(given.references or ()), *scoring.files]),
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     if page.split and (output is None or chosen is not ReportFormat.HTML):
