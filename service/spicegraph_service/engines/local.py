@@ -12,7 +12,7 @@ import signal
 import sys
 import warnings
 from collections import deque
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -30,6 +30,7 @@ from spicegraph_service import store as stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Future, ProcessPoolExecutor  # loads multiprocessing
 
 
 _LOOK_UP: Final = 8192  # captions that are looked up, parsed and stored at a time: what a crash loses of the work
