@@ -24,7 +24,7 @@ from spicegraph_parser.spice.loose import SCENE_RULES
 from spicegraph_parser.spice.parse import word_set
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
-from spicegraph_scorer.metrics.graded.facts import NO, content_words, deny, values_of
+from spicegraph_scorer.metrics.graded.facts import NO, Values, content_words, deny, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -260,45 +260,57 @@ def _observed(
     objects = [
         words[index] for index in order if kinds[words[index]] == "object" and words[index] not in PLACES_AND_PARTS
     ]
-    denied = [_judge_values(word, words, said.words, alike[index]) for index, word in enumerate(words)]
+    rivals = [(place, name, values_of((name,))) for place, name in enumerate(said.words) if values_of((name,))]
+    denied = [_judge_values(word, words, rivals, alike[index]) for index, word in enumerate(words)]
     best = alike.max(axis=1, initial=0)
     uncovered = _uncovered(said, alike, [word for word in words if kinds[word] == "object"])
     scene = (said.idf * said.standing.sum(axis=1)) @ said.vectors
     scene /= max(float(np.linalg.norm(scene)), 1e-9)
+    senses = frozenset(sense for word in words if kinds[word] == "object" for sense in _senses(word))
+    kinds_of: defaultdict[Synset, list[int]] = defaultdict(list)  # the references' words that are kinds of a sense
+    for place, name in enumerate(said.words):
+        for sense in senses & _broader(name):
+            kinds_of[sense].append(place)
+    missed = max((share for _, share in uncovered), default=0.0)
+    exact = alike >= 1
+    nearest = [alike[:, stands].max(axis=1, initial=0) for stands in said.standing.T]  # by reference
+    mean = np.column_stack(nearest).mean(axis=1) if said.words else best
+    whole = (exact @ said.standing).mean(axis=1) if said.words else best
+    total = float(best.sum())
     observed = []
     for index in order:
-        word, likeness = words[index], alike[index]
-        known = bool(word_vectors[index].any())
+        word, known = words[index], bool(word_vectors[index].any())
         # How strongly a missed object of the references stands against the word, and which one.
         rival, instead = max(((share * _nearness(word, name), name) for name, share in uncovered), default=(0.0, None))
-        partner = int(likeness.argmax()) if best[index] > 0 else None
+        partner = int(alike[index].argmax()) if best[index] > 0 else None
         other = denied[index] or instead
-        narrower = [
+        narrower = {
             place
-            for place, name in enumerate(said.words if kinds[word] == "object" else ())
-            if likeness[place] < 1 and _is_kind(name, word)
-        ]
+            for sense in (_senses(word) if kinds[word] == "object" else ())
+            for place in kinds_of.get(sense, ())
+            if not exact[index, place]
+        }
         features = (
             float(best[index]),
-            float((likeness[:, None] * said.standing).max(axis=0, initial=0).mean()) if said.words else 0.0,
-            float(said.standing[likeness >= 1].any(axis=0).mean()) if said.words else 0.0,
+            float(mean[index]),
+            float(whole[index]),
             (idf[index] if known else _UNKNOWN_IDF) / _LARGEST_IDF,
             float(word_vectors[index] @ scene),
             float(kinds[word] == "object"),
             float(kinds[word] == "relation"),
             float(any(family == "count" for family, _ in values_of((word,)))),
-            float(said.standing[narrower].any(axis=0).mean()) if narrower else 0.0,
+            float(said.standing[list(narrower)].any(axis=0).mean()) if narrower else 0.0,
             float(word in PLACES_AND_PARTS),
             float(word in objects[:1]),
-            max((share for _, share in uncovered), default=0.0),
+            missed,
             rival,
-            float((best.sum() - best[index]) / (len(words) - 1)) if len(words) > 1 else 0.0,
+            float((total - best[index]) / (len(words) - 1)) if len(words) > 1 else 0.0,
             float(denied[index] is not None),
             float(not known),
             float(word in modifiers),
         )
-        name = None if partner is None else said.words[partner]
-        observed.append(Observed(word, places[word], features, name, None if best[index] >= 1 else other, style))
+        near = None if partner is None else said.words[partner]
+        observed.append(Observed(word, places[word], features, near, None if best[index] >= 1 else other, style))
     return observed
 
 
@@ -351,7 +363,7 @@ def _modifiers(told: Iterable[Iterable[Fact]]) -> set[str]:
 
 
 def _judge_values(
-    word: str, candidate_words: Sequence[str], reference_words: Sequence[str], likeness: Vector
+    word: str, candidate_words: Sequence[str], rivals: Sequence[tuple[int, str, Values]], likeness: Vector
 ) -> str | None:
     """Make the likeness of excluding values 0; return what denies a word of which the references share no value."""
     values = values_of((word,))
@@ -360,14 +372,13 @@ def _judge_values(
     families = {family for family, _ in values}
     candidate_values = frozenset(value for value in values_of(candidate_words) if value[0] in families)
     denying = None
-    for index, other in enumerate(reference_words):
-        others = values_of((other,))
+    for index, other, others in rivals:
         if deny(values, others):
             likeness[index] = 0
             denying = denying or other
         elif not values.isdisjoint(others):
             likeness[index] = 1
-    return denying if deny(candidate_values, values_of(reference_words)) else None
+    return denying if deny(candidate_values, Values().union(*[others for *_, others in rivals])) else None
 
 
 def _uncovered(said: _ReferenceWords, alike: Vector, objects: Sequence[str]) -> list[tuple[str, float]]:
@@ -381,25 +392,31 @@ def _uncovered(said: _ReferenceWords, alike: Vector, objects: Sequence[str]) -> 
         for index, word in enumerate(said.words)
         if counts[index] > 1 and covered[index] < _COVERED and word in said.objects
         if word not in PLACES_AND_PARTS and _above(word)
-        if not any(person != _PERSONS.get(word, word) and _is_kind(person, word) for person in persons)
+        if not any(
+            person != _PERSONS.get(word, word) and not _broader(person).isdisjoint(_senses(word)) for person in persons
+        )
     ]
 
 
 @lru_cache(maxsize=20_000)
+def _senses(word: str) -> tuple[Synset, ...]:
+    """Return the two most frequent senses of a noun."""
+    return load_wordnet().senses(_PERSONS.get(word, word), "n")[:_SENSES]
+
+
+@lru_cache(maxsize=20_000)
 def _above(word: str) -> Mapping[Synset, int]:
-    wordnet = load_wordnet()
     steps: dict[Synset, int] = {}
-    for sense in wordnet.senses(_PERSONS.get(word, word), "n")[:_SENSES]:
-        for above, count in wordnet.ancestors(sense).items():
+    for sense in _senses(word):
+        for above, count in load_wordnet().ancestors(sense).items():
             steps[above] = min(count, steps.get(above, count))
     return steps
 
 
-@lru_cache(maxsize=200_000)
-def _is_kind(word: str, broader: str) -> bool:
-    """Say whether a noun is a kind of another, in one of the two most frequent senses of either."""
-    above, senses = _above(word), load_wordnet().senses(_PERSONS.get(broader, broader), "n")[:_SENSES]
-    return any(above.get(sense, _STEPS + 1) <= _STEPS for sense in senses)
+@lru_cache(maxsize=20_000)
+def _broader(word: str) -> frozenset[Synset]:
+    """Return what a noun is a kind of, in a few steps, itself included."""
+    return frozenset(above for above, steps in _above(word).items() if steps <= _STEPS)
 
 
 @lru_cache(maxsize=200_000)
