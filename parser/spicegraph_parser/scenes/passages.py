@@ -7,6 +7,7 @@ bold words, and often lost the ends of its lines.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from spicegraph_parser.caption_pipeline.analyser import ReadTokens, read_tokens
@@ -49,22 +50,23 @@ def read_text(text: str, index: int) -> ReadTokens:
     )
 
 
-def sentence_spans(text: str) -> list[tuple[int, int]]:
+@lru_cache(maxsize=1000)
+def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Return where the sentences of a text stand, as character offsets; the whole text where none has a place.
 
     Raises:
         LimitError: the text is longer than ``MAX_CAPTION_LENGTH``.
 
     >>> sentence_spans("A dog runs. It barks.")
-    [(0, 11), (12, 21)]
+    ((0, 11), (12, 21))
     """
     tokens = read_text(text, 0)
     if isinstance(tokens.spans, str):
-        return [(0, len(text))]
+        return ((0, len(text)),)
     spans, first = [], 0
     for length in tokens.lengths:
         placed = [span for span in tokens.spans[first : first + length] if span[0] >= 0]
         first += length
         if placed:
             spans.append((placed[0][0], placed[-1][1]))
-    return spans or [(0, len(text))]
+    return tuple(spans) or ((0, len(text)),)

@@ -13,6 +13,7 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import chain
+from operator import mul
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -191,7 +192,7 @@ class Observed(NamedTuple):
     def probability(self) -> float:
         """The probability that the word is wrong."""
         fitted = CALIBRATIONS[self.style]
-        weighed = sum(weight * value for weight, value in zip(fitted.weights, self.features, strict=True))
+        weighed = sum(map(mul, fitted.weights, self.features))
         return 1 / (1 + math.exp(-(fitted.intercept + weighed)))
 
 
