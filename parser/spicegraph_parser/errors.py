@@ -24,6 +24,18 @@ class DataError(SpicegraphError):
 
 
 @contextmanager
+def reading(path: object, what: str) -> Iterator[None]:
+    """Raise a DataError that a file cannot be read as what it should be, where numpy's arrays can't be read from it."""
+    import zipfile  # noqa: PLC0415 (only who reads arrays needs it)
+
+    try:
+        yield
+    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
+        raise DataError(f"{path}: cannot be read as {what} ({reason})") from error
+
+
+@contextmanager
 def needs_extra(name: str, purpose: str) -> Iterator[None]:
     """Import within this what an extra installs: where it is absent, the error says how to install it.
 

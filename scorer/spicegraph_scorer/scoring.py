@@ -109,12 +109,7 @@ def score_captions(
         candidates: a list of captions; a mapping from id to caption; or a single caption.
         references: for each candidate, in the same order or under the same id, a list of captions or a single one.
         metrics: as for :func:`score`.
-        options: the other arguments of :func:`score`.
-
-    Raises:
-        InputError: the two differ in length or ids, a caption is faulty (the message lists every fault), or a metric
-            is unknown.
-        DataError: a pipeline or the data of a metric is not installed.
+        options: the other arguments of :func:`score`, which says what is raised, too.
 
     Example:
         >>> result = score_captions(["a dog"], [["a dog runs", "the dog"]])
@@ -136,16 +131,14 @@ def credit(
 ) -> list[Credit]:
     """Divide each item's score among the words of its candidate; the words' credits add up to the score.
 
+    An empty candidate has no words, and scores 0.
+
     Args:
-        items: as for :func:`score`; an empty candidate has no words, and scores 0.
-        metric: ``spice``, ``spice-exact``, ``spice-g``, a CIDEr, or ``spider``.
+        items: as for :func:`score`.
+        metric: ``spice``, ``spice-exact``, ``spice-g``, a CIDEr, or ``spider``; no other divides its score.
         data: as for :func:`score`.
         pipeline: as for :func:`score`.
         fields: as for :func:`score`.
-
-    Raises:
-        InputError: an item is faulty, the metric is unknown or does not divide its score, or CIDEr is undefined.
-        DataError: a pipeline or the data of a metric is not installed.
 
     Example:
         >>> from spicegraph_scorer import Item
@@ -197,10 +190,6 @@ def compare_systems(
         resampling: number of draws and seed.
         progress: is called while something takes long.
         fields: as for :func:`score`.
-
-    Raises:
-        InputError: an item is faulty, ids or references differ, a metric is unknown, or a field is given twice.
-        DataError: a pipeline or the data of a metric is not installed.
     """
     resampling = resampling or Resampling()
     items = check_items(first)
@@ -247,16 +236,8 @@ def choose_best(
         items: the candidates, each with its image's references.
         images: the id of each item's image.
         source: what turns captions into facts.
-        data: CIDEr-D's document frequencies, by default those of the images' references, each image counted once; and
-            the text that SPICE parses.
+        data: as for :func:`score`; by default each image counts once in the document frequencies.
         fields: as for :func:`score`.
-
-    Example:
-        >>> from spicegraph_parser import load_pipeline
-        >>> from spicegraph_scorer import Item
-        >>> both = [Item("7#1", "a cat", ("a dog",)), Item("7#2", "a dog", ("a dog",))]
-        >>> choose_best(both, [7, 7], load_pipeline()).items
-        (Item(id=7, candidate='a dog', references=('a dog',)),)
     """
     # Imported here, as all metrics are: where they are asked for.
     from spicegraph_scorer.core.ngrams import DocumentFrequencies  # noqa: PLC0415

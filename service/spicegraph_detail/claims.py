@@ -195,9 +195,9 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
         zip(
             verdicts.tuples,
             match.candidate.weights.tolist(),
-            match.precision.support.tolist(),
-            match.precision.partner.tolist(),
-            match.precision.contradicted.tolist(),
+            match.candidate.support.tolist(),
+            match.candidate.partner.tolist(),
+            match.candidate.contradicted.tolist(),
             strict=True,
         )
     ):
@@ -230,9 +230,9 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
     for number, (names, support, weight, partner) in enumerate(
         zip(
             reference_tuples,
-            match.recall.support.astype(float).clip(0, 1).tolist(),
+            match.reference.support.astype(float).clip(0, 1).tolist(),
             match.reference.weights.tolist(),
-            match.recall.partner.tolist(),
+            match.reference.partner.tolist(),
             strict=True,
         )
     ):

@@ -116,7 +116,7 @@ def test_an_unseen_colour_is_likelier_wrong_than_another_unseen_quality() -> Non
     verdicts = judge(match, "A purple horse.", _metric().graded.vectors)
     verdict = next(word.probability for word in verdicts.words if word.word == "purple")
     expected = math.e * verdict / (1 - verdict + math.e * verdict)
-    right = max(float(match.precision.support[purple.fact]), 0.05) ** SUPPORT_EXPONENT * (1 - expected)
+    right = max(float(match.candidate.support[purple.fact]), 0.05) ** SUPPORT_EXPONENT * (1 - expected)
     assert purple.probability == pytest.approx(1 - right)
 
 

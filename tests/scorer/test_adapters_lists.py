@@ -185,7 +185,7 @@ def test_sums_do_not_depend_on_order(counts: list[tuple[int, int, int]], random:
     parts = [sums_of(part, SPICE_CATEGORIES) for part in batches(shuffled, 4)]
     total = parts[0]
     for part in parts[1:]:
-        total = total.plus(part)
+        total = total + part
     means = means_of_sums(total, SPICE_CATEGORIES)
     assert means["spice"] == math.fsum(s.counts["All"].f1 for s in statistics) / len(statistics)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_parser.spice.parse import word_set
 from spicegraph_scorer.adapters.caption_metric import paired_items
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics import make_metrics
@@ -37,18 +38,8 @@ if TYPE_CHECKING:
 Scores = tuple[dict[str, np.float64], dict[str, "NDArray[np.float64]"]]
 """The corpus scores by name, and the scores of every item by name."""
 
-_JAVA_OPTIONS = frozenset(
-    {
-        "cache_path",
-        "java_path",
-        "java_max_memory",
-        "n_threads",
-        "separate_cache_dir",
-        "timeout",
-        "tmp_path",
-        "use_shell",
-        "verbose",
-    }
+_JAVA_OPTIONS = word_set(
+    "cache_path java_path java_max_memory n_threads separate_cache_dir timeout tmp_path use_shell verbose"
 )
 """What aac-metrics' functions take for the programs that they start."""
 _DEVICE_OPTIONS = frozenset({"batch_size", "device", "reset_state"})
@@ -187,18 +178,15 @@ def _cider(items: Sequence[Item], tokenizer: Callable[[str], list[str]]) -> Scor
 
 def _spider(items: Sequence[Item], tokenizer: Callable[[str], list[str]], pipeline: str | FactSource) -> Scores:
     cider, spice_score = _cider(items, tokenizer), _spice(items, pipeline)
-    each = [mean_of(*pair) for pair in zip(cider.each, spice_score.each, strict=True)]
-    computed = [
-        _scores("cider_d", cider.value, cider.each),
-        _scores("spice", spice_score.value, spice_score.each),
-        _scores("spider", mean_of(cider.value, spice_score.value), each),
-    ]
-    corpus: dict[str, np.float64] = {}
-    items_scores: dict[str, NDArray[np.float64]] = {}
-    for totals, every in computed:
-        corpus |= totals
-        items_scores |= every
-    return corpus, items_scores
+    corpus, each = _scores("cider_d", cider.value, cider.each)
+    for name, value, values in (
+        ("spice", spice_score.value, spice_score.each),
+        ("spider", mean_of(cider.value, spice_score.value), list(map(mean_of, cider.each, spice_score.each))),
+    ):
+        scores = _scores(name, value, values)
+        corpus |= scores[0]
+        each |= scores[1]
+    return corpus, each
 
 
 def _scores(name: str, value: float | None, each: Sequence[float | None]) -> Scores:

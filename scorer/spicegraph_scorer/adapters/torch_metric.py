@@ -8,7 +8,7 @@ import torch
 from torchmetrics import Metric
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceSums, batch_sums, means_of_sums, sums_of
+from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, batch_sums, means_of_sums, sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,7 @@ class TorchSpice(Metric):  # type: ignore[misc] # torchmetrics is not installed 
     tensor(0.6667, dtype=torch.float64)
     """
 
-    scores: torch.Tensor
-    items: torch.Tensor
+    sums: torch.Tensor
     full_state_update = False
     is_differentiable = False
     higher_is_better = True
@@ -35,22 +34,17 @@ class TorchSpice(Metric):  # type: ignore[misc] # torchmetrics is not installed 
         super().__init__(**options)
         self.pipeline = pipeline
         self._source: FactSource | None = None
-        empty = sums_of((), SPICE_CATEGORIES)
-        self.add_state("scores", torch.from_numpy(empty.scores), dist_reduce_fx="sum")
-        self.add_state("items", torch.from_numpy(empty.items), dist_reduce_fx="sum")
+        self.add_state("sums", torch.from_numpy(sums_of((), SPICE_CATEGORIES)), dist_reduce_fx="sum")
 
     def update(self, preds: Sequence[str], target: References) -> None:
         """Add a batch: a candidate each, and its reference or list of references."""
         if self._source is None:
             self._source = load_pipeline(self.pipeline)
-        sums = batch_sums(self._source, preds, target)
-        self.scores = self.scores + torch.from_numpy(sums.scores).to(self.scores.device)
-        self.items = self.items + torch.from_numpy(sums.items).to(self.items.device)
+        self.sums = self.sums + torch.from_numpy(batch_sums(self._source, preds, target)).to(self.sums.device)
 
     def compute(self) -> dict[str, torch.Tensor]:
         """Return the scores under flat keys (``spice``, ``spice_color_f`` ...) as float64; undefined ones are NaN."""
-        sums = SpiceSums(self.scores.cpu().numpy(), self.items.cpu().numpy())
-        means = means_of_sums(sums, SPICE_CATEGORIES)
+        means = means_of_sums(self.sums.cpu().numpy(), SPICE_CATEGORIES)
         return {key: torch.tensor(value, dtype=torch.float64) for key, value in means.items()}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -34,14 +35,16 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
 
 
+Sums: TypeAlias = "NDArray[np.int64]"
+"""A row for each category: the sums of F1, precision and recall, three limbs each, and of the items that have these."""
+
 SPICE_CATEGORIES = (ALL, *CATEGORIES)
 """The rows of the state."""
 
 
-def batch_sums(source: FactSource, preds: Sequence[str], target: References) -> SpiceSums:
+def batch_sums(source: FactSource, preds: Sequence[str], target: References) -> Sums:
     """Return the sums of a batch."""
-    statistics = Spice(source).collect(Corpus(paired_items(preds, target)))
-    return sums_of(statistics, SPICE_CATEGORIES)
+    return sums_of(Spice(source).collect(Corpus(paired_items(preds, target))), SPICE_CATEGORIES)
 
 
 class SpiceMetric:
@@ -64,7 +67,7 @@ class SpiceMetric:
 
     def update(self, preds: Sequence[str], target: References) -> None:
         """Add a batch: a candidate each, and its reference or list of references; nothing of a faulty one."""
-        self.sums = self.sums.plus(batch_sums(self._source, preds, target))
+        self.sums = self.sums + batch_sums(self._source, preds, target)
 
     def compute(self) -> dict[str, float]:
         """Return the scores of all batches under flat keys (``spice``, ``spice_color_f`` ...), NaN if undefined."""
@@ -73,7 +76,7 @@ class SpiceMetric:
     def forward(self, preds: Sequence[str], target: References) -> dict[str, float]:
         """Add a batch and return its own scores."""
         sums = batch_sums(self._source, preds, target)
-        self.sums = self.sums.plus(sums)
+        self.sums = self.sums + sums
         return means_of_sums(sums, SPICE_CATEGORIES)
 
     def __call__(self, preds: Sequence[str], target: References) -> dict[str, float]:
@@ -82,7 +85,7 @@ class SpiceMetric:
 
     def merge_state(self, incoming: SpiceMetric) -> None:
         """Add what another metric has seen."""
-        self.sums = self.sums.plus(incoming.sums)
+        self.sums = self.sums + incoming.sums
 
 
 _LIMBS: Final = 3
@@ -90,27 +93,15 @@ _LIMB_BITS: Final = 34
 _SCORES: Final = ("f", "precision", "recall")
 
 
-class SpiceSums(NamedTuple):
-    """Sums over items, as int64: every field adds up item by item and process by process."""
-
-    scores: NDArray[np.int64]  # (categories, 3, 3): the sums of F1, precision and recall, three limbs each
-    items: NDArray[np.int64]  # (categories,): those whose references have such tuples
-
-    def plus(self, other: SpiceSums) -> SpiceSums:
-        """Return the sums over both sets of items."""
-        return SpiceSums(self.scores + other.scores, self.items + other.items)
-
-
-def sums_of(statistics: Iterable[SpiceStatistic], categories: Sequence[str]) -> SpiceSums:
+def sums_of(statistics: Iterable[SpiceStatistic], categories: Sequence[str]) -> Sums:
     """Return the sums of up to 2 ** 29 items' statistics (then an int64 is full), ``All`` first."""
-    sums = SpiceSums(np.zeros((len(categories), len(_SCORES), _LIMBS), np.int64), np.zeros(len(categories), np.int64))
+    sums = np.zeros((len(categories), len(_SCORES) * _LIMBS + 1), np.int64)
     for statistic in statistics:
         for row, name in enumerate(categories):
             counts = statistic.counts[name]
             if counts.reference or name == ALL:
-                sums.items[row] += 1
                 values = counts.f1, counts.precision, counts.recall
-                sums.scores[row] += np.array([_split(value) for value in values], np.int64)
+                sums[row] += np.array([*chain.from_iterable(map(_split, values)), 1], np.int64)
     return sums
 
 
@@ -123,13 +114,13 @@ def _split(value: float) -> list[int]:
     return [scaled.numerator >> 2 * _LIMB_BITS, scaled.numerator >> _LIMB_BITS & low_bits, scaled.numerator & low_bits]
 
 
-def means_of_sums(sums: SpiceSums, categories: Sequence[str]) -> dict[str, float]:
+def means_of_sums(sums: Sums, categories: Sequence[str]) -> dict[str, float]:
     """Return the means of :func:`spicegraph_scorer.score`, to the last bit, under flat keys; NaN without items."""
     flat: dict[str, float] = {}
     for row, category in enumerate(categories):
-        items = int(sums.items[row])
+        items = int(sums[row, -1])
         prefix = "spice" if category == ALL else f"spice_{category.lower()}"
-        for name, (high, middle, low) in zip(_SCORES, sums.scores[row].tolist(), strict=True):
+        for name, (high, middle, low) in zip(_SCORES, sums[row, :-1].reshape(-1, _LIMBS).tolist(), strict=True):
             key = "spice" if (category, name) == (ALL, "f") else f"{prefix}_{name}"
             total = (high << 2 * _LIMB_BITS) + (middle << _LIMB_BITS) + low  # the sum, rounded once to a float
             flat[key] = float(Fraction(total, 2 ** (_LIMBS * _LIMB_BITS))) / items if items else math.nan

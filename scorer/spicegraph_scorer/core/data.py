@@ -36,21 +36,15 @@ class Instances(NamedTuple):
 class MetricData:
     """The data that users may give to metrics; a metric's ``needs.data`` names the fields that it uses.
 
-    ``frequencies`` are CIDEr's document frequencies; ``None``: those of the corpus that is scored. ``categories`` are
-    what SPICE and SPICE-G count beside the total; ``None``: SPICE's own. ``vectors`` are SPICE-G's and CAPTURE's,
-    ``meaning`` is the table by which SPICE-G compares captions as wholes; ``None``: the bundled ones. ``spice_text`` is
-    the text that SPICE and SPIDEr parse: ``written``, captions as they are, or ``coco``, the COCO toolkit's tokens;
-    ``None``: ``coco`` where the group of that name is asked for, else ``written``. SPICE-G always parses captions as
-    written: its formula and verdicts were measured on those. ``instances`` are the objects that CHAIR knows in images
-    beside those that references mention.
+    SPICE-G always parses captions as written: its formula and verdicts were measured on those.
     """
 
-    frequencies: DocumentFrequencies | None = None
-    categories: Mapping[str, Category] | None = None
-    vectors: WordVectors | None = None
-    meaning: WordVectors | None = None
-    spice_text: SpiceText | None = None
-    instances: Instances | None = None
+    frequencies: DocumentFrequencies | None = None  # CIDEr's; None: those of the corpus that is scored
+    categories: Mapping[str, Category] | None = None  # of SPICE and SPICE-G, beside the total; None: SPICE's own
+    vectors: WordVectors | None = None  # SPICE-G's and CAPTURE's; None: the bundled ones
+    meaning: WordVectors | None = None  # by which SPICE-G compares captions as wholes; None: the bundled one
+    spice_text: SpiceText | None = None  # what SPICE and SPIDEr parse; None: coco with the group coco, else written
+    instances: Instances | None = None  # the objects that CHAIR knows in images beside those of references
 
     def __post_init__(self) -> None:
         """Refuse what is none of these, by the attributes that metrics use."""

@@ -52,17 +52,12 @@ class FunctionSource:
 
 @dataclass(frozen=True, slots=True)
 class FactCache:
-    """A source that parses no caption twice, whichever metric asks and however often.
-
-    Equal facts are one object. ``places``: facts keep where their words stand in the caption; scores don't need places,
-    and without them hundreds of thousands of captions fit into memory. With ``keep=False`` nothing is kept: the facts
-    are for one metric, which alone knows how long it needs them.
-    """
+    """A source that parses no caption twice, whichever metric asks and however often; equal facts are one object."""
 
     source: FactSource
     progress: Progress | None = None
-    keep: bool = field(default=True, kw_only=True)
-    places: bool = field(default=True, kw_only=True)
+    keep: bool = field(default=True, kw_only=True)  # False: the one metric that asks knows how long it needs facts
+    places: bool = field(default=True, kw_only=True)  # facts keep where their words stand, which takes memory
     known: dict[str, tuple[Fact, ...]] = field(default_factory=dict, repr=False)
     pool: FactPool = field(default_factory=FactPool, repr=False)
 

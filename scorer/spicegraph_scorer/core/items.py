@@ -20,14 +20,12 @@ _NO_LISTS: Final = (str, bytes, Mapping, Set)  # a set has no order, and a strin
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One candidate caption with the references of its image.
+    """One candidate caption with the references of its image, at least one, in the order in which SPICE merges them.
 
-    ``references`` holds at least one caption; their order is kept, because SPICE merges references in order. Any
-    ordered collection of them becomes a tuple, and numpy's integers and strings become Python's.
+    Any ordered collection of references becomes a tuple, and numpy's integers and strings become Python's.
 
-    Example:
-        >>> Item(1, "a dog", ["a dog runs"])
-        Item(id=1, candidate='a dog', references=('a dog runs',))
+    >>> Item(1, "a dog", ["a dog runs"])
+    Item(id=1, candidate='a dog', references=('a dog runs',))
     """
 
     id: ItemId

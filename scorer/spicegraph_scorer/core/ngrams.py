@@ -6,7 +6,6 @@ BLEU and CIDEr are computed from the counts; CIDEr weighs n-grams by their docum
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from spicegraph_parser.errors import DataError, InputError, expect, expect_list, kind_of
+from spicegraph_parser.errors import DataError, InputError, expect, expect_list, kind_of, reading
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem, TokenizedItems, Tokens
 
 if TYPE_CHECKING:
@@ -314,17 +313,13 @@ class DocumentFrequencies:
     def read(cls, path: Path | str) -> DocumentFrequencies:
         """Read what :meth:`write` wrote; a DataError if the file is missing, or is not a file of frequencies."""
         expect(path, (str, Path), "path", "the path of a file")
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                file_format, images, size = arrays["header"].tolist()
-                vocabulary = tuple(arrays["words"].tobytes().decode().split("\n")) if size else ()
-                orders = tuple(
-                    _Order(arrays[f"codes{order}"], arrays[f"images{order}"].astype(np.int32))
-                    for order in range(1, ORDERS + 1)
-                )
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
-            raise DataError(f"{path}: cannot be read as document frequencies ({reason})") from error
+        with reading(path, "document frequencies"), np.load(path, allow_pickle=False) as arrays:
+            file_format, images, size = arrays["header"].tolist()
+            vocabulary = tuple(arrays["words"].tobytes().decode().split("\n")) if size else ()
+            orders = tuple(
+                _Order(arrays[f"codes{order}"], arrays[f"images{order}"].astype(np.int32))
+                for order in range(1, ORDERS + 1)
+            )
         if file_format != _FORMAT or len(vocabulary) != size:
             raise DataError(f"{path}: document frequencies of another version, or damaged; write them again")
         return cls(images, vocabulary, orders)

@@ -193,7 +193,6 @@ _NUMERALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "ni
 NUMBERS: Mapping[str, int] = {name: value for value, name in enumerate(_NUMERALS, start=1)}
 """The numerals that SPICE counts as counts, with their values."""
 
-
 _OPPOSITES = (
     (
         word_set("big large huge enormous giant gigantic great massive colossal mammoth immense vast oversize"),
@@ -364,7 +363,9 @@ def _relation(_view: MatchView, candidate: SceneTuple) -> ErrorCause:
 
 _SAID_FOR = ("References say", "Candidate says")
 _NEAR = ("References say", "Candidate says", "How near")
+_ATTRIBUTE = ("Object", "Attribute")
 _ATTRIBUTE_OF = ("Attribute", "Of")
+_OF_OBJECT = ("Object", "Relation")
 _MISPLACED = ("Attribute", "Belongs to", "Given to")
 _RELATION = ("Subject", "Relation", "Object")
 _MOVED = ("Relation", "References have it with", "Candidate has it with")
@@ -396,13 +397,7 @@ INVENTED: Mapping[str, Kind] = {
     "object_near_miss": Kind(_IN, 1, "Object almost right", _NEAR, _near_object, "objects_said"),
     "object_invented": Kind(_IN, 1, "Object invented", ("Object",), _object, "objects_said"),
     "attribute_of_invented_object": Kind(
-        _IN,
-        2,
-        "Attribute of an invented object",
-        ("Object", "Attribute"),
-        _follows_from_object,
-        "attributes_said",
-        primary=False,
+        _IN, 2, "Attribute of an invented object", _ATTRIBUTE, _follows_from_object, "attributes_said", primary=False
     ),
     "color_confused": Kind(_IN, 2, "Color confused", _SAID_FOR, _color, "colors_of_right"),
     "count_off_by_one": Kind(_IN, 2, "Count off by one", _SAID_FOR, _count(range(1, 2)), "counts_of_right"),
@@ -417,13 +412,7 @@ INVENTED: Mapping[str, Kind] = {
         _IN, 2, "Other attribute invented", _ATTRIBUTE_OF, _attribute_of(None), "others_of_right"
     ),
     "relation_of_invented_object": Kind(
-        _IN,
-        3,
-        "Relation of an invented object",
-        ("Object", "Relation"),
-        _follows_from_object,
-        "relations_said",
-        primary=False,
+        _IN, 3, "Relation of an invented object", _OF_OBJECT, _follows_from_object, "relations_said", primary=False
     ),
     "relation_swapped": Kind(_IN, 3, "Subject and object swapped", _RELATION, _swapped, "relations_of_right"),
     "relation_near_miss": Kind(_IN, 3, "Relation almost right", _NEAR, _near_relation, "relations_of_right"),

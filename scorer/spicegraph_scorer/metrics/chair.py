@@ -125,7 +125,6 @@ toothbrush:
 spaces in the published list, so that the original program never finds them; "iPhone" has a capital letter.
 """
 
-
 CLASSES: Final[Mapping[str, str]] = {
     word.replace("_", " "): name.replace("_", " ")
     for name, _, words in (entry.partition(":") for entry in re.split(r"\n(?! )", _SYNONYMS.strip()))

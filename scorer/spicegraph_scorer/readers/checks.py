@@ -104,7 +104,6 @@ CAPTION_FAULTS: Mapping[str, Callable[[str, Names], bool]] = {
 }
 """Every fault that a caption can have, under the words that name it."""
 
-
 Empty = Literal["refuse", "zero"]
 """What is done with an empty candidate: it is a fault, or it is scored, as the original programs do, and gets 0."""
 
@@ -167,12 +166,10 @@ def item_faults(item: Item, location: str, *, empty: Empty = "refuse") -> Iterat
 
 
 def check_items(items: Iterable[GivenItem], *, empty: Empty = "refuse") -> CheckedItems:
-    """Return the items if they can be scored together; what a reader has checked is not checked again.
+    """Return the items, at least one, if they can be scored together; what a reader has checked is not checked again.
 
-    Args:
-        items: at least one; ids differ. Mappings, tuples, rows and tables of pandas, and a reader's data set are items,
-            too (:func:`spicegraph_scorer.core.items.to_item`).
-        empty: what is done with an empty candidate; an empty reference is always a fault.
+    Mappings, tuples, rows and tables of pandas, and a reader's data set are items, too
+    (:func:`spicegraph_scorer.core.items.to_item`).
     """
     if isinstance(items, CheckedItems):
         return items

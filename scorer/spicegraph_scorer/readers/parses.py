@@ -106,11 +106,8 @@ def given_parses(parses: Mapping[str, tuple[Fact, ...]], signature: str) -> Func
 def read_parses(path: str, *, scheme: Scheme = Scheme.AUTO) -> FunctionSource:
     """Read parses in CoNLL-U, Universal Dependencies v1 or v2, whose ``# text`` lines are the captions.
 
-    A caption of several sentences begins with ``# newdoc``; then every caption of the file must.
-
-    Raises:
-        InputError: the file is missing or no CoNLL-U, or gives a caption two different parses.
-        LimitError: it is too large.
+    A caption of several sentences begins with ``# newdoc``; then every caption of the file must. No caption may have
+    two different parses.
     """
     lines = read_lines(path)
     parses: dict[str, tuple[Fact, ...]] = {}
@@ -159,10 +156,6 @@ def read_graphs(path: str, notation: Notation) -> Iterator[ParsedCaption]:
     - ``dsg``: ``1 | entity - whole (man)`` on each line, an empty line between graphs; or an object on each line with
       ``qid2tuple``. What a tuple says of the whole image (``global``) is left out.
     - ``json-ld``, ``graphml``: what :mod:`spicegraph_parser.export` writes; GraphML lacks captions without objects.
-
-    Raises:
-        InputError: the file can't be read, or graphs in it are faulty: the message lists every fault.
-        LimitError: it is too large.
     """
     with open_source(path, limits=DEFAULT_LIMITS) as source:
         content = read_all(source, limits=DEFAULT_LIMITS)

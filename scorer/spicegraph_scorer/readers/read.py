@@ -70,20 +70,14 @@ class IdRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Items to score and where they come from.
-
-    ``format`` names what the content showed, such as ``COCO results (zip)``, ``references`` the same of the
-    file of references, if there is one; ``left_out`` counts the images of the references that have no
-    candidate (only when that was asked for). ``images`` gives for each item the id of its image where an
-    image may have several candidates; the items' own ids then are made of that and a number from 1.
-    """
+    """Items to score and where they come from."""
 
     items: tuple[Item, ...]
     source: str
-    format: str
-    left_out: int = 0
-    references: str = ""
-    images: tuple[ItemId, ...] = ()
+    format: str  # what the content showed, such as COCO results (zip)
+    left_out: int = 0  # images of the references without a candidate, if that was allowed
+    references: str = ""  # the format of the file of references, if there is one
+    images: tuple[ItemId, ...] = ()  # of each item, if images may have several candidates: id#1, id#2 ...
 
 
 def read_items(

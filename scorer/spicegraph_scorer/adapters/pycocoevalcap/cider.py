@@ -17,6 +17,7 @@ import numpy as np
 from spicegraph_parser.errors import DataError, InputError, expect
 from spicegraph_scorer.adapters.pycocoevalcap.scorers import (
     Captions,
+    NamedScorer,
     Results,
     check_captions,
     paired_results,
@@ -82,11 +83,11 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class("builtins" if name == "float" else module, name)
 
 
-class _Scorer:
+class _Scorer(NamedScorer):
     """What the scorers share; a subclass says which CIDEr it computes and what it is called."""
 
     _metric: ClassVar[cider.Cider]
-    _method: ClassVar[str]
+    _text = "CIDEr"
 
     def __init__(
         self, n: int = cider.ORDERS, sigma: float = cider.SIGMA, df: str | Path | DocumentFrequencies = CORPUS
@@ -107,13 +108,6 @@ class _Scorer:
     def my_self_cider(self, res: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
         """Return for each group the score of every caption (row) against every other (column), by ``cider_scorer``."""
         return [self.cider_scorer.among(captions) for captions in res]
-
-    def method(self) -> str:
-        """Return the metric's name."""
-        return self._method
-
-    def __str__(self) -> str:
-        return "CIDEr"
 
 
 class Cider(_Scorer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -109,8 +109,24 @@ def _text(image_id: object, caption: object) -> str:
     return text.replace("\n", " ")
 
 
-class Bleu:
+class NamedScorer:
+    """What the scorers are called: by ``method()``, and as text."""
+
+    _method: ClassVar[str]
+    _text: ClassVar[str]
+
+    def method(self) -> str:
+        """Return the metric's name."""
+        return self._method
+
+    def __str__(self) -> str:
+        return self._text
+
+
+class Bleu(NamedScorer):
     """BLEU-1 to BLEU-n."""
+
+    _method, _text = "Bleu", "BLEU"
 
     def __init__(self, n: int = 4) -> None:
         expect(n, int, "n", "a number")
@@ -124,16 +140,11 @@ class Bleu:
         scores = bleu.Bleu().total(bleu.bleu_statistics(split_items(gts, res)))[: self._n]
         return [_corpus(score) for score in scores], [_each(score) for score in scores]
 
-    def method(self) -> str:
-        """Return ``Bleu``."""
-        return "Bleu"
 
-    def __str__(self) -> str:
-        return "BLEU"
-
-
-class Meteor:
+class Meteor(NamedScorer):
     """METEOR 1.5."""
+
+    _method = _text = "METEOR"
 
     def compute_score(self, gts: Captions, res: Captions) -> tuple[float, list[float]]:
         """Return the corpus score, and the scores by image in the order of ``gts``."""
@@ -144,16 +155,11 @@ class Meteor:
         (score,) = meteor.Meteor(data).total(meteor.score_texts(texts, data=data))
         return _corpus(score), _each(score)
 
-    def method(self) -> str:
-        """Return ``METEOR``."""
-        return "METEOR"
 
-    def __str__(self) -> str:
-        return "METEOR"
-
-
-class Rouge:
+class Rouge(NamedScorer):
     """ROUGE-L with beta 1.2, precision and recall each from the best reference."""
+
+    _method, _text = "Rouge", "ROUGE"
 
     def calc_score(self, candidate: Sequence[str], refs: Sequence[str]) -> float:
         """Return the score of ``[candidate]`` against the references of one image."""
@@ -165,16 +171,11 @@ class Rouge:
         (score,) = rouge.RougeL().total(statistics)
         return np.float64(_corpus(score)), np.array(_each(score))
 
-    def method(self) -> str:
-        """Return ``Rouge``."""
-        return "Rouge"
 
-    def __str__(self) -> str:
-        return "ROUGE"
-
-
-class Spice:
+class Spice(NamedScorer):
     """SPICE 1.0 with all categories; ``pipeline``: the spaCy pipeline's name, or whatever else gives facts."""
+
+    _method = _text = "SPICE"
 
     def __init__(self, *, pipeline: str | FactSource = DEFAULT_PIPELINE) -> None:
         self._pipeline = pipeline
@@ -189,10 +190,6 @@ class Spice:
         check_captions(gts, res)
         source = load_pipeline(self._pipeline) if isinstance(self._pipeline, str) else self._pipeline
         return spice_scores(gts, res, source)
-
-    def method(self) -> str:
-        """Return ``SPICE``."""
-        return "SPICE"
 
 
 def spice_scores(gts: Captions, res: Captions, source: FactSource) -> tuple[float, list[SpiceScores]]:
@@ -238,7 +235,6 @@ Captions = Mapping[Any, Sequence[str]]
 
 The key is ``Any`` because a mapping's key type is invariant: a ``dict[int, list[str]]`` must be accepted.
 """
-
 
 Results = Sequence[Mapping[str, Any]]
 """pyciderevalcap's candidates: ``{"image_id": id, "caption": [candidate]}`` each; an image may occur often."""

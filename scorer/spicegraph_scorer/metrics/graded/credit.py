@@ -70,7 +70,7 @@ def shares_of(cells: Cells, sides: Sides, *, plain: bool = False) -> Iterator[Sh
     precision, recall = cells.plain_supports() if plain else cells.supports(partners=False)
     offered = cells.plain if plain else cells.backward
     weights, reference = precision_weights(sides, precision), sides.weights[recall.tuples]
-    supported = weights * precision.found.support.astype(np.float64) ** PRECISION_EXPONENT
+    supported = weights * precision.support.astype(np.float64) ** PRECISION_EXPONENT
     row = column = 0
     for height, width, base in zip(
         precision.counts.tolist(), recall.counts.tolist(), cells.bases.tolist(), strict=False

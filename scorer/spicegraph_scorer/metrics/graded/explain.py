@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.metrics.graded.facts import deny, values_of
-from spicegraph_scorer.metrics.graded.matching import NO_PARTNER, GradedMatch, Side, Support
+from spicegraph_scorer.metrics.graded.matching import NO_PARTNER, GradedMatch, Side
 from spicegraph_scorer.metrics.graded.texts import Likeness, Meaning, likeness
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 
@@ -105,7 +105,7 @@ def explain_match(
         if len(scene_tuple.concepts) == 2 and (values := values_of(scene_tuple.concepts[1].strings))
     ]
     denials = []  # for each candidate tuple the reference attribute of the most similar object that excludes it
-    for candidate, denied in zip(match.candidate.tuples, match.precision.contradicted, strict=True):
+    for candidate, denied in zip(match.candidate.tuples, match.candidate.contradicted, strict=True):
         against = [
             (_alike(candidate.concepts[0], owner, rows), -index)
             for index, owner, values in attributes
@@ -114,8 +114,8 @@ def explain_match(
         denials.append(-max(against)[1] if against else None)
     nobody = [None] * len(match.reference.tuples)
     sides = (
-        tuple(_tuples(match.candidate, match.precision, match.reference.tuples, rows, denials)),
-        tuple(_tuples(match.reference, match.recall, match.candidate.tuples, rows, nobody)),
+        tuple(_tuples(match.candidate, match.reference.tuples, rows, denials)),
+        tuple(_tuples(match.reference, match.candidate.tuples, rows, nobody)),
     )
     best_changes = changes_of(match, denials, rescore)[:changes] if changes else ()
     texts = match.texts
@@ -124,11 +124,11 @@ def explain_match(
 
 
 def _tuples(
-    side: Side, support: Support, others: Sequence[SceneTuple], rows: Rows, denials: Sequence[int | None]
+    side: Side, others: Sequence[SceneTuple], rows: Rows, denials: Sequence[int | None]
 ) -> Iterator[GradedTuple]:
     total = float(side.weights.sum())
     for index, scene_tuple in enumerate(side.tuples):
-        partner, concepts = int(support.partner[index]), scene_tuple.concepts
+        partner, concepts = int(side.partner[index]), scene_tuple.concepts
         paired = partner != NO_PARTNER
         facing: list[Concept | None] = [None] * len(concepts)  # what the partner has in each slot
         if paired:
@@ -142,7 +142,7 @@ def _tuples(
         yield GradedTuple(
             scene_tuple.strings,
             float(side.weights[index]) / total if total else 0.0,
-            float(support.support[index]),
+            float(side.support[index]),
             partner if paired else None,
             tuple(None if b is None else _alike(a, b, rows) for a, b in zip(concepts, facing, strict=True)),
             denials[index],
@@ -190,19 +190,19 @@ def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Resco
     facts = facts_of(candidate.tuples)
     named = {}  # what the candidate calls the objects of the references, where it has them
     for index in range(reference.nodes.sizes[0]):
-        partner = int(match.recall.partner[index])
-        if match.recall.support[index] >= _SAME_OBJECT and 0 <= partner < candidate.nodes.sizes[0]:
+        partner = int(match.reference.partner[index])
+        if match.reference.support[index] >= _SAME_OBJECT and 0 <= partner < candidate.nodes.sizes[0]:
             named[reference.tuples[index].concepts[0].strings] = candidate.tuples[partner].concepts[0].strings[0]
     most = max(1, min(_TRIED, _PAIRS // max(1, len(candidate.tuples) * len(reference.tuples))))
     edits: dict[tuple[str, tuple[str, ...], tuple[str, ...] | None], list[Fact]] = {}  # the first fields of a change
-    for index in (reference.weights * (1 - match.recall.support)).argsort(kind="stable")[::-1][:most]:
+    for index in (reference.weights * (1 - match.reference.support)).argsort(kind="stable")[::-1][:most]:
         added = _fact(reference.tuples[index], named)
         words = added.words
         edits["add", (words[0], words[2], words[1]) if len(words) == 3 else words, None] = [*facts, added]
-    for index in (candidate.weights * (1 - match.precision.support)).argsort(kind="stable")[::-1][:most]:
+    for index in (candidate.weights * (1 - match.candidate.support)).argsort(kind="stable")[::-1][:most]:
         dropped = candidate.tuples[index]
         edits["drop", dropped.strings, None] = list(_without(dropped, facts))
-        instead = denials[index] if denials[index] is not None else int(match.precision.partner[index])
+        instead = denials[index] if denials[index] is not None else int(match.candidate.partner[index])
         if instead in (None, NO_PARTNER):
             continue
         other = reference.tuples[instead]

@@ -33,7 +33,6 @@ _EMPTY_WORDS: Final = frozenset({"a", "be", "do", "have"})
 _OF_THE_QUANTITY: Final = frozenset({"amod", "compound", "count"})  # rules: "a large group", "two pairs"
 _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
 
-
 _NUMBERS_ALONE: Final = word_set("one two three four five six seven eight nine ten eleven twelve")
 _READ: Final = _EMPTY_WORDS | _NUMBERS_ALONE
 _COPULA: Final = "be "
@@ -187,7 +186,6 @@ FAMILIES: Final[Mapping[str, str]] = {
     "count": "one/1/single two/2/couple/pair three/3/trio four/4 five/5 six/6 seven/7 eight/8 nine/9 ten/10",
 }
 """Families of words that exclude each other; a slash joins words that do not."""
-
 
 _NUMBERS: Final[Mapping[str, tuple[str, int]]] = {
     word: (family, value)

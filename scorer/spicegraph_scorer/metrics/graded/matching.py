@@ -164,32 +164,25 @@ def _integers(values: Iterable[int]) -> Integers:
     return np.fromiter(values, np.intp)
 
 
-class Support(NamedTuple):
-    """One side's tuples: how well each is supported, and by which tuple of the other side."""
-
-    support: Floats  # in [0, 1]
-    partner: Integers  # NO_PARTNER where nothing supports the tuple
-    contradicted: Flags  # the other side has another colour or count for the same object
-
-    def part(self, cut: slice) -> Support:
-        """Return the part of some of the tuples."""
-        return Support(self.support[cut], self.partner[cut], self.contradicted[cut])
-
-
 class Supports(NamedTuple):
     """How well the tuples of one side of each comparison are supported, the comparisons one behind the other."""
 
     tuples: Integers  # their places in Sides
     counts: Integers  # how many tuples each comparison has
-    found: Support  # of all tuples; its partner is empty unless it was asked for
+    support: Floats  # in [0, 1]
+    partner: Integers  # the tuple of the other side, NO_PARTNER if none supports it; empty unless it was asked for
+    contradicted: Flags  # the other side has another colour or count for the same object
 
 
 @dataclass(frozen=True)
 class Side:
-    """The tuples of one side of a comparison, with what each weighs."""
+    """The tuples of one side of a comparison, with what each weighs, and how the other side supports it."""
 
     nodes: Nodes
     weights: Weights
+    support: Floats
+    partner: Integers
+    contradicted: Flags
 
     @cached_property
     def tuples(self) -> tuple[SceneTuple, ...]:
@@ -221,12 +214,10 @@ class TextMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedMatch:
-    """Both sides of a comparison, how each side's tuples are supported by the other's, and what the texts say."""
+    """Both sides of a comparison, and what the texts say."""
 
     candidate: Side
     reference: Side
-    precision: Support
-    recall: Support
     texts: TextMatch
 
 
@@ -253,10 +244,10 @@ class Cells(NamedTuple):
     def supports(self, *, partners: bool) -> tuple[Supports, Supports]:
         """Return how candidates' tuples are supported by the references', less what these deny, and the reverse."""
         precision = _best(self.forward, self.across, partners=partners)
-        support, partner = np.maximum(0, precision.found.support - self.excess), precision.found.partner
+        support, partner = np.maximum(0, precision.support - self.excess), precision.partner
         if partner.size:
             partner = np.where(support > 0, partner, NO_PARTNER)
-        precision = precision._replace(found=Support(support, partner, self.excess > 0))
+        precision = precision._replace(support=support, partner=partner, contradicted=self.excess > 0)
         return precision, _best(self.backward, self.upright, partners=partners)
 
     def plain_supports(self) -> tuple[Supports, Supports]:
@@ -419,12 +410,12 @@ def _best(similar: Matrix, lines: _Lines, *, partners: bool) -> Supports:
         highest = np.flatnonzero(in_lines == np.repeat(support, lines.lengths))
         first = highest[np.searchsorted(highest, starts[filled])] - starts[filled]
         partner[filled] = np.where(support[filled] > 0, first, NO_PARTNER)
-    return Supports(lines.tuples, lines.counts, Support(support, partner, np.zeros(len(starts), np.bool_)))
+    return Supports(lines.tuples, lines.counts, support, partner, np.zeros(len(starts), np.bool_))
 
 
 def precision_weights(sides: Sides, precision: Supports) -> Weights:
     """Return what candidates' tuples weigh in precision: what the references contradict counts twice."""
-    weights: Weights = np.where(precision.found.contradicted, _CONTRADICTED, 1) * sides.weights[precision.tuples]
+    weights: Weights = np.where(precision.contradicted, _CONTRADICTED, 1) * sides.weights[precision.tuples]
     return weights
 
 
@@ -437,9 +428,13 @@ def matches_of(
 ) -> list[GradedMatch]:
     """Return each comparison by itself, from the arrays of all: what :meth:`Cells.supports` found with partners."""
     precision, recall = supports
+
+    def side_of(side: Supports, graph: int, cut: slice, weights: Weights) -> Side:
+        return Side(sides.nodes[graph], weights[cut], side.support[cut], side.partner[cut], side.contradicted[cut])
+
     halves = [
         [
-            (Side(sides.nodes[graph], weights[end - count : end]), side.found.part(slice(end - count, end)))
+            side_of(side, graph, slice(end - count, end), weights)
             for graph, count, end in zip(graphs, side.counts.tolist(), side.counts.cumsum().tolist(), strict=True)
         ]
         for side, graphs, weights in (
@@ -447,7 +442,4 @@ def matches_of(
             (recall, references, sides.weights[recall.tuples]),
         )
     ]
-    return [
-        GradedMatch(candidate, reference, forward, backward, text)
-        for (candidate, forward), (reference, backward), text in zip(*halves, texts, strict=True)
-    ]
+    return list(map(GradedMatch, *halves, texts))

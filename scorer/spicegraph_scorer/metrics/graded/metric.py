@@ -402,8 +402,8 @@ def weigh(
     left = np.array(order, np.float64)
     candidate_weights = precision_weights(sides, precision)
     reference_weights = sides.weights[recall.tuples]
-    powers = (precision.found.support * np.repeat(left, precision.counts)) ** PRECISION_EXPONENT * candidate_weights
-    recalled = recall.found.support * np.repeat(left, recall.counts) * reference_weights
+    powers = (precision.support * np.repeat(left, precision.counts)) ** PRECISION_EXPONENT * candidate_weights
+    recalled = recall.support * np.repeat(left, recall.counts) * reference_weights
     columns = [_weighed(_sums(precision, powers, candidate_weights), _sums(recall, recalled, reference_weights))]
     concepts = list(chain.from_iterable(graph.concepts for graph in sides.nodes)) if categories else []
     places = [np.flatnonzero(sides.kinds == kind) for kind in range(3)]
@@ -429,7 +429,7 @@ def plain_f1(graphs: tuple[Sides, Cells], words: tuple[Sides, Cells]) -> Weights
     for sides, cells in (graphs, words):
         for side, power in zip(cells.plain_supports(), (PRECISION_EXPONENT, 1.0), strict=True):
             weights = sides.weights[side.tuples]
-            supported, whole = _sums(side, side.found.support.astype(np.float64) ** power * weights, weights)
+            supported, whole = _sums(side, side.support.astype(np.float64) ** power * weights, weights)
             mean = np.divide(supported, whole, out=np.zeros_like(whole), where=whole > 0)
             means.append((mean ** (1 / power), whole > 0))
     halves = [

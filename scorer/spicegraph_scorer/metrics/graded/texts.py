@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import zipfile
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.errors import DataError, InputError, reading
 from spicegraph_scorer.core.credit import FUNCTION_WORDS
 from spicegraph_scorer.metrics.porter import stem
 
@@ -196,14 +195,10 @@ class MeaningTable:
     @classmethod
     def read(cls, path: Path) -> MeaningTable:
         """Read what :meth:`write` wrote; a DataError if the file is missing or is not a table of meanings."""
-        try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                file_format, name = arrays["header"].tobytes().decode().split("\n")
-                words = tuple(arrays["words"].tobytes().decode().split("\n"))
-                table = cls(name, words, arrays["vectors"], arrays["scales"])
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
-            raise DataError(f"{path}: cannot be read as a table of meanings ({reason})") from error
+        with reading(path, "a table of meanings"), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            file_format, name = arrays["header"].tobytes().decode().split("\n")
+            words = tuple(arrays["words"].tobytes().decode().split("\n"))
+            table = cls(name, words, arrays["vectors"], arrays["scales"])
         sound = (
             table.vectors.ndim == 2
             and table.vectors.dtype == np.int8

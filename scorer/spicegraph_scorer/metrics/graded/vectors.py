@@ -7,7 +7,6 @@ stands for a form of a known word, or for words near it in WordNet.
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, reduce
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.errors import DataError, InputError, reading
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
@@ -124,18 +123,14 @@ _LOWEST_IDF, _HIGHEST_IDF = 0.1, 7.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorTable:
-    """Words with their vectors and the number of images whose captions have them.
-
-    ``vectors`` has a row of 8-bit numbers for each word; only a row's direction means something. Without ``order``,
-    the order of a candidate's words costs nothing.
-    """
+    """Words with their vectors and the number of images whose captions have them."""
 
     name: str
     images: int
     words: tuple[str, ...]
     image_counts: npt.NDArray[np.int32]
-    vectors: npt.NDArray[np.int8]
-    order: WordOrder | None = None
+    vectors: npt.NDArray[np.int8]  # a row for each word, of which only the direction means something
+    order: WordOrder | None = None  # None: the order of a candidate's words costs nothing
 
     @property
     def signature(self) -> str:
@@ -179,16 +174,12 @@ class VectorTable:
     @classmethod
     def read(cls, path: Path) -> VectorTable:
         """Read what :meth:`write` wrote; a DataError if the file is missing or is not a table of vectors."""
-        try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                file_format, name, images = arrays["header"].tobytes().decode().split("\n")
-                words = tuple(arrays["words"].tobytes().decode().split("\n"))
-                kinds, information = tuple(arrays["kinds"].tobytes().decode().split("\n")), arrays["information"]
-                order = WordOrder(kinds, information) if information.size else None
-                table = cls(name, int(images), words, arrays["image_counts"], arrays["vectors"], order)
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is something else"
-            raise DataError(f"{path}: cannot be read as a table of vectors ({reason})") from error
+        with reading(path, "a table of vectors"), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            file_format, name, images = arrays["header"].tobytes().decode().split("\n")
+            words = tuple(arrays["words"].tobytes().decode().split("\n"))
+            kinds, information = tuple(arrays["kinds"].tobytes().decode().split("\n")), arrays["information"]
+            order = WordOrder(kinds, information) if information.size else None
+            table = cls(name, int(images), words, arrays["image_counts"], arrays["vectors"], order)
         sound = (
             table.vectors.ndim == 2
             and table.vectors.dtype == np.int8

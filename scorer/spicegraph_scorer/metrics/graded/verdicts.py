@@ -51,7 +51,6 @@ _STEPS: Final = 6  # from a word up to a broader one that it is a kind of
 _LARGEST_IDF: Final = 7.0
 _UNKNOWN_IDF: Final = 5.0
 
-
 _PERSONS: Final = {"people": "person"}  # a word whose frequent noun senses are groups
 _PRONOUNS: Final = word_set(
     """
@@ -165,7 +164,7 @@ def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float |
         )
     by_word = {verdict.word: verdict for verdict in words}
     tuples = []
-    for scene_tuple, denied in zip(match.candidate.tuples, match.precision.contradicted.tolist(), strict=True):
+    for scene_tuple, denied in zip(match.candidate.tuples, match.candidate.contradicted.tolist(), strict=True):
         strings = chain.from_iterable(label.split("/") for label in scene_tuple.strings)
         parts = chain.from_iterable((string, *string.split()) for string in strings)
         worst = max(

@@ -87,7 +87,6 @@ class LineHasher:
 Progress = Callable[[float], None]
 """Called now and then with the share of the work that is done, from 0 to 1."""
 
-
 _READ = 1 << 17  # bytes of the packed file at a time
 _LINE_FEED = 10
 

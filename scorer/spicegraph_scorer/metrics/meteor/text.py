@@ -63,7 +63,6 @@ _WORDS = re.compile(r"[^ \t\n\r\f]+")
 _PLAIN = re.compile(r"[a-z0-9 ]*")
 _UP_TO_SPACE = "".join(map(chr, range(0x21)))
 
-
 SEPARATOR = "|||"
 """What stands between the texts of a line that METEOR's program reads."""
 

@@ -56,7 +56,6 @@ SIZES = word_set(
 )
 """The attribute words that SPICE 1.0 counts as sizes."""
 
-
 CATEGORIES: Mapping[str, Category] = {
     "Relation": Category(3),
     "Cardinality": Category(2, NUMERALS),
@@ -66,7 +65,6 @@ CATEGORIES: Mapping[str, Category] = {
     "Object": Category(1),
 }
 """Every category beside ``All``, in the order in which SPICE 1.0 prints them."""
-
 
 KINDS: Mapping[str, tuple[int, str]] = {"object": (1, "n"), "attribute": (2, "a"), "relation": (3, "v")}
 """What a category is made of: the length of its tuples, and the part of speech of its words in WordNet."""
@@ -81,33 +79,22 @@ _HASH_CHARACTERS = 8
 
 @dataclass(frozen=True, slots=True)
 class CategoryDefinition:
-    """A category as its user writes it.
+    """A category as its user writes it."""
 
-    Attributes:
-        name: its key in every result; 1 to 60 printable characters, none of SPICE's own names.
-        kind: ``object``, ``attribute`` or ``relation``.
-        words: lower- or upper-case words and phrases.
-        subtree: synsets (``animal.n.01``) or words (``animal``: its most frequent sense) of WordNet 3.0; every
-            word belongs whose own most frequent sense is one of them or a kind of one.
-        synonyms: the words' synonyms belong, too.
-    """
-
-    name: str
-    kind: str = "object"
-    words: tuple[str, ...] = ()
-    subtree: tuple[str, ...] = ()
-    synonyms: bool = False
+    name: str  # its key in every result; 1 to 60 printable characters, none of SPICE's own names
+    kind: str = "object"  # object, attribute or relation
+    words: tuple[str, ...] = ()  # lower- or upper-case words and phrases
+    subtree: tuple[
+        str, ...
+    ] = ()  # synsets (animal.n.01) or words of WordNet 3.0; what has first a sense of these kinds belongs
+    synonyms: bool = False  # the words' synonyms belong, too
 
 
 def make_categories(definitions: Sequence[CategoryDefinition]) -> dict[str, Category]:
-    """Return SPICE's categories, and behind them the defined ones.
+    """Return SPICE's categories, and behind them the defined ones; an InputError names every fault.
 
-    Raises:
-        InputError: there are more than 50, or some are faulty; the message names every fault.
-
-    Example:
-        >>> list(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))[-1]
-        'Pet'
+    >>> list(make_categories([CategoryDefinition("Pet", words=("dog", "cat"))]))[-1]
+    'Pet'
     """
     expect_list(definitions, "definitions", "a list of CategoryDefinition")
     for index, given in enumerate(definitions):
@@ -190,15 +177,7 @@ def _entry_faults(table: object) -> Iterator[str]:
 
 
 def read_categories(path: str) -> dict[str, Category]:
-    """Read categories from a TOML file: SPICE's own, and behind them the file's.
-
-    Raises:
-        InputError: the file can't be read, or categories are faulty; the message names them all.
-
-    Example:
-        >>> list(read_categories("categories.toml"))[-1]  # doctest: +SKIP
-        'Animal'
-    """
+    """Read categories from a TOML file: SPICE's own, and behind them the file's; an InputError names every fault."""
     expect(path, (str, PathLike), "categories", "the path of a file")
     try:
         tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))

@@ -228,14 +228,10 @@ class ScoredTuple(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TupleResult:
-    """The SPICE result of one item.
+    """The SPICE result of one item."""
 
-    ``scores`` maps ``All`` and every category to ``f``, ``pr``, ``re`` (``None`` where undefined) and the
-    counts ``tp``, ``fp``, ``fn``; ``statistic`` holds the match that they come from.
-    """
-
-    scores: dict[str, dict[str, float | int | None]]
-    statistic: SpiceStatistic
+    scores: dict[str, dict[str, float | int | None]]  # by category f, pr, re (None: undefined), tp, fp, fn
+    statistic: SpiceStatistic  # holds the match
 
     @property
     def candidate(self) -> tuple[ScoredTuple, ...]:
