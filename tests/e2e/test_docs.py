@@ -47,6 +47,7 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 READMES = [
     ROOT / "README.md",
     *sorted((ROOT / "examples").glob("*/*.md")),
+    *sorted((ROOT / "examples" / "challenges").glob("*/*.md")),
     *sorted(
         path for part in ("parser", "scorer", "service", "training", "deploy") for path in (ROOT / part).rglob("*.md")
     ),
