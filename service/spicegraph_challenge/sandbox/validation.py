@@ -196,12 +196,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(value) == len(pairs):
         return value
     repeated = _RepeatedKeyObject(value)
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            repeated.key = key
-            break
-        seen.add(key)
+    repeated.key = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
     return repeated
 
 
