@@ -72,7 +72,7 @@ class Codes:
     def state(self, pairs: Sequence[tuple[Sequence[str], int, int]]) -> Tensor:
         """Return (3, pairs, relations): stated by the sentence, by the words between both ends, share of the latter."""
         sides = [words for words, _, _ in pairs], [words[low + 1 : high] for words, low, high in pairs]
-        inside, between = (self.stated(side) for side in sides)
+        inside, between = (shares[rows] for shares, rows in map(self.stated, sides))
         return torch.from_numpy(np.stack([inside > WHOLE, between > WHOLE, between]).astype(np.float32))
 
     def taught(self, own: Labelled) -> Taught:

@@ -20,6 +20,7 @@ import numpy as np
 from spicegraph_parser.caption_pipeline.encoder import Encoder, FloatProduct, Vocabulary, relu, softmax, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
 from spicegraph_parser.caption_pipeline.network import in_parts, single_threaded
+from spicegraph_parser.caption_pipeline.trees import best_choices
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.scenes.prepositions import is_preposition_word
 from spicegraph_parser.scenes.relations import WHOLE, Stated, in_two_clauses, is_misquoted, own_name
@@ -193,15 +194,17 @@ class SceneNetwork:
         columns = np.ones((sentences, longest, width), dtype=np.float32)
         columns[:, :, :-1] = relu(second)[layout.padded]
         scores = np.matmul(rows, columns.transpose(0, 2, 1)).reshape(sentences, longest, -1, longest)
-        best: Integers = scores.argmax(axis=2) + 1
-        best[scores.max(axis=2) <= 0] = 0
+        part, attribute, relation = (scores[:, :, label - 1] for label in (PART, ATTRIBUTE, RELATION))
+        others = np.maximum(part, attribute)
+        np.maximum(others, 0.0, out=others)
+        best = np.where(relation > others, RELATION, np.where(attribute > part, ATTRIBUTE, PART))
+        best[(others <= 0) & (relation <= 0)] = 0
         words = np.arange(longest)
         best[:, words, words] = 0
         sentence, step = layout.padding
         best[sentence, step] = 0
         best[sentence, :, step] = 0
-        others: Floats = scores[:, :, : RELATION - 1].max(axis=2, initial=0)
-        return best, scores[:, :, RELATION - 1] - others
+        return best, relation - others
 
     def _relation_numbers(
         self,
@@ -218,27 +221,33 @@ class SceneNetwork:
             for word, name in ((head, "relation_first"), (other, "relation_second"))
         )
         query = relu(subject + target)
-        read = states[layout.padded[sentence]]
-        wanted = query @ self._weights["relation_key"].T
-        looks = np.matmul(read, wanted[:, :, None])[:, :, 0] * np.float32(query.shape[1] ** -0.5)
+        # A sentence's words are read once for all of its pairs, which stand together.
+        related, firsts, of_pair, counts = np.unique(
+            sentence, return_index=True, return_inverse=True, return_counts=True
+        )
+        at = of_pair, np.arange(len(sentence)) - firsts[of_pair]
+        read = states[layout.padded[related]]
+        wanted = np.zeros((len(related), counts.max(), read.shape[2]), dtype=np.float32)
+        wanted[at] = query @ self._weights["relation_key"].T
+        looks = np.matmul(wanted, read.transpose(0, 2, 1))[at] * np.float32(query.shape[1] ** -0.5)
         looks[np.arange(looks.shape[1]) >= lengths[sentence, None]] = -np.inf
-        context = np.matmul(softmax(looks)[:, None], read)[:, 0] @ self._weights["relation_value"]
+        weights = np.zeros((*wanted.shape[:2], looks.shape[1]), dtype=np.float32)
+        weights[at] = softmax(looks)
+        context = np.matmul(weights, read)[at] @ self._weights["relation_value"]
         context += self._weights["relation_value.bias"]
         hidden = np.concatenate([query, subject * target, relu(context)], axis=1)
         scores = hidden @ self._weights["relations"]
-        scores += self._weights["relations.bias"]
         ends_of = zip(
             sentence.tolist(), np.minimum(head, other).tolist(), np.maximum(head, other).tolist(), strict=True
         )
-        between = [sentences[at][low + 1 : high] for at, low, high in ends_of]
         inside, near, partly = self._weights["stated"]
-        shares = self._stated(between)
-        whole, whole_of_pair = np.unique(sentence, return_inverse=True)
-        stated = self._stated([sentences[at] for at in whole.tolist()]) > WHOLE
-        scores += stated[whole_of_pair] * inside + (shares > WHOLE) * near + shares * partly
-        best: Integers = scores.argmax(axis=1)
-        scores -= scores.max(axis=1, keepdims=True)
-        return best, np.exp(scores).sum(axis=1) < 1 / SURE
+        between, row_between = self._stated([sentences[at][low + 1 : high] for at, low, high in ends_of])
+        whole, row_whole = self._stated([sentences[at] for at in related.tolist()])
+        scores += ((between > WHOLE) * near + between * partly + self._weights["relations.bias"])[row_between]
+        scores += ((whole > WHOLE) * inside)[np.array(row_whole)[of_pair]]
+        best, highest = best_choices(scores)
+        scores -= highest[:, None]
+        return best, np.exp(scores, out=scores).sum(axis=1) < 1 / SURE
 
     @staticmethod
     def _name(name: str, words: Sequence[str], labels: Labels, ends: tuple[int, int], *, is_sure: bool) -> str | None:

@@ -110,15 +110,17 @@ class Stated:
                 self._parts[self._places[word], number] = 1.0
         self._sizes = self._parts.sum(axis=0)
 
-    def __call__(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """Return (groups, relations): the share of the words of a relation's name that a group of words has."""
-        present = np.zeros((len(groups), len(self._places)), dtype=np.float32)
-        for row, forms in enumerate(groups):
-            places = [self._places[stem] for form in forms for stem in stems(form) if stem in self._places]
-            present[row, places] = 1.0
+    def __call__(self, groups: Sequence[Sequence[str]]) -> tuple[Floats, list[int]]:
+        """Return (different groups, relations) the share of a name's words that a group has, and each group's row."""
+        rows: dict[frozenset[str], int] = {}
+        known = self._places.keys()
+        row_of = [rows.setdefault(frozenset(known & set().union(*map(stems, group))), len(rows)) for group in groups]
+        present = np.zeros((len(rows), len(known)), dtype=np.float32)
+        for row, words in enumerate(rows):
+            present[row, [*map(self._places.__getitem__, words)]] = 1.0
         shares: Floats = present @ self._parts
         shares /= self._sizes
-        return shares
+        return shares, row_of
 
 
 def relation_tokens(
