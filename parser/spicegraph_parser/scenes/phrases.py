@@ -368,7 +368,7 @@ def in_own_prepositions(
             relations.append((subject, target, stated or name))
         else:
             relations.append((subject, target, name))
-    return labels._replace(relations=relations)
+    return labels if relations == labels.relations else labels._replace(relations=relations)
 
 
 def _preposition_between(
@@ -383,9 +383,9 @@ def _preposition_between(
         return None
     if name is not None and means_same(name, stated_preposition.name):
         first, space, _ = name.partition(" ")
-        said = {base for at in before for base in (*stems(words[at]), *[verb_base(words[at], tag) for tag in _VERBS])}
-        has_other_verb = bool(space and before) and not is_preposition_word(first) and first not in said
-        if stated_preposition.name in GENERAL or not has_other_verb:
+        if stated_preposition.name in GENERAL or not (space and before) or is_preposition_word(first):
+            return None
+        if any(first in stems(words[at]) or first in [verb_base(words[at], tag) for tag in _VERBS] for at in before):
             return None
     if not before:
         return stated_preposition.name

@@ -87,7 +87,8 @@ def sentence_graph(
         at for at, standing in enumerate(why) if standing is ApartReason.DENIED and labels.tags[at].startswith("NN")
     }
     completed = with_phrases(labels, words, names, denied, set(unread(values)), is_alone=is_alone)
-    given, later = _rows(labels), _rows(completed)
+    given = _rows(labels)
+    later = given if completed is labels else _rows(completed)
     labels = completed if is_alone else put_plainly(completed, words)
     sounds = _sounds(labels, words, names) if is_alone else {}
     attributes = [pair for pair in labels.attributes if pair[1] not in denied]
