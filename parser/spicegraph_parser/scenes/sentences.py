@@ -148,8 +148,7 @@ def sentence_graph(
     if (faint := labels.faint) is not None:
         known = {relation[:2] for relation in relations}
         others = [relation for relation in faint.relations if relation[:2] not in known]
-        faint_heads = {*faint.objects, *(head for head, _ in faint.attributes)}
-        faint_heads |= {end for relation in others for end in relation[:2]}
+        faint_heads = {*faint.objects, *(head for head, _ in faint.attributes)}.union(*(pair[:2] for pair in others))
         add(faint_heads - node_at.keys() - within - denied, faint.attributes, others, is_faint=True)
     return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
 
