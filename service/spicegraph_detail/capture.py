@@ -224,14 +224,7 @@ class Capture(Metric[CaptureStatistic]):
 
 
 def elements_of(facts: Iterable[Fact]) -> dict[str, list[tuple[str, ...]]]:
-    """Return the elements that a caption's facts state, each once, nouns in the singular; stop words are not objects.
-
-    Example:
-        >>> from spicegraph_parser import Fact
-        >>> found = elements_of([Fact(("dogs", "beds", "lie on"), "", ()), Fact(("dogs",), "", ())])
-        >>> found["Object"][0], found["Relation"][0]
-        (('dog',), ('dog', 'lie on', 'bed'))
-    """
+    """Return the elements that a caption's facts state, each once, nouns in the singular, stop words left out."""
     by_kind: dict[str, dict[tuple[str, ...], None]] = {kind: {} for kind in WEIGHTS}
     abstract = load_network(SCENE_WEIGHTS).names.abstract
     for fact in without_loose(tuple(facts)):

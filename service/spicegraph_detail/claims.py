@@ -137,12 +137,7 @@ class Claims:
 
 
 def sentences_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the sentences of texts in an order of their own, so that neither order nor splitting matters.
-
-    Example:
-        >>> sentences_of(["A dog runs. A cat sleeps."]) == sentences_of(["A cat sleeps.", "A dog runs."])
-        True
-    """
+    """Return the sentences of texts in an order of their own, so that neither order nor splitting matters."""
     return tuple(sorted(text[start:end] for text in texts for start, end in sentence_spans(text)))
 
 
@@ -155,14 +150,9 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
     whole, and with the nearest of their sentences. A claim of the references is said as far as one of the candidate's
     supports it; the rest is the mean cosine of the references' sentences with the whole candidate. Claims with words of
     nothing that can be seen ("achievement", "suggest") are unchecked. Sentences that are said again count once.
-
-    Args:
-        match: of a metric with evidence.
-        vectors: those that the match was made with.
-        meaning: the table of meanings.
-        coco: the references are captions of COCO's annotators, who name most of what is there. Where they name none of
-            the class of an object, its word is likelier wrong and its claims weigh more, and all claims of the
-            candidate hold as far as its objects of CHAIR's classes are named.
+    With ``coco``, references are captions of COCO's annotators, who name most of what is there: where they name none of
+    the class of an object, its word is likelier wrong and its claims weigh more, and all claims of the candidate hold
+    as far as its objects of CHAIR's classes are named.
     """
     text, references = match.texts.candidate, sentences_of(match.texts.references)
     verdicts = judge(match, text, vectors)
@@ -263,12 +253,9 @@ def _coco_objects(text: str, references: Iterable[str]) -> tuple[float, list[Spa
 
 
 class _Likeness:
-    """How alike a candidate and its references are, around each of its words and as a whole.
+    """How alike a candidate and its references are: as a whole, and in the ten words on either side of each word."""
 
-    Around a word are the ten before it and the ten behind it, wherever sentences end: to join sentences or to split
-    them changes nothing. Sentences that are said again are passed over. ``at`` says where content words stand.
-    """
-
+    # wherever sentences end, so that to join sentences or to split them changes nothing; what is said again is left out
     def __init__(self, meaning: Meaning, text: str, references: Sequence[str], at: Sequence[int]) -> None:
         seen: set[str] = set()
         spans: list[Span] = []
@@ -306,13 +293,7 @@ class _Likeness:
 
 
 def is_checkable(words: Iterable[str], vectors: Vectors) -> bool:
-    """Return whether a picture shows what words say: some name things, all others are words of captions.
-
-    Example:
-        >>> from spicegraph_scorer.metrics.graded.vectors import load_vectors
-        >>> [is_checkable([word], load_vectors()) for word in ("dog", "eyelash", "red", "achievement", "scene")]
-        [True, True, True, False, False]
-    """
+    """Return whether a picture shows what words say: some name things, all others are words of captions."""
     named = [word for said in words for word in said.removeprefix(NO).replace("-", " ").split() if word not in VAGUE]
     rows = [None if is_thing(word) else vectors.places.get(vectors.unknown.canonical(word), -1) for word in named]
     return bool(named) and all(row is None or (row >= 0 and vectors.idf[row] <= _SEEN_IDF) for row in rows)
@@ -327,12 +308,7 @@ def is_thing(word: str) -> bool:
 
 
 def aspect_of(words: Sequence[str]) -> str:
-    """Return what a claim is about.
-
-    Example:
-        >>> [aspect_of(words) for words in (["dog"], ["dog", "red"], ["dog", "on", "bed"], ["dog", "have", "ear"])]
-        ['object', 'colour', 'place', 'relation']
-    """
+    """Return what a claim is about: one of the aspects of :class:`Claim`."""
     if len(words) == 1:
         return "text" if words[0] in _WRITING else "object"
     label = words[1].split("/")[0]

@@ -137,13 +137,7 @@ class Differences:
 
 
 def differences_of(claims: Claims, candidate: str, references: Sequence[str]) -> Differences:
-    """Return the differences of an item.
-
-    Args:
-        claims: of the item.
-        candidate: its text.
-        references: those that it was compared with.
-    """
+    """Return the differences of an item."""
     said, told = _Texts((candidate,)), _Texts(tuple(references))
     weights, reference_weights = (sum(claim.weight for claim in side) for side in (claims.candidate, claims.references))
     missing = _missing(claims, said, told)

@@ -150,10 +150,7 @@ def answer_foundry(response: RewardResponse) -> Mapping[str, Any]:
 
 
 def _evaluated(fields: Mapping[str, Any], path: str) -> Item:
-    """Return the item of an evaluated row.
-
-    It has a ``caption`` or ``response``; and ``references`` or a ``ground_truth``, or the ``image_id`` in the set.
-    """
+    """Return the item of a row: a ``caption`` or ``response``; ``references``, ``ground_truth`` or an ``image_id``."""
     caption = fields.get("caption", fields.get("response"))
     if not isinstance(caption, str):
         raise InputError(f"{path}: has no text under caption or response")

@@ -174,11 +174,7 @@ GUARDS: Final[Mapping[str, Callable[[Item], float]]] = {
 
 
 def generic(item: Item) -> float:
-    """Return by what share the rarest word of a caption is more frequent than that of every reference, in [0, 1].
-
-    A word's rarity is its idf in SPICE-G's vectors; function words and words that these lack don't count. "A group of
-    people standing in front of a building" has .49 on average: it fits many images, and none well.
-    """
+    """By what share the rarest word (idf in SPICE-G's vectors) is more frequent than that of every reference."""
     said, least = _rarest(item.candidate), min(map(_rarest, item.references), default=0.0)
     return 1 - said / least if said < least else 0.0
 

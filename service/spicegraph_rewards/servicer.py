@@ -58,17 +58,11 @@ class RewardServicer(RewardServiceServicer):
     async def Reward(self, request: pb.RewardRequest, context: Context) -> pb.RewardResponse:
         """Reward a batch."""
         del context
-        scheduler, references, limits, call = (
-            self._host.scheduler,
-            self._host.references,
-            self._host.limits,
-            current_call(),
-        )
-        info = scheduler.info
+        scheduler, references, call = self._host.scheduler, self._host.references, current_call()
         scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
-        metrics = self._metrics(request, info)
+        metrics = self._metrics(request, scheduler.info)
         set_id = request.reference_set if request.HasField("reference_set") else None
-        check_items(request.items, limits, reference_set=set_id is not None, empty="zero", seen=set())
+        check_items(request.items, self._host.limits, reference_set=set_id is not None, empty="zero", seen=set())
         tenant = call.tenant
         if set_id is None:
             items = [ItemWork(item.id, item.candidate, tuple(item.references)) for item in request.items]
@@ -90,11 +84,7 @@ class RewardServicer(RewardServiceServicer):
         return _response(request, results, corpus)
 
     def _metrics(self, request: pb.RewardRequest, info: WorkerInfo) -> tuple[str, ...]:
-        """Return the metrics that a reward computes.
-
-        Raises:
-            CallError: INVALID_ARGUMENT, naming every wrong field.
-        """
+        """Return the metrics that a reward computes; a CallError that names every wrong field."""
         if request.advantage not in pb.Advantage.values():
             raise invalid([Violation("advantage", f"{request.advantage} is not one of its values")])
         if len(request.reward) > _LONGEST:

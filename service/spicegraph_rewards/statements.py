@@ -56,7 +56,7 @@ _OUTER: Final = 2  # and at the very ends
 
 
 def signature() -> Mapping[str, str]:
-    """Return what statements depend on."""
+    """What statements depend on."""
     return {"statement": f"1, likeness {_LIKENESS:g}", "statement vectors": load_vectors().signature}
 
 
@@ -92,21 +92,7 @@ def _supported(words: Sequence[str], references: tuple[str, ...]) -> list[bool]:
 
 
 def without_statements(text: str, references: tuple[str, ...]) -> list[Span]:
-    """Return the parts of a caption that remain without statements at its end, at its beginning, and at both.
-
-    Args:
-        text: the caption.
-        references: those of its image.
-
-    Returns:
-        Start and end in the text, in code points; empty where the caption begins and ends with words that references
-        support, or has no such word.
-
-    Example:
-        >>> text = "it looks like a dog on a couch, possibly on a table"
-        >>> [text[start:end] for start, end in without_statements(text, ("a dog lies on a sofa and a couch",))][-1]
-        'a dog on a couch'
-    """
+    """Return the parts (code points) that remain without statements at the end, the beginning, and both; or none."""
     spans = Words(text).spans
     forms = [text[start:end].lower() for start, end in spans]
     content = [n for n, form in enumerate(forms) if form not in FUNCTION_WORDS and form not in _PRONOUNS]

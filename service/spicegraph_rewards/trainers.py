@@ -123,12 +123,7 @@ def _of_rows(
 
 
 def references_of(truth: str) -> tuple[str, ...]:
-    """Return the captions of a JSON list, or else the text as the only one.
-
-    Example:
-        >>> references_of('["a dog", "a puppy"]'), references_of("a dog")
-        (('a dog', 'a puppy'), ('a dog',))
-    """
+    """Return the captions of a JSON list, or else the text as the only one."""
     try:
         decoded = json.loads(truth)
     except ValueError:
@@ -137,12 +132,7 @@ def references_of(truth: str) -> tuple[str, ...]:
 
 
 def _asked(url: str, body: Mapping[str, Any]) -> list[float]:
-    """Return what a server answers, which is asked once.
-
-    Raises:
-        InputError: it refuses the body.
-        DataError: it does not answer within 30 seconds, or not with rewards.
-    """
+    """Return what a server answers, which is asked once: an InputError where it refuses, a DataError where it can't."""
     expect(url, str, "url", "that of a server such as 'http://localhost:8080/verl?reward=guarded'")
     if urlsplit(url).scheme not in {"http", "https"}:
         raise InputError(f"url: {url[:100]!a} does not begin with http:// or https://")
@@ -166,15 +156,7 @@ def _model(reward: str, idf: str) -> RewardModel:
 
 
 def completion_of(query: str, prompt: str) -> str:
-    """Return what a model said, of a prompt with its completion and the marks of special tokens.
-
-    Raises:
-        InputError: the query does not begin with the prompt.
-
-    Example:
-        >>> completion_of("<s> Describe it: a dog</s>", "Describe it:")
-        'a dog'
-    """
+    """Return what a model said, of a prompt with its completion; an InputError where the prompt is another one."""
     said, asked = (_SPECIAL.sub("", text).strip() for text in (query, prompt))
     if not said.startswith(asked):
         raise InputError(f"the query {said[:50]!a} does not begin with its prompt {asked[:50]!a}")

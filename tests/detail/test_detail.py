@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spicegraph_detail.claims import MISSING, SUPPORT_EXPONENT, aspect_of
+from spicegraph_detail.claims import MISSING, SUPPORT_EXPONENT, aspect_of, is_checkable
 from spicegraph_detail.metric import Detail, DetailStatistic, description_share
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.graded.verdicts import judge
 
 pytestmark = pytest.mark.model
@@ -137,6 +138,9 @@ def test_aspects() -> None:
     """A claim's aspect is that of its label."""
     said = [("dog",), ("dog", "two"), ("dog", "happy"), ("dog", "chase", "cat"), ("dog", "under", "table")]
     assert [aspect_of(words) for words in said] == ["object", "count", "attribute", "action", "place"]
+    assert [aspect_of(words) for words in (["dog", "red"], ["dog", "have", "ear"])] == ["colour", "relation"]
+    words = ("dog", "eyelash", "red", "achievement", "scene")
+    assert [is_checkable([word], load_vectors()) for word in words] == [True, True, True, False, False]
 
 
 CAPTIONS = ("A brown dog lies on a big couch by the window.", "Two dogs are lying on a sofa.")

@@ -73,6 +73,7 @@ def test_case_order_of_captions_and_the_batch_change_nothing() -> None:
 
 def test_the_worst_sentence_decides() -> None:
     whole, broken = "A dog sleeps on a couch.", "A cat sits on a"
+    assert sentences_of("A dog, a cat. They play!") == [["a", "dog", ",", "a", "cat"], ["they", "play"]]
     assert sentences_of(f"{whole} {broken}")[1] == ["a", "cat", "sits", "on", "a"]
     both, alone = fluency_of(load_detector(), [f"{whole} {broken}", broken])
     assert both == alone

@@ -45,11 +45,7 @@ _PRIMES: Final = tuple(np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F,
 
 
 def sentences_of(text: str) -> list[list[str]]:
-    """Return the lower-cased words and commas of each sentence; without an end punctuation mark, and never none.
-
-    >>> sentences_of("A dog, a cat. They play!")
-    [['a', 'dog', ',', 'a', 'cat'], ['they', 'play']]
-    """
+    """Return the lower-cased words and commas of each sentence; without an end punctuation mark, and never none."""
     sentences = []
     for part in _END.split(text.lower()):
         words = ["," if word in ";:" else word for word in _TOKEN.findall(part)]
@@ -69,10 +65,7 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FluencyVocabulary:
-    """The kinds of words: frequent ones, the endings of others (``-ing``), all others (``-``); each with its usual tag.
-
-    Kind 0 is the edge of a sentence.
-    """
+    """Frequent words, endings of others (``-ing``), all others (``-``), each with its usual tag; 0 is an edge."""
 
     kinds: tuple[str, ...]
     tags: Ints
@@ -130,13 +123,7 @@ def counter_places(kinds: Ints, tags: Ints, rows: Ints) -> Iterator[tuple[Ints, 
 def features_of(
     vocabulary: FluencyVocabulary, levels: npt.NDArray[np.uint8], sentences: Sequence[Sequence[str]]
 ) -> Features:
-    """Return the features of sentences.
-
-    Args:
-        vocabulary: the kinds of words.
-        levels: for each counter, 0 where people hardly ever say such n-grams, to 7 where they often do.
-        sentences: words and commas.
-    """
+    """Return the features of sentences; ``levels`` are 0 (people hardly ever say it) to 7 (often), by counter."""
     kinds, rows = vocabulary.laid_out(sentences)
     tags = vocabulary.tags[kinds]
     features: list[tuple[Ints, Ints]] = []
@@ -174,11 +161,7 @@ def _named(name: str) -> int:
 
 
 def repetitions(words: Sequence[str]) -> list[str]:
-    """Return what a sentence says twice, as names of features.
-
-    >>> repetitions("a dog barks and a dog barks".split())[:2]
-    ['words 7', 'twice 3']
-    """
+    """Return what a sentence says twice, as names of features: ``words 7``, ``twice 3``."""
     features = [f"words {min(len(words), 12)}"]
     longest = _longest_repeat(words)
     last: dict[str, int] = {}
@@ -230,11 +213,7 @@ def _clauses(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _said_otherwise(clauses: Sequence[Sequence[str]]) -> list[str]:
-    """Return how much of a clause stands in another one in whatever form, as names of features.
-
-    Of the two clauses that share most, and of the two that share most of those with one first word, which mostly are
-    of one subject; with whether one follows the other, and how much is new in the later one.
-    """
+    """Return what the two clauses that share most have in common, and the two of one first word, as features."""
     stems = [[stem for stem, weight in map(weighted_stem, clause) if weight == 1] for clause in clauses]
     numbered = [
         (n, stems_of_clause[0], set(stems_of_clause))
@@ -293,11 +272,7 @@ class Detector:
 
     @classmethod
     def load(cls, path: Path) -> Detector:
-        """Read a model.
-
-        Raises:
-            DataError: the file is missing or is not such a model.
-        """
+        """Read a model; a DataError where the file is missing or is not one."""
         try:
             contents = path.read_bytes()
             with np.load(path, allow_pickle=False) as arrays:
@@ -335,10 +310,6 @@ class Detector:
 
 @lru_cache(maxsize=1)
 def load_detector() -> Detector:
-    """Return the bundled model, loaded once in a process.
-
-    Raises:
-        DataError: the file is missing or broken.
-    """
+    """Return the bundled model, loaded once in a process."""
     with as_file(files("spicegraph_rewards") / "fluency" / "data" / "detector.npz") as path:
         return Detector.load(path)

@@ -116,14 +116,8 @@ class Fluency(Metric[FluencyStatistic]):
         """Return the probability of each kind of error."""
         del corpus
         kinds = "; ".join(f"{kind} {{}}" for kind in KINDS)
-        return [
-            (
-                Working(
-                    "Fluency", f"1 - {{}}, the probability of an error ({kinds})", (statistic.wrong, *statistic.kinds)
-                ),
-            )
-            for statistic in statistics
-        ]
+        text = f"1 - {{}}, the probability of an error ({kinds})"
+        return [(Working("Fluency", text, (each.wrong, *each.kinds)),) for each in statistics]
 
     def credit(self, corpus: Corpus, statistics: Sequence[FluencyStatistic]) -> list[Credit]:
         """Divide fluency equally among the words: it is the whole caption that is well-formed."""
