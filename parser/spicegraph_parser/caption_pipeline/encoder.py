@@ -59,7 +59,7 @@ _LARGE: Final = (_TABLES, "reranker.table")  # of which few rows are read at a t
 _NORM_EPSILON = 1e-5  # torch's LayerNorm adds it to the variance
 _SPREAD = 3.0  # most of a sum of states, in norms of their weights: states are far from 1 most often
 _KEPT: Final = 31 << 20  # bytes; from 32 MiB on glibc never keeps memory
-_MOST_FORMS = 8192  # whose inputs are kept (38 MB); beyond so many distinct forms the table starts anew
+_MOST_FORMS = 4096  # whose inputs are kept (21 MB); beyond so many distinct forms the table starts anew
 
 
 @dataclass(frozen=True, slots=True)
