@@ -27,7 +27,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.matching import MEANING_SHARE, cells_of, precision_weights, word_sides
-from spicegraph_scorer.metrics.graded.metric import SpiceG, alignments
+from spicegraph_scorer.metrics.graded.metric import SpiceG, TextArrays
 from spicegraph_scorer.metrics.graded.texts import Meaning, cosines, load_meaning
 from spicegraph_scorer.metrics.graded.vectors import Vectors, load_vectors
 from spicegraph_scorer.metrics.spice.metric import Spice
@@ -192,7 +192,7 @@ def main() -> None:
         return np.array(metric.total(metric.collect(Corpus(tuple(items))))[0].each, np.float64)
 
     def aligned_words(items: Sequence[Item]) -> Array:
-        aligned = np.array(alignments([(item.candidate, item.references) for item in items]))
+        aligned = np.array(TextArrays.of([(item.candidate, item.references) for item in items]).alignments())
         return word_scores(items, words, vectors, 0.75) * (1 - ALIGNED_SHARE) + ALIGNED_SHARE * aligned
 
     ways: Mapping[str, Callable[[Sequence[Item]], Array]] = {

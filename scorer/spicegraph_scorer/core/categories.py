@@ -153,35 +153,20 @@ def micro_shares(counts: Counts) -> dict[str, float | None]:
 
 def category_means(items: Iterable[Mapping[str, CategoryScore]]) -> dict[str, CategoryMeans]:
     """Return the means and micro counts of every category, in the order of the items'; independent of their order."""
-    sums: dict[str, _Sums] = {}
+    shares: dict[str, tuple[array[float], array[float], array[float]]] = {}
+    micro: dict[str, Counts] = {}
     for scores in items:
-        for name, score in scores.items():
-            if name not in sums:
-                sums[name] = _Sums()
-            sums[name].add(score)
-    return {name: sums_of_category.means() for name, sums_of_category in sums.items()}
-
-
-class _Sums:
-    """The scores of one category of the items so far."""
-
-    __slots__ = ("columns", "counts")
-
-    def __init__(self) -> None:
-        self.columns = (array("d"), array("d"), array("d"))
-        self.counts: list[int] | None = None
-
-    def add(self, score: CategoryScore) -> None:
-        f, pr, re, counts = score
-        if f is not None and pr is not None and re is not None:
-            for column, value in zip(self.columns, (f, pr, re), strict=True):
-                column.append(value)
-        if counts is not None:
-            totals = self.counts = self.counts or [0, 0, 0]
-            for index, number in enumerate(counts):
-                totals[index] += number
-
-    def means(self) -> CategoryMeans:
-        items = len(self.columns[0])
-        f, pr, re = (math.fsum(column) / items if items else None for column in self.columns)
-        return CategoryMeans(f, pr, re, items, None if self.counts is None else Counts(*self.counts))
+        for name, (f, pr, re, counts) in scores.items():
+            if name not in shares:
+                shares[name] = (array("d"), array("d"), array("d"))
+            if f is not None and pr is not None and re is not None:
+                for column, value in zip(shares[name], (f, pr, re), strict=True):
+                    column.append(value)
+            if counts is not None:
+                micro[name] = micro.get(name, Counts()) + counts
+    means = {}
+    for name, columns in shares.items():
+        size = len(columns[0])
+        f, pr, re = (math.fsum(column) / size if size else None for column in columns)
+        means[name] = CategoryMeans(f, pr, re, size, micro.get(name))
+    return means

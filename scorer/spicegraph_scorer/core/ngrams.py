@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 Integers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
+Number = TypeVar("Number", bound=np.integer[Any])
 CountMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -252,7 +253,7 @@ class DocumentFrequencies:
                 + last[table.codes % max(1, len(part.vocabulary))]
                 for part, table, before, last in zip(parts, tables, shorter, words, strict=True)
             ]
-            merged = _distinct(np.concatenate([np.zeros(0, np.int64), *codes]))
+            merged = distinct(np.concatenate([np.zeros(0, np.int64), *codes]))
             shorter = [np.searchsorted(merged, part) for part in codes]
             images = np.zeros(len(merged), np.int32)
             for numbers, table in zip(shorter, tables, strict=True):
@@ -342,12 +343,12 @@ def images_with(matrix: CountMatrix, image: Integers) -> Integers:
     """Return for each n-gram the number of images that have it; ``image`` names the image of each row."""
     cells = matrix.tocoo()
     columns = matrix.shape[1]
-    pairs = _distinct(image[cells.row] * columns + cells.col)
+    pairs = distinct(image[cells.row] * columns + cells.col)
     images: Integers = np.bincount(pairs % max(1, columns), minlength=columns)
     return images
 
 
-def _distinct(values: Integers) -> Integers:
+def distinct(values: np.ndarray[tuple[int], np.dtype[Number]]) -> np.ndarray[tuple[int], np.dtype[Number]]:
     """Sort whole numbers in place, and return each once; faster here than numpy's unique, which hashes."""
     values.sort()
     is_first = np.ones(len(values), np.bool_)

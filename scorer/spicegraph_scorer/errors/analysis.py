@@ -147,31 +147,23 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
         ErrorSide.INVENTED: Counter(word(t, 0) for match in matches for t in match.candidate if len(t.concepts) == 1),
         ErrorSide.MISSED: Counter(word(t, 0) for match in matches for t in match.reference if len(t.concepts) == 1),
     }
-    return ErrorReport(
-        findings,
-        tuple(
-            _kind(name, by_kind[name], totals[kind.among], names[kind.side] if kind.length == 1 else None)
-            for name, kind in KINDS.items()
-        ),
-    )
-
-
-def _kind(
-    name: str, findings: dict[tuple[str, ...], list[tuple[int, Finding]]], total: int, names: Counter[str] | None
-) -> ErrorKind:
-    groups = [
-        ErrorGroup(
-            words,
-            len(rows),
-            sum(finding.agreeing for _, finding in rows),
-            names[words[0]] if names is not None and len(words) == 1 else None,
-            tuple(dict.fromkeys(item for item, _ in rows)),
-        )
-        for words, rows in findings.items()
-    ]
-    groups.sort(key=lambda group: (-group.weight, -group.count, group.words))
-    items = {item for group in groups for item in group.items}
-    return ErrorKind(name, sum(group.count for group in groups), total, len(items), tuple(groups))
+    kinds = []
+    for name, kind in KINDS.items():
+        groups = [
+            ErrorGroup(
+                words,
+                len(rows),
+                sum(finding.agreeing for _, finding in rows),
+                names[kind.side][words[0]] if kind.length == len(words) == 1 else None,
+                tuple(dict.fromkeys(item for item, _ in rows)),
+            )
+            for words, rows in by_kind[name].items()
+        ]
+        groups.sort(key=lambda group: (-group.weight, -group.count, group.words))
+        items = {item for group in groups for item in group.items}
+        count = sum(group.count for group in groups)
+        kinds.append(ErrorKind(name, count, totals[kind.among], len(items), tuple(groups)))
+    return ErrorReport(findings, tuple(kinds))
 
 
 _CHANCES = {

@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
@@ -37,6 +35,8 @@ from spicegraph_scorer.core.ngrams import (
 from spicegraph_scorer.core.tokens import PUNCTUATION, TOKENIZER, Corpus, TokenizedItem, TokenizedItems, Tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 
@@ -362,19 +362,15 @@ def cider_credits(corpus: Corpus, cider: Cider, scores: Sequence[float]) -> list
         values, lengths = _credits_of_counts(counts, cider.variant, frequencies)
         for number in range(counts.items):
             item, score = corpus.items[len(credits_)], scores[len(credits_)]
-            credit_of_ngram = {ngram: value for order in values for ngram, value in order(number)}
+            credit_of_ngram = {ngram: value for matrix, texts in values for ngram, value in _row(matrix, texts, number)}
             credits_.append(_credit_of(item.candidate, score, credit_of_ngram, lengths[number]))
     return credits_
 
 
-_Earned = Callable[[int], Iterator[tuple[Tokens, float]]]
-"""Gives the n-grams of an item's candidate, and what each earned."""
-
-
 def _credits_of_counts(
     counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies
-) -> tuple[list[_Earned], Sequence[float]]:
-    """Return what the n-grams of each order earned, and what the length did, by item."""
+) -> tuple[list[tuple[CountMatrix, list[Tokens]]], Sequence[float]]:
+    """Return for each order what its n-grams earned (items, n-grams) and these, and what each item's length did."""
     from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
 
     references = np.bincount(counts.item, minlength=counts.items)
@@ -383,7 +379,7 @@ def _credits_of_counts(
     items = sparse.csr_array((share, (counts.item, np.arange(len(counts.item)))), (counts.items, len(counts.item)))
     of_length = np.zeros(len(counts.item))
     texts: list[Tokens] = [()]
-    earned: list[_Earned] = []
+    earned: list[tuple[CountMatrix, list[Tokens]]] = []
     for ngrams, images_of in zip(counts.orders, frequencies.lookup(counts), strict=True):
         weights = math.log(frequencies.images) - np.log(np.maximum(1, images_of))
         weighted = sparse.csr_array(ngrams.matrix * weights)
@@ -402,7 +398,7 @@ def _credits_of_counts(
             (*texts[prefix], counts.vocabulary[last])
             for prefix, last in zip(ngrams.prefix.tolist(), ngrams.last.tolist(), strict=True)
         ]
-        earned.append(partial(_row, sparse.csr_array(values), texts))
+        earned.append((sparse.csr_array(values), texts))
     return earned, np.bincount(counts.item, share * of_length, counts.items).tolist()
 
 

@@ -35,18 +35,8 @@ if TYPE_CHECKING:
     from spicegraph_scorer.readers.source import ReadLimits, Source
 
 _IDS = ("image_id", "id", "video_id", "audio_id", "file_name", "filename", "file", "image", "img", "key")
-_CANDIDATES = (
-    "candidate",
-    "candidates",
-    "test",
-    "prediction",
-    "predictions",
-    "hypothesis",
-    "caption_predicted",
-    "predicted_caption",
-    "generated_caption",
-    "caption",
-)
+_PREDICTED = ("prediction", "predictions", "hypothesis", "caption_predicted", "predicted_caption", "generated_caption")
+_CANDIDATES = ("candidate", "candidates", "test", *_PREDICTED, "caption")
 _REFERENCES = ("references", "refs", "captions", "reference", "ref", FACTS)
 _NUMBERED = re.compile(r"(?:caption_)?(?:reference|ref|caption|raw|sentence)s?[_ .-]?\d+")
 _FIELDS = ("id", "candidate", "references")

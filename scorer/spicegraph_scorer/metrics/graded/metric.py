@@ -60,7 +60,7 @@ from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_di
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.credit import Credit
@@ -113,7 +113,7 @@ class SpiceG(Metric[GradedStatistic]):
     them; one that the references contradict (another colour or count) weighs twice in precision. Precision is a power
     mean with exponent 3/4 of the candidate's supports, recall a mean of the references'. Half of both is that of the
     captions' content words alone, compared in the same way without regard to what they are said of; and a fifth of F1
-    is the alignment of the candidate's text with the best reference (:func:`alignments`). Categories are of tuples
+    is the alignment of the candidate's text with the best reference. Categories are of tuples
     alone: their corpus value is the mean of the items' F1 over the items whose references have such tuples.
     Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.facts.comparable_facts` says.
     A candidate whose words follow one another as they do not in captions loses its score in part or whole
@@ -212,7 +212,7 @@ class SpiceG(Metric[GradedStatistic]):
         if not self.texts:
             return [TextMatch(candidate=item.candidate) for item in items]
         order = self.vectors.order
-        texts = _TextArrays.of([(item.candidate, item.references) for item in items])
+        texts = TextArrays.of([(item.candidate, item.references) for item in items])
         aligned = texts.alignments()
         nobody: list[float | None] = [None] * len(items)
         meant: Sequence[float | None] = nobody if self.meaning is None else texts.meanings(self.meaning)
@@ -455,7 +455,7 @@ def _weighed(precision_sums: Sequence[Weights], recall_sums: Sequence[Weights]) 
     return list(starmap(Weighed, np.stack([supported, weights, *recall_sums], axis=1).tolist()))
 
 
-class _TextArrays(NamedTuple):
+class TextArrays(NamedTuple):
     """The texts of items as arrays, equal ones once."""
 
     words: Sequence[str]
@@ -466,9 +466,10 @@ class _TextArrays(NamedTuple):
     counts: Integers  # how many pairs each item has
 
     @classmethod
-    def of(cls, items: Sequence[tuple[str, Sequence[str]]]) -> _TextArrays:
+    def of(cls, items: Sequence[tuple[str, Sequence[str]]]) -> TextArrays:
         """Lay out each candidate with its references."""
-        numbers = {text: number for number, text in enumerate(dict.fromkeys(_texts(items)))}
+        texts = chain.from_iterable((candidate, *references) for candidate, references in items)
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         words = list(map(words_of_text, numbers))
         known = {word: number for number, word in enumerate(dict.fromkeys(chain.from_iterable(words)))}
         counts = np.array([len(references) for _, references in items], np.intp)
@@ -482,7 +483,9 @@ class _TextArrays(NamedTuple):
         )
 
     def alignments(self) -> list[float]:
-        """Return how well each candidate is aligned with its best reference, as :func:`alignments` does."""
+        """Return how well each candidate is aligned with its best reference: P R / (.75 P + .25 R), in [0, 1]."""
+        # P and R are the shares of the candidate's and the reference's weight that match; a word matches as often as
+        # both have it.
         forms = list(map(weighted_stem, self.words))
         # sorted, so that a text's sums are added up in the same order whatever else is in the batch
         stems = {form: number for number, form in enumerate(sorted({form for form, _ in forms}))}
@@ -527,16 +530,3 @@ class _TextArrays(NamedTuple):
             likenesses[said] = cosines(vectors[self.candidates[starts]], sums)
         values: list[float] = likenesses.tolist()
         return values
-
-
-def alignments(items: Sequence[tuple[str, Sequence[str]]]) -> list[float]:
-    """Return how well each candidate is aligned with its best reference: P R / (.75 P + .25 R), in [0, 1]."""
-    # P and R are the shares of the candidate's and the reference's weight that match; a word matches as often as both
-    # have it.
-    return _TextArrays.of(items).alignments()
-
-
-def _texts(items: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:
-    for candidate, references in items:
-        yield candidate
-        yield from references

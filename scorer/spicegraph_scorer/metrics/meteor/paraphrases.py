@@ -12,12 +12,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spicegraph_parser.errors import DataError
+from spicegraph_scorer.core.ngrams import distinct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,8 +178,6 @@ def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
     return Paraphrases(phrases, sources[order], starts.astype(np.uint32), targets[moved])
 
 
-_Number = TypeVar("_Number", bound=np.integer[Any])
-
 Occurrence = tuple[int, int, int]
 """A phrase in a text: its first word, its number of words, its number in the book."""
 
@@ -195,14 +194,6 @@ class PhraseBook:
 
     occurrences: Sequence[Sequence[Occurrence]]  # for each text its phrases, by first word and then by length
     links: Sequence[Mapping[int, int]]
-
-
-def _different(values: NDArray[_Number]) -> NDArray[_Number]:
-    """Return the different values in ascending order (faster here than numpy's ``unique``)."""
-    values = np.sort(values)
-    new = np.ones(len(values), dtype=bool)
-    new[1:] = values[1:] != values[:-1]
-    return values[new]
 
 
 def _places(ordered: NDArray[np.generic], wanted: NDArray[np.generic]) -> Integers:
@@ -234,7 +225,7 @@ class PhraseFinder:
         flat = np.fromiter((word for text in texts for word in text), dtype=np.int64, count=int(sizes.sum()))
         ends = np.cumsum(sizes)
         hashes, starts, counts = self._grams(flat, np.repeat(ends, sizes))
-        known, links = self._linked(_different(hashes))
+        known, links = self._linked(distinct(hashes.copy()))
         numbers = _places(self._table.phrases[known], hashes)
         phrases = np.flatnonzero(numbers >= 0)
         phrases = phrases[np.lexsort((counts[phrases], starts[phrases]))]
@@ -281,7 +272,7 @@ class PhraseFinder:
         here[known] = True
         kept = np.flatnonzero(here[table.targets[positions]])
         ones, others = known[np.repeat(sources, counts)[kept]], table.targets[positions[kept]]
-        known = _different(np.concatenate([ones, others]))
+        known = distinct(np.concatenate([ones, others]))
         # The links of each of these phrases: where each of the others is in its list, both ways in one number.
         ones, others, size, place = _places(known, ones), _places(known, others), len(known), within[kept] + 1
         keys = np.concatenate([ones * size + others, others * size + ones])
