@@ -148,7 +148,7 @@ def report(sets: dict[str, list[Caption]]) -> None:
     model = fit(list(sets.values()))
     print("INTERCEPT", round(float(model[0]), 3))
     for name, weight in zip(FEATURES, model[1:], strict=True):
-        print(f"    {weight:.3f},  # {name}")
+        print(f"    {name}: {weight:.3f}")
     everything = np.concatenate([p for _, p in right])
     print("THRESHOLDS", {rate: round(conformal_threshold(everything, rate), 4) for rate in RATES})
 

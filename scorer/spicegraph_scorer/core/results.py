@@ -170,11 +170,7 @@ class Result:
         return self.summary.corpus
 
     def item_scores(self) -> list[dict[str, Json]]:
-        """Return the scores of each item, in the items' order, with the keys of :attr:`corpus`.
-
-        An item's ``SPICE_categories`` are its ``f``, ``pr``, ``re``, ``tp``, ``fp``, ``fn`` by category, its
-        ``SPICE-G_categories`` its ``f``, ``pr``, ``re``.
-        """
+        """Return each item's scores, by the keys of :attr:`corpus`; those of categories have counts, if there are any."""
         return list(self.iter_scores())
 
     def iter_scores(self) -> Iterator[dict[str, Json]]:

@@ -25,16 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spicegraph_scorer.core.credit import Credit, CreditPart, Slots, Words
-from spicegraph_scorer.metrics.graded.matching import (
-    ALIGNED_SHARE,
-    MEANING_SHARE,
-    PRECISION_EXPONENT,
-    WORDS_SHARE,
-    Cells,
-    GradedMatch,
-    Sides,
-    precision_weights,
-)
+from spicegraph_scorer.metrics.graded import matching
 from spicegraph_scorer.metrics.graded.texts import (
     PRECISION_SHARE,
     Meaning,
@@ -65,12 +56,12 @@ class Shares(NamedTuple):
     found: Vector  # each one's share of recall; the sum is recall
 
 
-def shares_of(cells: Cells, sides: Sides, *, plain: bool = False) -> Iterator[Shares]:
+def shares_of(cells: matching.Cells, sides: matching.Sides, *, plain: bool = False) -> Iterator[Shares]:
     """Yield the shares of each comparison; ``plain``: where neither places nor contradictions and denials count."""
     precision, recall = cells.plain_supports() if plain else cells.supports(partners=False)
     offered = cells.plain if plain else cells.backward
-    weights, reference = precision_weights(sides, precision), sides.weights[recall.tuples]
-    supported = weights * precision.support.astype(np.float64) ** PRECISION_EXPONENT
+    weights, reference = matching.precision_weights(sides, precision), sides.weights[recall.tuples]
+    supported = weights * precision.support.astype(np.float64) ** matching.PRECISION_EXPONENT
     row = column = 0
     for height, width, base in zip(
         precision.counts.tolist(), recall.counts.tolist(), cells.bases.tolist(), strict=False
@@ -81,7 +72,7 @@ def shares_of(cells: Cells, sides: Sides, *, plain: bool = False) -> Iterator[Sh
         row, column = row + height, column + width
         total, sought = candidate_weights.sum(), reference_weights.sum()
         mean = powers.sum() / total if total else 0.0
-        exponent = 1 / PRECISION_EXPONENT
+        exponent = 1 / matching.PRECISION_EXPONENT
         growth = (
             exponent * mean ** (exponent - 1) * (powers - mean * candidate_weights) / total
             if total
@@ -103,7 +94,7 @@ def of_maximum(offers: Matrix) -> Matrix:
 
 def graded_credit(
     item: Item,
-    match: GradedMatch,
+    match: matching.GradedMatch,
     tuples: Shares,
     words_said: tuple[Sequence[str], Shares],
     plain: tuple[Shares, Shares] | None,
@@ -116,11 +107,11 @@ def graded_credit(
     words, (names, of_words) = Words(item.candidate), words_said
     is_read = match.texts.aligned is not None
     earned = earned_by(tuples, of_words)
-    aligned_share = ALIGNED_SHARE
+    aligned_share = matching.ALIGNED_SHARE
     if plain is not None:
-        earned -= MEANING_SHARE * earned_by(*plain)
-        aligned_share *= 1 - MEANING_SHARE
-    earned *= 1 - ALIGNED_SHARE if is_read else 1
+        earned -= matching.MEANING_SHARE * earned_by(*plain)
+        aligned_share *= 1 - matching.MEANING_SHARE
+    earned *= 1 - matching.ALIGNED_SHARE if is_read else 1
     parts: list[tuple[CreditPart, Slots]] = [
         (
             CreditPart(KINDS[len(scene_tuple.concepts) - 1], scene_tuple.strings, value),
@@ -139,7 +130,7 @@ def graded_credit(
         value = match.texts.meaning or 0.0
         parts += [
             (
-                CreditPart("meaning", (word,), MEANING_SHARE * share * value / whole if whole else 0.0),
+                CreditPart("meaning", (word,), matching.MEANING_SHARE * share * value / whole if whole else 0.0),
                 ((number,) if len(shares) == len(words.spans) else words.find((word,)),),
             )
             for number, (word, share) in enumerate(shares)
@@ -178,7 +169,7 @@ def earned_by(tuples: Shares, words: Shares) -> Vector:
 
 def _half(tuples: float | None, words: float | None) -> tuple[float, float]:
     """Return the shares of tuples and of words: words have theirs where they weigh anything, and nothing alone."""
-    share = 0.0 if words is None else WORDS_SHARE
+    share = 0.0 if words is None else matching.WORDS_SHARE
     return (0.0, 0.0) if tuples is None else (1 - share, share)
 
 

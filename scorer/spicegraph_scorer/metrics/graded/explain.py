@@ -35,16 +35,7 @@ class GradedTuple:
 
 
 class GradedExplanation:
-    """Why an item has its score.
-
-    Attributes:
-        candidate: the tuples of the candidate, and what supports them.
-        reference: those of the references.
-        changes: the single changes that would raise the score most, the best first.
-        meaning: how alike the texts are as wholes, and the share of each word; ``None`` where it does not count.
-        order: what the order of the candidate's words leaves of precision, recall and F1, in (0, 1]; what the changes
-            would give is for words in the same order.
-    """
+    """Why an item has its score."""
 
     def __init__(
         self,
@@ -54,10 +45,10 @@ class GradedExplanation:
         vectors: Vectors,
         meaning: Likeness | None = None,
     ) -> None:
-        self.candidate, self.reference = sides
-        self.meaning = meaning
-        self.changes = changes
-        self.order = match.texts.order
+        self.candidate, self.reference = sides  # the tuples, and what supports them
+        self.meaning = meaning  # likeness of the texts as wholes; None where it does not count
+        self.changes = changes  # the single changes that would raise the score most, the best first
+        self.order = match.texts.order  # what it leaves of the scores, in (0, 1]; changes are for the same order
         self._judge = partial(judge, match, match.texts.candidate, vectors)
 
     @cached_property

@@ -21,30 +21,10 @@ from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
+from spicegraph_scorer.metrics.graded import matching
 from spicegraph_scorer.metrics.graded.credit import Shares, graded_credit, shares_of
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
 from spicegraph_scorer.metrics.graded.facts import Told, comparable_facts, content_words, read_caption
-from spicegraph_scorer.metrics.graded.matching import (
-    ALIGNED_SHARE,
-    MEANING_SHARE,
-    PRECISION_EXPONENT,
-    WORDS_SHARE,
-    Cells,
-    GradedMatch,
-    Integers,
-    Nodes,
-    Sides,
-    Supports,
-    TextMatch,
-    Weights,
-    cells_of,
-    counted_nodes,
-    matches_of,
-    nodes_of,
-    precision_weights,
-    sides_of,
-    word_sides,
-)
 from spicegraph_scorer.metrics.graded.texts import (
     PRECISION_SHARE,
     Meaning,
@@ -70,19 +50,19 @@ if TYPE_CHECKING:
 
 NAME: Final = "SPICE-G"
 _AT_A_TIME: Final = 512  # items whose vectors are made together
-_NO_TEXTS: Final = TextMatch()
+_NO_TEXTS: Final = matching.TextMatch()
 
 
 class _Reading(NamedTuple):
     """Captions as the metric compares them: their merged graph, and the content words of each."""
 
-    graph: Nodes
+    graph: matching.Nodes
     words: Sequence[frozenset[str]]
 
 
 def _reading_of(graph: SceneGraph) -> _Reading:
     """Return what a graph that has its evidence says."""
-    return _Reading(nodes_of(graph), list(map(content_words, told_by_captions(graph))))
+    return _Reading(matching.nodes_of(graph), list(map(content_words, told_by_captions(graph))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +70,7 @@ class GradedStatistic:
     """One item's weights, in total and by category, and the match they come from (``None`` once it was sent off)."""
 
     weights: Mapping[str, Weighed]
-    match: GradedMatch | None = None
+    match: matching.GradedMatch | None = None
 
     def f1(self, category: str) -> float | None:
         """Return the item's F1 in a category: ``None`` without reference tuples (but for All)."""
@@ -168,7 +148,7 @@ class SpiceG(Metric[GradedStatistic]):
         digest = categories_digest(self.categories)
         formula = {"formula": "4"}
         if self.meaning is not None:
-            share = f"{MEANING_SHARE:g}"
+            share = f"{matching.MEANING_SHARE:g}"
             formula = {"formula": "5", "meaning": self.meaning.signature, "meaning share": share}
         return {
             "metric": self.name,
@@ -208,9 +188,9 @@ class SpiceG(Metric[GradedStatistic]):
         ]
         return self._statistics(pairs, self._texts(items))
 
-    def _texts(self, items: Sequence[Item]) -> list[TextMatch]:
+    def _texts(self, items: Sequence[Item]) -> list[matching.TextMatch]:
         if not self.texts:
-            return [TextMatch(candidate=item.candidate) for item in items]
+            return [matching.TextMatch(candidate=item.candidate) for item in items]
         order = self.vectors.order
         texts = TextArrays.of([(item.candidate, item.references) for item in items])
         aligned = texts.alignments()
@@ -218,22 +198,24 @@ class SpiceG(Metric[GradedStatistic]):
         meant: Sequence[float | None] = nobody if self.meaning is None else texts.meanings(self.meaning)
         shares = [1.0 if order is None else order.share(item.candidate, item.references) for item in items]
         return [
-            TextMatch(share, value, whole, item.candidate, item.references)
+            matching.TextMatch(share, value, whole, item.candidate, item.references)
             for item, share, value, whole in zip(items, shares, aligned, meant, strict=True)
         ]
 
     def _reading(self, captions: Sequence[Told]) -> _Reading:
         facts, words = [told.facts for told in captions], [told.words for told in captions]
         if self.evidence:
-            return _Reading(nodes_of(merge(facts, self.lexicon, loose=True)), words)
-        return _Reading(counted_nodes(*merge_counted(facts, self.lexicon)), words)
+            return _Reading(matching.nodes_of(merge(facts, self.lexicon, loose=True)), words)
+        return _Reading(matching.counted_nodes(*merge_counted(facts, self.lexicon)), words)
 
-    def compare(self, candidate: SceneGraph, reference: SceneGraph, *, texts: TextMatch = _NO_TEXTS) -> GradedStatistic:
+    def compare(
+        self, candidate: SceneGraph, reference: SceneGraph, *, texts: matching.TextMatch = _NO_TEXTS
+    ) -> GradedStatistic:
         """Compare two graphs that :meth:`graph` made: a candidate's and that of all its references."""
         return self.compare_all([(candidate, reference)], texts=[texts])[0]
 
     def compare_all(
-        self, pairs: Sequence[tuple[SceneGraph, SceneGraph]], *, texts: Sequence[TextMatch] | None = None
+        self, pairs: Sequence[tuple[SceneGraph, SceneGraph]], *, texts: Sequence[matching.TextMatch] | None = None
     ) -> list[GradedStatistic]:
         """Compare pairs of graphs; vectors and arrays are made once for all of them."""
         readings = {id(graph): _reading_of(graph) for pair in pairs for graph in pair}
@@ -241,11 +223,11 @@ class SpiceG(Metric[GradedStatistic]):
         return self._statistics(of_pairs, [_NO_TEXTS] * len(pairs) if texts is None else texts)
 
     def _statistics(
-        self, pairs: Sequence[tuple[_Reading, _Reading]], texts: Sequence[TextMatch]
+        self, pairs: Sequence[tuple[_Reading, _Reading]], texts: Sequence[matching.TextMatch]
     ) -> list[GradedStatistic]:
         graphs, words, candidates, references, rows = self._laid_out(pairs)
         order = [text.order for text in texts]
-        cells, word_cells = (cells_of(sides, candidates, references, rows) for sides in (graphs, words))
+        cells, word_cells = (matching.cells_of(sides, candidates, references, rows) for sides in (graphs, words))
         supports = cells.supports(partners=self.evidence)
         weights = weigh(graphs, *supports, self.categories, order)
         of_words = weigh(words, *word_cells.supports(partners=False), {}, order)
@@ -256,9 +238,15 @@ class SpiceG(Metric[GradedStatistic]):
             for sums, said, text in zip(weights, plain, texts, strict=True):
                 if text.meaning is not None:
                     aligned = said if text.aligned is None else text.aligned
-                    plain_score = said + ALIGNED_SHARE * (aligned - said)
-                    sums[ALL] = sums[ALL]._replace(meant=MEANING_SHARE * text.order * (text.meaning - plain_score))
-        matches = matches_of(graphs, candidates, references, supports, texts) if self.evidence else [None] * len(pairs)
+                    plain_score = said + matching.ALIGNED_SHARE * (aligned - said)
+                    sums[ALL] = sums[ALL]._replace(
+                        meant=matching.MEANING_SHARE * text.order * (text.meaning - plain_score)
+                    )
+        matches = (
+            matching.matches_of(graphs, candidates, references, supports, texts)
+            if self.evidence
+            else [None] * len(pairs)
+        )
         return list(map(GradedStatistic, weights, matches))
 
     def working(self, statistic: GradedStatistic) -> tuple[Working, ...]:
@@ -267,7 +255,9 @@ class SpiceG(Metric[GradedStatistic]):
         total = statistic.weights[ALL]
         return (Working(NAME, text, (total.precision, total.recall, statistic.f1(ALL))),)
 
-    def _laid_out(self, pairs: Sequence[tuple[_Reading, _Reading]]) -> tuple[Sides, Sides, list[int], list[int], Rows]:
+    def _laid_out(
+        self, pairs: Sequence[tuple[_Reading, _Reading]]
+    ) -> tuple[matching.Sides, matching.Sides, list[int], list[int], Rows]:
         """Return the graphs and words of distinct readings as arrays, the numbers of each pair's two, and all rows."""
         of_pairs = {id(reading): reading for pair in pairs for reading in pair}
         readings, places = list(of_pairs.values()), {known: number for number, known in enumerate(of_pairs)}
@@ -275,8 +265,8 @@ class SpiceG(Metric[GradedStatistic]):
         strings = chain.from_iterable(reading.graph.strings for reading in readings)
         rows = self.vectors.rows(chain(strings, [(word,) for word in vocabulary]))
         candidates, references = ([places[id(pair[side])] for pair in pairs] for side in (0, 1))
-        graphs = sides_of([reading.graph for reading in readings], rows)
-        words = word_sides([reading.words for reading in readings], vocabulary, rows)
+        graphs = matching.sides_of([reading.graph for reading in readings], rows)
+        words = matching.word_sides([reading.words for reading in readings], vocabulary, rows)
         return graphs, words, candidates, references, rows
 
     def credit(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[Credit]:
@@ -292,7 +282,7 @@ class SpiceG(Metric[GradedStatistic]):
             pairs = [(known[id(match.candidate.graph)], known[id(match.reference.graph)]) for match in some]
             of_graphs, of_words, candidates, references, rows = self._laid_out(pairs)
             both = of_graphs, of_words
-            cells = [cells_of(sides, candidates, references, rows) for sides in both]
+            cells = [matching.cells_of(sides, candidates, references, rows) for sides in both]
             tuples, words = (shares_of(*compared) for compared in zip(cells, both, strict=True))
             plain: Iterable[tuple[Shares, Shares] | None] = repeat(None, len(some))
             if self.meaning is not None and self.texts:
@@ -379,30 +369,34 @@ class Weighed(NamedTuple):
         precision, recall = self.precision, self.recall
         score = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
         if self.aligned is not None:
-            score += ALIGNED_SHARE * (self.aligned - score)
+            score += matching.ALIGNED_SHARE * (self.aligned - score)
         return min(max(score + self.meant, 0.0), 1.0) if self.meant else score
 
     def mixed(self, words: Weighed, aligned: float | None) -> Weighed:
         """Return the total: half of the support is that of the words alone, if there are any, on either side."""
         supported, recalled = self.supported, self.found
         if words.candidate:
-            supported += WORDS_SHARE * (words.precision * self.candidate - supported)
+            supported += matching.WORDS_SHARE * (words.precision * self.candidate - supported)
         if words.reference:
-            recalled += WORDS_SHARE * (words.recall * self.reference - recalled)
+            recalled += matching.WORDS_SHARE * (words.recall * self.reference - recalled)
         return Weighed(supported, self.candidate, recalled, self.reference, aligned)
 
 
 def weigh(
-    sides: Sides, precision: Supports, recall: Supports, categories: Mapping[str, Category], order: Sequence[float]
+    sides: matching.Sides,
+    precision: matching.Supports,
+    recall: matching.Supports,
+    categories: Mapping[str, Category],
+    order: Sequence[float],
 ) -> list[dict[str, Weighed]]:
     """Add up the weights of each comparison in total (``All``) and by category; ``order`` cuts every support."""
     # The supported part of a candidate's weight is the power mean of its tuples' support: two tuples with half of their
     # support cost less than one without any. (Formula 3 had the exponent 1/2, which costs longer captions more than
     # people think.) A category holds its own tuples; what supports them may be of another.
     left = np.array(order, np.float64)
-    candidate_weights = precision_weights(sides, precision)
+    candidate_weights = matching.precision_weights(sides, precision)
     reference_weights = sides.weights[recall.tuples]
-    powers = (precision.support * np.repeat(left, precision.counts)) ** PRECISION_EXPONENT * candidate_weights
+    powers = (precision.support * np.repeat(left, precision.counts)) ** matching.PRECISION_EXPONENT * candidate_weights
     recalled = recall.support * np.repeat(left, recall.counts) * reference_weights
     columns = [_weighed(_sums(precision, powers, candidate_weights), _sums(recall, recalled, reference_weights))]
     concepts = list(chain.from_iterable(graph.concepts for graph in sides.nodes)) if categories else []
@@ -423,35 +417,37 @@ def weigh(
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def plain_f1(graphs: tuple[Sides, Cells], words: tuple[Sides, Cells]) -> Weights:
+def plain_f1(
+    graphs: tuple[matching.Sides, matching.Cells], words: tuple[matching.Sides, matching.Cells]
+) -> matching.Weights:
     """Return F1 of tuples and of words of each comparison where neither places nor contradictions and denials count."""
     means = []
     for sides, cells in (graphs, words):
-        for side, power in zip(cells.plain_supports(), (PRECISION_EXPONENT, 1.0), strict=True):
+        for side, power in zip(cells.plain_supports(), (matching.PRECISION_EXPONENT, 1.0), strict=True):
             weights = sides.weights[side.tuples]
             supported, whole = _sums(side, side.support.astype(np.float64) ** power * weights, weights)
             mean = np.divide(supported, whole, out=np.zeros_like(whole), where=whole > 0)
             means.append((mean ** (1 / power), whole > 0))
     halves = [
-        np.where(said & spoken, of_tuples + WORDS_SHARE * (of_words - of_tuples), of_tuples)
+        np.where(said & spoken, of_tuples + matching.WORDS_SHARE * (of_words - of_tuples), of_tuples)
         for (of_tuples, said), (of_words, spoken) in zip(means[:2], means[2:], strict=True)
     ]
     both = halves[0] + halves[1]
-    scores: Weights = np.divide(2 * halves[0] * halves[1], both, out=np.zeros_like(both), where=both > 0)
+    scores: matching.Weights = np.divide(2 * halves[0] * halves[1], both, out=np.zeros_like(both), where=both > 0)
     return scores
 
 
-def _sums(side: Supports, *values: Weights) -> list[Weights]:
+def _sums(side: matching.Supports, *values: matching.Weights) -> list[matching.Weights]:
     """Return the sum of values of each comparison, added up in order."""
-    comparison: Integers = np.repeat(np.arange(len(side.counts)), side.counts)
+    comparison: matching.Integers = np.repeat(np.arange(len(side.counts)), side.counts)
     # of nothing, bincount returns integers
     return [np.bincount(comparison, column, len(side.counts)).astype(np.float64, copy=False) for column in values]
 
 
-def _weighed(precision_sums: Sequence[Weights], recall_sums: Sequence[Weights]) -> list[Weighed]:
+def _weighed(precision_sums: Sequence[matching.Weights], recall_sums: Sequence[matching.Weights]) -> list[Weighed]:
     powers, weights = precision_sums
     shares = np.divide(powers, weights, out=np.zeros_like(powers), where=weights > 0)
-    supported = weights * shares ** (1 / PRECISION_EXPONENT)
+    supported = weights * shares ** (1 / matching.PRECISION_EXPONENT)
     return list(starmap(Weighed, np.stack([supported, weights, *recall_sums], axis=1).tolist()))
 
 
@@ -459,11 +455,11 @@ class TextArrays(NamedTuple):
     """The texts of items as arrays, equal ones once."""
 
     words: Sequence[str]
-    of_words: Integers  # the place in words of each word of each text, text by text
-    lengths: Integers  # how many words each text has
-    candidates: Integers  # a text for each pair of an item's candidate with a reference
-    references: Integers  # the other text of the pair
-    counts: Integers  # how many pairs each item has
+    of_words: matching.Integers  # the place in words of each word of each text, text by text
+    lengths: matching.Integers  # how many words each text has
+    candidates: matching.Integers  # a text for each pair of an item's candidate with a reference
+    references: matching.Integers  # the other text of the pair
+    counts: matching.Integers  # how many pairs each item has
 
     @classmethod
     def of(cls, items: Sequence[tuple[str, Sequence[str]]]) -> TextArrays:

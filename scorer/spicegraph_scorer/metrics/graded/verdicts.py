@@ -68,25 +68,28 @@ PLACES_AND_PARTS: Final = word_set(
 )
 """Words of places in a picture, of parts, and of things that they do not name."""
 
-FEATURES: Final = (
-    "best",  # likeness of the most similar word of the references
-    "mean",  # mean over the references of the likeness of their most similar word
-    "exact",  # share of the references that have the word itself, or a form of it
-    "rarity",  # idf / 7
-    "scene",  # cosine of the word and the sum of all words of the references
-    "object",
-    "relation",
-    "number",
-    "broader",  # share of the references that have a kind of it, where it is an object
-    "place",  # a word of places and parts ("front", "side", "group")
-    "first",  # the first object of the caption
-    "missed",  # share of the references that have an object of which the caption says nothing
-    "rival",  # the same, over 1 + the number of steps in WordNet from the word to that object
-    "others",  # mean of "best" of the caption's other words
-    "denied",  # the references have another colour or count
-    "unknown",  # neither the table nor WordNet has the word
-    "modifier",  # in front of the last word of an object ("tower branch")
-)
+_WEIGHTS: Final = {
+    "best": (-2.301, -2.281),  # likeness of the most similar word of the references
+    "mean": (0.646, 0.644),  # mean over the references of the likeness of their most similar word
+    "exact": (-2.262, -2.246),  # share of the references that have the word itself, or a form of it
+    "rarity": (0.757, 0.752),  # idf / 7
+    "scene": (-0.700, -0.793),  # cosine of the word and the sum of all words of the references
+    "object": (0.998, 1.230),
+    "relation": (0.389, 0.594),
+    "number": (1.667, 1.806),
+    "broader": (-2.400, -2.438),  # share of the references that have a kind of it, where it is an object
+    "place": (-1.643, -1.697),  # a word of places and parts ("front", "side", "group")
+    "first": (0.889, 0.896),  # the first object of the caption
+    "missed": (-0.251, -0.230),  # share of the references that have an object of which the caption says nothing
+    "rival": (9.571, 9.460),  # the same, over 1 + the number of steps in WordNet from the word to that object
+    "others": (1.496, 1.556),  # mean of "best" of the caption's other words
+    "denied": (-0.026, 0.142),  # the references have another colour or count
+    "unknown": (-2.026, -1.964),  # neither the table nor WordNet has the word
+    "modifier": (0.766, -0.238),  # in front of the last word of an object ("tower branch")
+}
+"""The features of a word, with their coefficients for both graph styles: what ``training/verdicts.py`` printed."""
+FEATURES: Final = tuple(_WEIGHTS)
+_OF_SPICE, _OF_SCENES = zip(*_WEIGHTS.values(), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,51 +441,7 @@ class Calibration(NamedTuple):
 
 
 CALIBRATIONS: Final[Mapping[str, Calibration]] = {
-    "spice": Calibration(
-        -3.201,
-        (
-            -2.301,  # best
-            0.646,  # mean
-            -2.262,  # exact
-            0.757,  # rarity
-            -0.700,  # scene
-            0.998,  # object
-            0.389,  # relation
-            1.667,  # number
-            -2.400,  # broader
-            -1.643,  # place
-            0.889,  # first
-            -0.251,  # missed
-            9.571,  # rival
-            1.496,  # others
-            -0.026,  # denied
-            -2.026,  # unknown
-            0.766,  # modifier
-        ),
-        {0.05: 0.3087, 0.1: 0.2147, 0.2: 0.122},
-    ),
-    "scene": Calibration(
-        -3.416,
-        (
-            -2.281,  # best
-            0.644,  # mean
-            -2.246,  # exact
-            0.752,  # rarity
-            -0.793,  # scene
-            1.230,  # object
-            0.594,  # relation
-            1.806,  # number
-            -2.438,  # broader
-            -1.697,  # place
-            0.896,  # first
-            -0.230,  # missed
-            9.460,  # rival
-            1.556,  # others
-            0.142,  # denied
-            -1.964,  # unknown
-            -0.238,  # modifier
-        ),
-        {0.05: 0.3134, 0.1: 0.2106, 0.2: 0.1133},
-    ),
+    "spice": Calibration(-3.201, _OF_SPICE, {0.05: 0.3087, 0.1: 0.2147, 0.2: 0.122}),
+    "scene": Calibration(-3.416, _OF_SCENES, {0.05: 0.3134, 0.1: 0.2106, 0.2: 0.1133}),
 }
-"""For each graph style what ``training/verdicts.py`` printed."""
+"""By graph style."""

@@ -1,17 +1,7 @@
-"""The categories that SPICE scores beside the total, as a table, and those of the user's own.
+"""The categories that SPICE scores beside the total, as a table, and those of the user's own, from a TOML file.
 
 To add a category of SPICE's: a word list, a line in ``CATEGORIES``, a test case. A user's category is a word list, or
-everything under a synset of WordNet; from a small TOML file:
-
-.. code-block:: toml
-
-    [Animal]
-    subtree = ["animal"]       # every word whose most frequent sense is a kind of animal; or "animal.n.01"
-
-    [Kitchen]
-    kind = "object"            # object (default), attribute or relation
-    words = ["stove", "oven", "cutting board"]
-    synonyms = true            # also what shares a WordNet synset with one of them (default: false)
+everything under a synset of WordNet.
 """
 
 from __future__ import annotations

@@ -259,9 +259,6 @@ def score_tuples(
         exact: no synonyms (SPICE's ``-noSynsets``).
         categories: what is counted beside the total.
 
-    Raises:
-        InputError: a tuple has no or more than three words, or a word is not a non-empty string.
-
     Example:
         >>> result = score_tuples([["sofa"], ["sofa", "brown"]], [[["couch"], ["couch", "brown"]]])
         >>> result.scores["All"]["f"]
