@@ -131,20 +131,13 @@ def credit(
 ) -> list[Credit]:
     """Divide each item's score among the words of its candidate; the words' credits add up to the score.
 
-    An empty candidate has no words, and scores 0.
+    The metric is ``spice``, ``spice-exact``, ``spice-g``, a CIDEr, or ``spider``. An empty candidate has no words, and
+    scores 0. The other arguments, and what is raised, are those of :func:`score`.
 
-    Args:
-        items: as for :func:`score`.
-        metric: ``spice``, ``spice-exact``, ``spice-g``, a CIDEr, or ``spider``; no other divides its score.
-        data: as for :func:`score`.
-        pipeline: as for :func:`score`.
-        fields: as for :func:`score`.
-
-    Example:
-        >>> from spicegraph_scorer import Item
-        >>> found = credit([Item(1, "a brown dog", ("a dog", "a black dog"))], "spice")[0]
-        >>> [word.text for word in found.words if word.credit < 0]
-        ['brown']
+    >>> from spicegraph_scorer import Item
+    >>> divided = credit([Item(1, "a brown dog", ("a dog", "a black dog"))], "spice")[0]
+    >>> [word.text for word in divided.words if word.credit < 0]
+    ['brown']
     """
     if metric_names([metric]) and not METRICS[metric].kind.credits:
         able = ", ".join(name for name, entry in METRICS.items() if entry.kind.credits)
@@ -181,15 +174,8 @@ def compare_systems(
 ) -> SystemComparison:
     """Score two systems and test every difference, item by item, in both of the usual ways.
 
-    Args:
-        first: one system's items.
-        second: the other's, for the same ids with the same references, in any order.
-        metrics: names as for :func:`score`.
-        data: as for :func:`score`.
-        pipeline: what parses captions.
-        resampling: number of draws and seed.
-        progress: is called while something takes long.
-        fields: as for :func:`score`.
+    The second system's items have the same ids and references, in any order; ``resampling`` is the number of draws and
+    the seed. The other arguments, and what is raised, are those of :func:`score`.
     """
     resampling = resampling or Resampling()
     items = check_items(first)
@@ -229,15 +215,9 @@ def choose_best(
 ) -> BestCandidates:
     """Keep the candidate of every image with the highest SPIDEr, the first of equals (SPIDEr-max).
 
-    With a single image and no document frequencies, CIDEr-D is undefined and SPICE alone decides.
-    SPIDEr-max: Labbé, Pellegrini and Pinquier, DCASE 2022.
-
-    Args:
-        items: the candidates, each with its image's references.
-        images: the id of each item's image.
-        source: what turns captions into facts.
-        data: as for :func:`score`; by default each image counts once in the document frequencies.
-        fields: as for :func:`score`.
+    ``images`` has the id of each item's image, ``source`` turns captions into facts. By default each image counts once
+    in the document frequencies. With a single image and no document frequencies, CIDEr-D is undefined and SPICE alone
+    decides. SPIDEr-max: Labbé, Pellegrini and Pinquier, DCASE 2022.
     """
     # Imported here, as all metrics are: where they are asked for.
     from spicegraph_scorer.core.ngrams import DocumentFrequencies  # noqa: PLC0415

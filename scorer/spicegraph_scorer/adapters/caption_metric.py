@@ -127,12 +127,8 @@ def per_caption_metric(
 ) -> CaptionMetric:
     """Return a metric for hosts that score one caption at a time and average the scores themselves.
 
-    An empty caption scores 0: a host has no way to leave it out.
-
-    Args:
-        metrics: names, or one string with commas between them.
-        idf: a file of document frequencies (``spicegraph idf``), which CIDEr and SPIDEr need here.
-        pipeline: what parses captions.
+    ``idf`` is a file of document frequencies (``spicegraph idf``), which CIDEr and SPIDEr need here. An empty caption
+    scores 0: a host has no way to leave it out.
     """
     names = check_names(metrics.split(",") if isinstance(metrics, str) else metrics)
     if idf is None and any("frequencies" in needs.data for needs in needs_of(names)):

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from spicegraph_parser.spice.rules import Fact, FactPool
-from spicegraph_scorer.core.tokens import toolkit_text
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item
@@ -43,11 +42,6 @@ class FunctionSource:
     def of_table(cls, signature: str, known: Mapping[str, tuple[Fact, ...]]) -> Self:
         """Return the source of captions that are parsed already."""
         return cls(signature, partial(map, known.__getitem__))
-
-    @classmethod
-    def of_toolkit(cls, source: FactSource) -> Self:
-        """Return a source that parses what the COCO toolkit hands to SPICE: lower-cased tokens without punctuation."""
-        return cls(source.signature, lambda texts: source.facts(map(toolkit_text, texts)))
 
 
 @dataclass(frozen=True, slots=True)

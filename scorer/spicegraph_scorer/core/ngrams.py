@@ -193,12 +193,7 @@ class DocumentFrequencies:
 
     @classmethod
     def from_ngrams(cls, images: int, ngrams: Mapping[tuple[str, ...], float]) -> DocumentFrequencies:
-        """Take frequencies counted elsewhere, of n-grams up to four words; a ValueError if some are not tuples.
-
-        >>> frequencies = DocumentFrequencies.from_ngrams(2, {("a",): 2.0, ("dog",): 1.0, ("a", "dog"): 1.0})
-        >>> dict(frequencies.ngrams())
-        {'a': 2, 'dog': 1, 'a dog': 1}
-        """
+        """Take frequencies counted elsewhere, of n-grams up to four words; a ValueError if some are not tuples."""
         keys: Iterable[object] = ngrams
         if not all(isinstance(key, tuple) and all(isinstance(word, str) for word in key) for key in keys):
             raise ValueError("an n-gram is not a tuple of words")

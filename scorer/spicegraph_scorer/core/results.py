@@ -170,7 +170,7 @@ class Result:
         return self.summary.corpus
 
     def item_scores(self) -> list[dict[str, Json]]:
-        """Return each item's scores, by the keys of :attr:`corpus`; those of categories have counts, if there are any."""
+        """Return each item's scores by the keys of :attr:`corpus`; categories that are counted have counts."""
         return list(self.iter_scores())
 
     def iter_scores(self) -> Iterator[dict[str, Json]]:

@@ -114,10 +114,6 @@ def read_items(
         InputError: the message lists every fault with item, field and reason (the first 50 and a count).
         LimitError: a file, a line or what a zip unpacks to is too large.
         DataError: a Parquet file needs pyarrow, which is not installed.
-
-    Example:
-        >>> read_items("results.json", references="captions_val2014.json", partial=True).format  # doctest: +SKIP
-        'COCO results'
     """
     expect(path, (str, PathLike), "path", "the path of a file")
     given = (references,) if isinstance(references, str | PathLike) else references or ()

@@ -57,13 +57,8 @@ class Annotations:
         return (str(image_id), file_name) if file_name else (str(image_id),)
 
 
-def read_annotations(source: Source, *, limits: ReadLimits) -> Annotations:
-    """Read COCO annotations, ``{"images": [...], "annotations": [{"image_id", "caption"}, ...]}``; images may lack."""
-    return coco_annotations(source, read_all(source, limits=limits))
-
-
 def coco_annotations(source: Source, content: bytes) -> Annotations:
-    """Return what the content of a COCO annotations file says."""
+    """Read ``{"images": [...], "annotations": [{"image_id", "caption"}, ...]}``, with or without images."""
     fields = decode_fields(content)
     given = fields.get("annotations") if fields else None
     annotations = None if given is None else decode_list(source, content, given)

@@ -51,9 +51,7 @@ _ENDS_SHARE: Final = 0.7
 _FOUND_OWNER_SHARE: Final = 0.4
 _CONTRADICTED: Final = 2.0  # times the weight of a contradicted tuple, in precision
 _BOUND: Final = np.array([[0, _OWNER_SHARE, _ENDS_SHARE], [0, _FOUND_OWNER_SHARE, _ENDS_SHARE]], np.float32)
-"""How much of the similarity of an object, an attribute, a relation depends on its place: at a candidate's objects, at
-the references'.
-"""
+"""How much of likeness is a place's: of an object, attribute, relation; at a candidate's objects, at references'."""
 
 
 class Nodes(NamedTuple):

@@ -41,19 +41,13 @@ _NEAREST: Final = 8
 _REMEMBERED: Final = 50_000
 
 
-@dataclass(frozen=True, eq=False)
 class UnknownWords:
     """The known words, by their places in a table, and what others stand for among them."""
 
-    places: Mapping[str, int] = field(repr=False)
-    directions: Floats = field(repr=False)
-    canonical: Callable[[str], str] = field(init=False, repr=False)
-    direction: Callable[[str], Floats | None] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Remember what was looked up: a corpus asks for the same words."""
-        object.__setattr__(self, "canonical", lru_cache(_REMEMBERED)(self._canonical))
-        object.__setattr__(self, "direction", lru_cache(_REMEMBERED)(self._direction))
+    def __init__(self, places: Mapping[str, int], directions: Floats) -> None:
+        self.places, self.directions = places, directions
+        self.canonical = lru_cache(_REMEMBERED)(self._canonical)  # a corpus asks for the same words
+        self.direction = lru_cache(_REMEMBERED)(self._direction)
 
     def make_ready(self) -> int:
         """Build now what the first unknown word would wait for (.4 s); return the number of stems and synsets."""

@@ -149,7 +149,9 @@ class Spice(Metric[SpiceStatistic]):
     @property
     def facts(self) -> FactSource:
         """What gives the facts of captions: the source, from the text that it is to parse."""
-        return FunctionSource.of_toolkit(self.source) if self.text == "coco" else self.source
+        if self.text == "written":
+            return self.source
+        return FunctionSource(self.source.signature, lambda texts: self.source.facts(map(toolkit_text, texts)))
 
     def reads(self, item: Item) -> Item:
         """Return an item with its captions as they are parsed."""
