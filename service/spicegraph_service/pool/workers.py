@@ -96,11 +96,6 @@ class Worker:
         self._first_bytes = self._first_bytes or now
         return now - self._first_bytes > most_bytes
 
-    def retire(self) -> None:
-        """Let the process end by itself; it has no task."""
-        self.retired = True
-        self.process.end_input()
-
     async def close(self) -> None:
         """Let the process end by itself (its input ends), and make sure that it does."""
         self.process.end_input()
@@ -223,7 +218,8 @@ class WorkerPool:
     def release(self, worker: Worker) -> None:
         """Give a worker back. One that has grown large is replaced, since spaCy keeps every word that it saw."""
         if worker.has_grown(self._growth_bytes):
-            worker.retire()
+            worker.retired = True
+            worker.process.end_input()  # it has no task, and ends by itself
         elif worker.process.alive:
             self._idle.put_nowait(worker)
 

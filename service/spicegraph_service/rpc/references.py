@@ -33,6 +33,7 @@ _SET_REMEMBERED_S = 5.0  # how long a set that another server deleted may still 
 _MOST_SETS_REMEMBERED = 1_000
 _UPLOADS_AT_ONCE = 4
 _ID = re.compile(r"[0-9a-f]{32}")
+_LONGEST_NAME = 200
 _LONGEST_TENANT = 100
 _RIGHTS: Mapping[pb.ReferenceRight.ValueType, str] = {
     pb.REFERENCE_RIGHT_READ: READ,
@@ -144,7 +145,8 @@ class ReferencesServicer(ReferenceServiceServicer):
             match request.WhichOneof("payload"):
                 case "settings" if first:
                     name = request.settings.display_name
-                    validation.check_display_name(name)
+                    if len(name) > _LONGEST_NAME or "\0" in name:
+                        raise wrong("settings.display_name", f"at most {_LONGEST_NAME} characters, and no NUL")
                     style = validation.graph_style(
                         request.settings.graph_style, self._scheduler.info, field="settings.graph_style"
                     )

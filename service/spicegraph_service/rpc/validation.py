@@ -30,7 +30,6 @@ _SCORES_ALONE = frozenset({scores_pb2.DETAIL_UNSPECIFIED, scores_pb2.DETAIL_SCOR
 
 _LONGEST_SILENCE_S = 60
 _NUL = "\0"
-_MAX_DISPLAY_NAME = 200
 _MAX_PAGE = 1_000
 _DEFAULT_PAGE = 100
 T = TypeVar("T")
@@ -207,12 +206,6 @@ async def check_data(
             ]
         )
     return RequestData(categories, text, style)
-
-
-def check_display_name(name: str) -> None:
-    """Check the name of a reference set."""
-    if len(name) > _MAX_DISPLAY_NAME or _NUL in name:
-        raise wrong("settings.display_name", f"at most {_MAX_DISPLAY_NAME} characters, and no NUL")
 
 
 def check_page_size(size: int) -> int:
