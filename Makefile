@@ -53,8 +53,7 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and a report
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
 test: $(READY)  ## Every check and test, what can share the cores side by side: what CI runs
-	@$(MAKE) --no-print-directory -j2 lint test-core
-	@$(MAKE) --no-print-directory -j2 hosts wings
+	@$(MAKE) --no-print-directory -j2 lint test-core hosts wings
 	@$(MAKE) --no-print-directory test-challenge e2e
 
 check: $(READY)  ## Style, types, layers and the quick tests, side by side: less than a minute on two idle cores

@@ -11,7 +11,9 @@ How a fenced block is run:
   run; every command and option of ours in them must exist;
 - ``json``, ``toml`` and ``yaml`` without a title must be valid; ``text`` is a picture of something.
 
-The blocks of a page run in their order in one folder, so that a later one can use the files of an earlier one.
+The blocks of a page run in their order in one folder, so that a later one can use the files of an earlier one. Commands and
+programs of most pages are forks of one process, which has loaded the packages (``warm_programs.py``); those of a few pages start
+as a reader's do.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ import yaml  # type: ignore[import-untyped]  # there are no types for it in the 
 
 from spicegraph_service import registry
 from spicegraph_service.cli import main
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -52,6 +55,8 @@ READMES = [
         path for part in ("parser", "scorer", "service", "training", "deploy") for path in (ROOT / part).rglob("*.md")
     ),
 ]
+INSTALLED = Path(sys.executable).parent
+AS_INSTALLED = {ROOT / "README.md", ROOT / "docs" / "five-minutes.md", ROOT / "service" / "README.md"}
 WITH_BLOCKS = [path for path in (*PAGES, *READMES) if "```" in path.read_text(encoding="utf-8")]
 PORTS = ("50051", "50951", "50952")  # in the pages; each is another one here, so that nothing else is in the way
 
@@ -122,28 +127,39 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def environment(place: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def warm_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with programs of this installation that have loaded all before they start."""
+    folder = tmp_path_factory.mktemp("programs")
+    command = [sys.executable, "-W", "ignore", str(ROOT / "tests/support/warm_programs.py"), str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL) as process:
+        wait_until(lambda: process.poll() is not None or (folder / "ready").exists(), timeout_s=300)
+        yield folder
+        process.terminate()
+
+
+def environment(place: Path, programs: Path = INSTALLED) -> dict[str, str]:
     """Return an environment in which the commands of this installation come first and no cache is outside."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SPICEGRAPH_")}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([str(programs), str(INSTALLED), os.environ["PATH"]])
     homes = {"HOME": str(place), "HF_HOME": str(place / "hf"), "XDG_DATA_HOME": str(place / "data")}
     return kept | homes | {"PATH": path, "PYTHONWARNINGS": "ignore"}
 
 
 def run_steps(
-    expected: list[Step], place: Path, *, stop: bool = True
+    expected: list[Step], place: Path, *, programs: Path = INSTALLED, stop: bool = True
 ) -> tuple[subprocess.CompletedProcess[str], list[str], list[str]]:
     """Run steps in a folder, to the first that fails if ``stop``; return also what each prints and says on stderr."""
     lines = [f"set -{'e' if stop else ''}o pipefail", "trap 'jobs -p | xargs -r kill' EXIT"]
     lines += [f"echo '{_MARK}' | tee /dev/stderr\n{step.command}" for step in expected]
-    done = subprocess.run(["bash", "-c", "\n".join(lines)], cwd=place, env=environment(place), capture_output=True, text=True, timeout=400, check=False)  # fmt: skip
+    done = subprocess.run(["bash", "-c", "\n".join(lines)], cwd=place, env=environment(place, programs), capture_output=True, text=True, timeout=400, check=False)  # fmt: skip
     outputs, said = (text.split(f"{_MARK}\n")[1:] for text in (done.stdout, done.stderr))
     return done, outputs, said
 
 
 @pytest.mark.model
 @pytest.mark.parametrize("path", WITH_BLOCKS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_block_runs(path: Path, place: Path) -> None:
+def test_every_block_runs(path: Path, place: Path, request: pytest.FixtureRequest) -> None:
     text = path.read_text(encoding="utf-8")
     for port in PORTS:
         text = text.replace(port, free_port())
@@ -153,11 +169,29 @@ def test_every_block_runs(path: Path, place: Path) -> None:
     for block in page:
         CHECKS.get(block.language, str)(block.text)
     expected = list(steps(page))
-    done, outputs, said = run_steps(expected, place)
+    # Not a parameter: tests with a fixture of their file run on one worker, and these are a minute's work.
+    programs = INSTALLED if path in AS_INSTALLED or not expected else request.getfixturevalue("warm_programs")
+    done, outputs, said = run_steps(expected, place, programs=programs)
     assert done.returncode == 0, f"{expected[len(outputs) - 1].command}\n{done.stderr}"
     for step, output, errors in zip(expected, outputs, said, strict=True):
         shown = as_pattern(step.shown or "...")
         assert shown.fullmatch(output) or shown.fullmatch(errors + output), f"{step.command}\n{errors}{output}"
+
+
+def test_warm_programs_are_processes_as_others(warm_programs: Path, place: Path) -> None:
+    """Arguments, folder, environment, standard input and output, and codes are those of the shell that starts them."""
+    program = "import os, sys; print(__name__, sys.argv, os.environ['WORD'], os.listdir()); sys.exit(3)"
+    commands = (
+        f'WORD=x python - <<< "{program}" || echo "code $?"',
+        "echo 'a dog' | spicegraph parse -",
+        'spicegraph parse nothing.txt || echo "code $?"',
+        "python -c 'import sys; print(sys.prefix)'",
+    )
+    started = [Step(command, "") for command in commands]
+    _, outputs, said = run_steps(started, place, programs=warm_programs)
+    _, *expected = run_steps(started, place)
+    assert [outputs, said] == expected
+    assert outputs[0] == "__main__ ['-'] x ['examples']\ncode 3\n"
 
 
 @cache
