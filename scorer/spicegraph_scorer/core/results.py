@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -270,16 +270,22 @@ def result_of(
 
 def signature_of(references: Fingerprint | Sequence[Item], metrics: Mapping[str, Mapping[str, str]]) -> dict[str, Json]:
     """Return what two results must share for their numbers to be comparable, by each metric's signature."""
-    from importlib.metadata import version  # noqa: PLC0415 (a sixth of the time that the library takes to import)
-
     fingerprint = references if isinstance(references, Fingerprint) else Fingerprint.of(references)
     return {
-        "spicegraph": version("spicegraph"),
+        "spicegraph": _installed(),
         "items": fingerprint.items,
         **({"empty": {"candidates": fingerprint.empty, "scored": "zero"}} if fingerprint.empty else {}),
         "references": {"min": fingerprint.fewest, "max": fingerprint.most, "digest": fingerprint.digest},
         "metrics": {name: dict(signature) for name, signature in metrics.items()},
     }
+
+
+@cache
+def _installed() -> str:
+    """Return the package's version, which takes a millisecond to read."""
+    from importlib.metadata import version  # noqa: PLC0415 (a sixth of the time that the library takes to import)
+
+    return version("spicegraph")
 
 
 Row: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
