@@ -55,6 +55,11 @@ class _Statement(NamedTuple):
     rule: str = SCENE_RULE
 
 
+def is_description(lengths: Sequence[int]) -> bool:
+    """Say by the lengths of its sentences whether a text describes a picture at length, and is not one or two captions."""
+    return len(lengths) > 1 and sum(lengths) > _SHORT
+
+
 def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     """Return the facts of a description, each once, where it is mentioned first; tokens count all words."""
     things: list[Thing] = []
@@ -62,7 +67,7 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
     said: list[_Statement] = []
     rows: tuple[dict[tuple[str, ...], _Statement], ...] = ({}, {}, {})
     offset = 0
-    is_long = len(sentences) > 1
+    is_long = is_description([len(sentence.words) for sentence in sentences])
     abstract = known.abstract if is_long else known.undrawn
     for sentence in with_short_names(sentences) if is_long else sentences:
         resolved = resolve(sentence, things, abstract, entities)
@@ -209,6 +214,7 @@ def _worst(marks: Iterable[ApartReason | None]) -> ApartReason | None:
 
 
 _LONG: Final = 100  # words of a description of which people draw no more than the margins leave
+_SHORT: Final = 40  # words of several sentences that are read as captions: descriptions of pictures have more
 _MOST_LEMMAS: Final = 100_000
 _BATCH: Final = 1024  # captions that are labelled together
 
@@ -245,7 +251,7 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
     for start in itertools.accumulate(lengths[:-1], initial=0) if lengths else ():
         behind = forms[start + 1].lower() if start + 1 < len(forms) else ""
         forms[start] = plain_start(forms[start], behind)
-    shares = [min(1.0, len(text_tokens.forms) / _LONG) if len(text_tokens.lengths) > 1 else 0.0 for text_tokens in read]
+    shares = [min(1.0, len(own.forms) / _LONG) if is_description(own.lengths) else 0.0 for own in read]
     strictness = [share for text_tokens, share in zip(read, shares, strict=True) for _ in text_tokens.lengths]
     read_forms, read_lengths, values = without_values(forms, lengths)
     labels = network.label(read_forms, read_lengths, strictness)
@@ -261,7 +267,7 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
             words = tokens.forms[inner]
             if sentence_values:
                 sentence_labels = placed(sentence_labels, sentence_values, length)
-            is_alone = len(tokens.lengths) == 1
+            is_alone = not is_description(tokens.lengths)
             graphs.append(sentence_graph(sentence_labels, words, network.names, sentence_values, is_alone=is_alone))
             spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
             lemmas = list(map(_lemma, words, sentence_labels.tags))
