@@ -16,7 +16,7 @@ from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
 from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
 from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.phrases import DEPICTIONS
+from spicegraph_parser.scenes.phrases import DEPICTIONS, is_description
 from spicegraph_parser.scenes.sentences import sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import placed, without_values
@@ -55,19 +55,13 @@ class _Statement(NamedTuple):
     rule: str = SCENE_RULE
 
 
-def is_description(lengths: Sequence[int]) -> bool:
-    """Say by the lengths of its sentences whether a text describes a picture at length, and is not one or two captions."""
-    return len(lengths) > 1 and sum(lengths) > _SHORT
-
-
-def facts_of(sentences: Sequence[SentenceGraph], known: Names) -> Facts:
+def facts_of(sentences: Sequence[SentenceGraph], known: Names, *, is_long: bool) -> Facts:
     """Return the facts of a description, each once, where it is mentioned first; tokens count all words."""
     things: list[Thing] = []
     entities = Entities()
     said: list[_Statement] = []
     rows: tuple[dict[tuple[str, ...], _Statement], ...] = ({}, {}, {})
     offset = 0
-    is_long = is_description([len(sentence.words) for sentence in sentences])
     abstract = known.abstract if is_long else known.undrawn
     for sentence in with_short_names(sentences) if is_long else sentences:
         resolved = resolve(sentence, things, abstract, entities)
@@ -214,7 +208,6 @@ def _worst(marks: Iterable[ApartReason | None]) -> ApartReason | None:
 
 
 _LONG: Final = 100  # words of a description of which people draw no more than the margins leave
-_SHORT: Final = 40  # words of several sentences that are read as captions: descriptions of pictures have more
 _MOST_LEMMAS: Final = 100_000
 _BATCH: Final = 1024  # captions that are labelled together
 
@@ -251,12 +244,13 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
     for start in itertools.accumulate(lengths[:-1], initial=0) if lengths else ():
         behind = forms[start + 1].lower() if start + 1 < len(forms) else ""
         forms[start] = plain_start(forms[start], behind)
-    shares = [min(1.0, len(own.forms) / _LONG) if is_description(own.lengths) else 0.0 for own in read]
-    strictness = [share for text_tokens, share in zip(read, shares, strict=True) for _ in text_tokens.lengths]
+    are_long = [len(own.lengths) > 1 and is_description(own.forms, network.names) for own in read]
+    shares = [min(1.0, len(own.forms) / _LONG) if is_long else 0.0 for own, is_long in zip(read, are_long, strict=True)]
+    strictness = [share for own, share in zip(read, shares, strict=True) for _ in own.lengths]
     read_forms, read_lengths, values = without_values(forms, lengths)
     labels = network.label(read_forms, read_lengths, strictness)
     rows = iter(zip(labels, values, strict=True))
-    for text, tokens in zip(texts, read, strict=True):
+    for text, tokens, is_long in zip(texts, read, are_long, strict=True):
         graphs = []
         parses = []
         start = 0
@@ -267,12 +261,11 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
             words = tokens.forms[inner]
             if sentence_values:
                 sentence_labels = placed(sentence_labels, sentence_values, length)
-            is_alone = not is_description(tokens.lengths)
-            graphs.append(sentence_graph(sentence_labels, words, network.names, sentence_values, is_alone=is_alone))
+            graphs.append(sentence_graph(sentence_labels, words, network.names, sentence_values, is_alone=not is_long))
             spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
             lemmas = list(map(_lemma, words, sentence_labels.tags))
             parses.append(Parse.from_columns(words, sentence_labels.tags, lemmas, (), spans))
-        facts = facts_of(graphs, network.names)
+        facts = facts_of(graphs, network.names, is_long=is_long)
         yield ParsedCaption(text, tuple(parses), facts.seen, facts.apart, facts.entities, is_scene=True)
 
 

@@ -130,3 +130,39 @@ def test_captions_of_a_foreign_kind(caption: str, expected: set[tuple[str, ...]]
     tuples = set(next(iter(load_pipeline("scene").captions([caption]))).tuples)
     assert expected <= tuples
     assert not {("catheter", "leg", "in"), ("stacks",), ("diagram",), ("lesion", "diaphragm", "under")} & tuples
+
+
+_REPORT: Final = (
+    "Frontal and lateral radiographs of the thorax are provided. There is a moderate pleural effusion with atelectasis. "
+    "A fracture of the clavicle is noted. The catheter terminates in the vena cava. No pneumothorax is seen. "
+    "Degenerative osteophytes are present along the thoracic vertebrae. The mediastinum is unremarkable."
+)
+_DESCRIPTION: Final = (
+    "The image captures a serene moment in a park, where a woman in a red coat walks her dog along a gravel path. "
+    "Tall trees line both sides of the path, their leaves in shades of orange. In the backdrop, a wooden bench adds "
+    "charm to the scene, and the soft glow of the afternoon sun enhances the atmosphere."
+)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        ("An axial CT image shows a 3 cm cyst in the right lung. Rows of houses.", [("cyst",), ("lung",), ("houses",)]),
+        ("Screenshot of a login page. A blue button is below the legend.", [("screenshot",), ("button",), ("legend",)]),
+        (_REPORT, [("effusion",), ("effusion", "pleural"), ("fracture",), ("catheter",), ("osteophytes",)]),
+    ],
+    ids=["two captions", "a screen", "a report"],
+)
+def test_what_texts_of_several_sentences_are_about_is_drawn(text: str, drawn: list[tuple[str, ...]]) -> None:
+    """Short ones, and long ones whose nouns photographs lack."""
+    (caption,) = load_pipeline("scene").captions([text])
+    assert set(drawn) <= set(caption.tuples)
+
+
+@pytest.mark.model
+def test_descriptions_of_photographs_keep_impressions_apart() -> None:
+    (caption,) = load_pipeline("scene").captions([_DESCRIPTION])
+    drawn = {words[0] for words in caption.tuples}
+    assert {"woman", "dog", "trees", "bench"} <= drawn
+    assert drawn.isdisjoint(["moment", "charm", "glow", "atmosphere", "backdrop"])
