@@ -20,7 +20,7 @@ from spicegraph_parser.scenes.phrases import DEPICTIONS, is_description
 from spicegraph_parser.scenes.sentences import sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import placed, without_values
-from spicegraph_parser.scenes.visible import IMPRESSIONS, ApartReason, is_place, is_summary, name_noun
+from spicegraph_parser.scenes.visible import IMPRESSIONS, PICTURES, ApartReason, is_place, is_summary, name_noun
 from spicegraph_parser.spice.extraction import Entity, ParsedCaption
 from spicegraph_parser.spice.loose import OWNER_RULE, SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.parse import Caption, Parse
@@ -62,7 +62,7 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names, *, is_long: bool)
     said: list[_Statement] = []
     rows: tuple[dict[tuple[str, ...], _Statement], ...] = ({}, {}, {})
     offset = 0
-    abstract = known.abstract if is_long else known.undrawn
+    abstract = known.abstract if is_long else known.undrawn & PICTURES  # what the network draws of a caption stays
     for sentence in with_short_names(sentences) if is_long else sentences:
         resolved = resolve(sentence, things, abstract, entities)
         for row in _statements(resolved, abstract, offset, is_long=is_long):

@@ -19,7 +19,7 @@ from spicegraph_parser.spice.parse import is_word, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
     from spicegraph_parser.scenes.network import Labels, Names
 
@@ -34,7 +34,8 @@ DEPICTIONS: Final = word_set(
     graph graphs plot plots diagram diagrams view scan scans x-ray mri ultrasound micrograph portrait logo statue
     cartoon screenshot blueprint plan close-up shot collage table histogram illustration icon symbol tattoo timeline
     ultrasound infographic parody list schematic outline meme gif video selfie poster mural caricature doodle sticker
-    thumbnail rendering replica"""
+    thumbnail rendering replica heatmap heatmaps footage radiograph radiographs mammogram angiogram micrographs
+    x-rays spectrogram wireframe mockup"""
 )
 """Nouns that are "of" what they show, where a part is what its whole has."""
 _QUANTITIES: Final = word_set(
@@ -132,7 +133,80 @@ def with_phrases(
         labels = with_silent(labels, words, names, every, denied=denied, left_out=left_out, is_foreign=is_foreign)
         others = between_phrases(labels, words, names.known, every, left_out)
         labels = of_pictures(labels._replace(relations=[*labels.relations, *others]), words)
+        labels = of_material(within_phrases(labels, words, names.known, every), words, every)
+        labels = labels._replace(relations=list(_of_the_nearest(labels.relations, words)))
     return in_own_prepositions(labels, words, every, left_out, is_foreign=is_foreign)
+
+
+_CHARTS: Final = word_set("chart charts graph graphs plot plots diagram diagrams")
+_SINGULAR: Final = frozenset({"NN", "NNP"})
+_TEXTS: Final = word_set("word letter number name text title")  # "the word antiques"
+
+
+def within_phrases(labels: Labels, words: Sequence[str], known: Set[str], every: Sequence[Phrase]) -> Labels:
+    """Return labels in which a phrase is one object: its last noun, with the noun before it in its name."""
+    objects, said = set(labels.objects), said_of(labels)
+    pairs = {frozenset(relation[:2]) for relation in labels.relations}
+    linked = {end for row in (*labels.attributes, *labels.relations) for end in row[:2]}
+    moved: dict[int, int] = {}
+    for phrase in every:
+        head, before = phrase.head, phrase.head - 1
+        if before < phrase.start or before not in objects or labels.tags[before] not in _SINGULAR:
+            continue
+        if labels.tags[head] not in _NOUNS or words[head].endswith(_ING) or _may_be_verb(words[head], known):
+            continue
+        is_name = bool(load_wordnet().senses(f"{words[before]} {words[head]}", "n"))
+        is_new = _is_noun(words[head]) and (not {words[before], words[head]} <= known or words[head] in _CHARTS)
+        if words[before] in _TEXTS or _is_quantity(words, phrase) or not (is_name or is_new):
+            continue
+        if head not in said or (head in objects and head not in linked and frozenset((head, before)) not in pairs):
+            moved[before] = head
+    return _moved_ends(labels, moved) if moved else labels
+
+
+def of_material(labels: Labels, words: Sequence[str], every: Sequence[Phrase]) -> Labels:
+    """Return labels in which a material before a noun, with its adjectives, is what the noun is ("stainless steel")."""
+    objects = set(labels.objects)
+    materials = {
+        at: phrase.head
+        for phrase in every
+        for at in range(phrase.start, phrase.head)
+        if {at, phrase.head} <= objects and labels.tags[at] in _NOUNS and _is_material(words[at])
+    }
+    if not materials:
+        return labels
+    return labels._replace(
+        objects=[at for at in labels.objects if at not in materials],
+        parts=[*labels.parts, *(pair for pair in labels.attributes if pair[0] in materials)],
+        attributes=[
+            *(pair for pair in labels.attributes if pair[0] not in materials),
+            *((head, at) for at, head in materials.items()),
+        ],
+        relations=[row for row in labels.relations if materials.keys().isdisjoint(row[:2])],
+    )
+
+
+def _of_the_nearest(relations: Sequence[tuple[int, int, str]], words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield relations without those of an earlier noun that a nearer one has, but for lists and "of"."""
+    for subject, target, name in relations:
+        nearer = [other for other, *row in relations if row == [target, name] and subject < other < target]
+        if not nearer or not _TOGETHER.isdisjoint(words[subject : max(nearer)]):
+            yield subject, target, name
+
+
+_TOGETHER: Final = word_set("and or , & of")
+
+
+def _moved_ends(labels: Labels, moved: Mapping[int, int]) -> Labels:
+    """Return labels in which nouns are part of the name of others, which have all that was said of them."""
+    relations = [(moved.get(a, a), moved.get(b, b), name) for a, b, name in labels.relations]
+    parts = [(moved.get(head, head), part) for head, part in labels.parts]
+    return labels._replace(
+        objects=list(dict.fromkeys(moved.get(at, at) for at in labels.objects)),
+        parts=[*(pair for pair in dict.fromkeys(parts) if pair[0] != pair[1]), *((b, a) for a, b in moved.items())],
+        attributes=[pair for a, b in labels.attributes if (pair := (moved.get(a, a), b))[0] != b],
+        relations=[row for row in dict.fromkeys(relations) if row[0] != row[1]],
+    )
 
 
 def said_of(labels: Labels) -> set[int]:
@@ -272,7 +346,8 @@ def _is_noun(word: str) -> bool:
     """Say whether WordNet has a noun, which typing errors are not."""
     wordnet = load_wordnet()
     last = word.rpartition("-")[2]
-    return word in DEPICTIONS or bool(wordnet.senses(last, "n") or wordnet.senses(plural_lemma(last), "n"))
+    forms = (word, last, plural_lemma(last))
+    return word in DEPICTIONS or any(wordnet.senses(form, "n") for form in forms)
 
 
 def _may_be_verb(word: str, known: Collection[str]) -> bool:
@@ -318,6 +393,9 @@ def _with_phrase(
     )
 
 
+_AND: Final = (["and"], [",", "and"])
+
+
 def between_phrases(
     labels: Labels, words: Sequence[str], known: Collection[str], every: Sequence[Phrase], left_out: Collection[int]
 ) -> Iterator[tuple[int, int, str]]:
@@ -335,6 +413,9 @@ def between_phrases(
         if labels.tags[phrase.head + 1 : phrase.head + 2] == ["POS"]:
             continue
         if words[before.head] in known and words[phrase.head] in known:
+            continue
+        if words[before.head + 1 : phrase.start] in _AND:
+            yield from ((a, phrase.head, name) for a, b, name in labels.relations if b == before.head and a < b)
             continue
         relation = stated_between(words, labels.tags, before.head, phrase, left_out)
         if relation is None:

@@ -142,7 +142,7 @@ def sentence_graph(
                 links.append(Link(node_at[subject], node_at[target], name, tokens, is_faint, rule))
 
     add(heads, attributes, relations)
-    owners = [(value, owner(value, sorted(node_at))) for value in values]
+    owners = [(value, owner(value, sorted(node_at), words)) for value in values]
     nodes += [Node(v.name, v.tokens[0], v.tokens, rule=VALUE_RULE) for v, noun in owners if noun is None]
     properties += [Property(node_at[noun], v.name, v.tokens, rule=VALUE_RULE) for v, noun in owners if noun is not None]
     if (faint := labels.faint) is not None:

@@ -22,22 +22,24 @@ _RELATIVES: Final = word_set("that which")
 _BE: Final = word_set("is are was were")
 _TEXTS: Final = word_set("caption captions title titles heading slogan words word letters")
 """Nouns of texts: capitals behind them are the text ("the caption Monday")."""
-_NUMBERED: Final = word_set("number page platform gate route score total figure bus")
+_NUMBERED: Final = word_set("number page platform gate route score total figure bus plate flight model")
 """Nouns of what has a number: "number 214", "a total of 23.50"."""
 _ARTICLES: Final = word_set("the a an")
 _OPENING: Final = frozenset({"``", "“"})
 _CLOSING: Final = frozenset({"''", "”", '"'})
 _DIGIT: Final = re.compile(r"\d")
 _NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
+_CODE: Final = re.compile(r"(?=.*\d)[A-Z0-9]{3,}")
+_CURRENCIES: Final = frozenset("$€£¥")
 _SIZE: Final = re.compile(r"\d+(?:[.,]\d+)*|[XS-]*[SML]|XX?L")
 _MEASURE: Final = re.compile(r"\d+(?:[.,]\d+)*(?:[a-zA-Z]{1,3}|%)")
 _UNITS: Final = word_set(
     """mm cm m km in inch inches ft feet foot yd yards mi miles mile meter meters metre metres centimeter centimeters
-    centimetre centimetres millimeter millimeters millimetre millimetres micrometer micrometers micrometre micrometres
-    kilometer kilometers kilometre kilometres nm um µm μm ml cl dl l liter liters litre litres oz ounce ounces lb lbs
-    pound pounds gallon gallons g kg mg gram grams kilogram kilograms ton tons tonne tonnes w kw kwh v volt volts watt
-    watts amp amps ohm ohms hz khz mhz ghz mb gb tb mph kph kmh rpm db degrees percent % °c °f nm mah px dpi usd
-    dollars euros"""
+    centimetre centimetres millimeter millimeters millimetre millimetres micrometer micrometers micrometre
+    micrometres kilometer kilometers kilometre kilometres nm um µm μm ml cl dl l liter liters litre litres oz
+    ounce ounces lb lbs pound pounds gallon gallons g kg mg gram grams kilogram kilograms ton tons tonne tonnes
+    w kw kwh km/h m/s v volt volts watt watts amp amps ohm ohms hz khz mhz ghz mb gb tb mph kph kmh rpm db
+    degrees percent % °c °f nm mah px dpi usd dollars euros"""
 )
 _RANGES: Final = word_set("to : - –")
 _CASED_UNITS: Final = frozenset({"L", "W", "V", "A", "K", "N", "Nm", "Hz", "M", "C", "F"})
@@ -142,13 +144,21 @@ def _measure(forms: Sequence[str], at: int) -> Value | None:
     form = forms[at]
     behind = forms[at + 1] if at + 1 < len(forms) else ""
     before = [word.lower() for word in forms[max(0, at - 2) : at]]
-    if _NUMBER.fullmatch(form) and before and before[-2 if before[-1] == "of" else -1 :][0] in _NUMBERED:
+    if (
+        (_NUMBER.fullmatch(form) or _CODE.fullmatch(form))
+        and before
+        and before[-2 if before[-1] == "of" else -1 :][0] in _NUMBERED
+    ):
         is_range = behind in _RANGES and _NUMBER.fullmatch("".join(forms[at + 2 : at + 3]))
         words = range(at, at + (3 if is_range else 1))
-    elif (form.lower() == "size" and _SIZE.fullmatch(behind)) or (
-        _NUMBER.fullmatch(form)
-        and (behind in _CASED_UNITS or (behind.lower() in _UNITS and (len(behind) > 1 or behind == behind.lower())))
-        and not (behind in _NO_UNITS and forms[at + 2 :])
+    elif (
+        (form in _CURRENCIES and _NUMBER.fullmatch(behind))
+        or (form.lower() == "size" and _SIZE.fullmatch(behind))
+        or (
+            _NUMBER.fullmatch(form)
+            and (behind in _CASED_UNITS or (behind.lower() in _UNITS and (len(behind) > 1 or behind == behind.lower())))
+            and not (behind in _NO_UNITS and forms[at + 2 :])
+        )
     ):
         words = range(at, at + 2)
     elif _MEASURE.fullmatch(form) and form.lstrip("0123456789.,").lower() in _UNITS:
@@ -156,7 +166,7 @@ def _measure(forms: Sequence[str], at: int) -> Value | None:
     else:
         return None
     start = at - 1 if at and forms[at - 1].lower() in _BY_OR_OF else at
-    name = " ".join(forms[position] for position in words).lower().replace(" %", "%")
+    name = ("" if form in _CURRENCIES else " ").join(forms[position] for position in words).lower().replace(" %", "%")
     next_word = forms[words.stop] if words.stop < len(forms) else ""
     is_before = start == at and next_word.isalpha() and next_word not in _NO_NOUNS
     return Value(name, tuple(words), range(start, words.stop), is_before)
@@ -192,13 +202,25 @@ _UNREAD: Final = "VBN"
 """The tag of a word that the network does not read, such as "labeled"."""
 
 
-def owner(value: Value, heads: Sequence[int]) -> int | None:
-    """Return which of the objects of a sentence has a value; ``heads`` are their positions, in order."""
+_BEARERS: Final = _TEXTS | word_set(
+    """sign signs note notes poster banner label labels sticker tag tags card board billboard placard plaque screen page
+    button tab link icon menu message bubble box shirt t-shirt jersey cap book cover newspaper letter envelope plate
+    text headline graffiti document form window dialog"""
+)
+"""Nouns of what mostly bears the text where several things stand before it."""
+
+
+def owner(value: Value, heads: Sequence[int], words: Sequence[str]) -> int | None:
+    """Return which of the objects of a sentence has a value; ``heads`` are their positions in its words, in order."""
     if value.is_thing:
         return None
     before = [head for head in heads if head < value.cut.start]
     behind = [head for head in heads if head >= value.cut.stop]
     if value.of_subject and before:
         return before[0]
+    if value.name.startswith('"') and not value.is_before:  # "a note on a refrigerator that says"
+        says = words[value.cut.start : value.cut.start + 1]
+        otherwise = before[:1] if says and says[0] in _SAYS else before
+        before = [head for head in before if words[head] in _BEARERS] or otherwise
     near = [behind[:1], before[-1:]] if value.is_before else [before[-1:], behind[:1]]
     return next((head for some in near for head in some), None)

@@ -12,7 +12,7 @@ import pytest
 from spicegraph_parser import CaptionPipeline, load_pipeline
 from spicegraph_parser.export.graph_text import read_graph_text
 from spicegraph_parser.scenes.network import Labels
-from spicegraph_parser.scenes.phrases import between_phrases, of_pictures, phrases
+from spicegraph_parser.scenes.phrases import Phrase, between_phrases, of_material, of_pictures, phrases, within_phrases
 from spicegraph_parser.scenes.values import owner, values
 
 _GOLDEN: Final = Path(__file__).parents[2] / "golden" / "scenes"
@@ -100,9 +100,13 @@ def test_a_quoted_letter_is_a_thing_of_its_own() -> None:
         next(iter(values(text.split())))
         for text in ("on the `` U '' is paint", "a sign `` Go , '' and a `` Stop '' sign")
     )
-    assert (letter.name, owner(letter, [6])) == ('"u"', None)
-    assert (sign.name, owner(sign, [1, 9])) == ('"go"', 1)
-    assert owner(values(["a", "sign", "and", "a", "``", "Stop", "''", "sign"])[0], [1, 7]) == 7
+    assert (letter.name, owner(letter, [6], [])) == ('"u"', None)
+    assert (
+        sign.name,
+        owner(sign, [1, 9], ["a", "sign", "``", "go", ",", "''", "and", "a", "``", "stop", "''", "sign"]),
+    ) == ('"go"', 1)
+    stop = ["a", "sign", "and", "a", "``", "Stop", "''", "sign"]
+    assert owner(values(stop)[0], [1, 7], stop) == 7
 
 
 @pytest.mark.model
@@ -166,3 +170,49 @@ def test_descriptions_of_photographs_keep_impressions_apart() -> None:
     drawn = {words[0] for words in caption.tuples}
     assert {"woman", "dog", "trees", "bench"} <= drawn
     assert drawn.isdisjoint(["moment", "charm", "glow", "atmosphere", "backdrop"])
+
+
+def _phrased(words: str, tags: str) -> tuple[list[str], list[Phrase]]:
+    return words.split(), phrases(tags.split())
+
+
+def test_a_noun_before_an_unknown_noun_is_part_of_its_name() -> None:
+    """What the network said of the first is said of both; a word that may be a verb stays what it is."""
+    words, every = _phrased("onion cells with walls", "NN NNS IN NNS")
+    labels = Labels(["NN", "NNS", "IN", "NNS"], [0, 3], [], [], [(0, 3, "with")])
+    known = frozenset({"onion", "walls", "rides", "riding", "man"})
+    named = within_phrases(labels, words, known, every)
+    assert (named.objects, named.parts, named.relations) == ([1, 3], [(1, 0)], [(1, 3, "with")])
+    words, every = _phrased("man rides", "NN NNS")
+    riding = Labels(["NN", "NNS"], [0], [], [], [])
+    assert within_phrases(riding, words, known, every) == riding
+
+
+def test_a_material_before_a_noun_is_what_it_is() -> None:
+    words, every = _phrased("a stainless steel bottle", "DT JJ NN NN")
+    labels = Labels(["DT", "JJ", "NN", "NN"], [2, 3], [], [(2, 1)], [(3, 2, "have")])
+    made = of_material(labels, words, every)
+    assert (made.objects, made.parts, made.attributes, made.relations) == ([3], [(2, 1)], [(3, 2)], [])
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "drawn", "undrawn"),
+    [
+        (
+            "a circuit diagram with a resistor connected to a capacitor",
+            ("resistor", "capacitor", "connect to"),
+            ("circuit diagram", "capacitor", "connect to"),
+        ),
+        ("a checkout page listing two items and a total of $45", ("total", "$45"), ("items", "$45")),
+        ("a license plate with the number 7ABC123", ("number", "7abc123"), ("license plate", "7abc123")),
+        ('a note taped to a refrigerator saying "Buy milk"', ("note", '"buy milk"'), ("refrigerator", '"buy milk"')),
+        ('a dog in a burning room saying "This is fine"', ("dog", '"this is fine"'), ("room", '"this is fine"')),
+        ("a pop-up asking the user to accept cookies", ("pop-up",), ("up",)),
+    ],
+    ids=["the nearest noun", "a price", "a code", "what bears a text", "who says it", "a noun with a hyphen"],
+)
+def test_what_belongs_to_what(text: str, drawn: tuple[str, ...], undrawn: tuple[str, ...]) -> None:
+    (caption,) = load_pipeline("scene").captions([text])
+    assert drawn in caption.tuples
+    assert undrawn not in caption.tuples

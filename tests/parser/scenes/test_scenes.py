@@ -403,7 +403,7 @@ def test_what_cannot_be_seen_is_kept_apart() -> None:
     graph = _sentence(
         "The street has no cars or people , a sense , perhaps rain", "DT NN VBZ DT NNS CC NNS , DT NN , RB NN", labels
     )
-    found = facts_of([graph], _names(), is_long=False)
+    found = facts_of([graph], _names(), is_long=True)
     assert [fact.words for fact in found.seen] == [("street",)]
     assert {(fact.words, fact.rule) for fact in found.apart} == {
         (("people", "street", "on"), "denied"),
@@ -415,13 +415,15 @@ def test_what_cannot_be_seen_is_kept_apart() -> None:
 
 
 def test_some_nouns_are_seen_in_a_caption_and_abstract_in_a_description() -> None:
-    """ "The side of a bus" is drawn; "on the left side" of a description is not. The last word of a name decides."""
+    """What the network draws of a caption stays; of a description not. The last word of a name decides."""
     side = _sentence("A white bus side", "DT JJ NN NN", _labels([3], [(3, 2)], [(3, 1)]))
     calm = _sentence("A sense of calm painting", "DT NN IN JJ NN", _labels([1, 4], [(4, 3)]))
     assert _words([side]) == [("bus side", "white"), ("bus side",)]
-    assert _words([calm]) == [("calm painting",)]
+    assert _words([calm]) == [("sense",), ("calm painting",)]
     house = _sentence("A red house", "DT JJ NN", _labels([2], [], [(2, 1)]))
     assert {fact.rule for fact in facts_of([side, house], _names(), is_long=True).apart} == {"abstract"}
+    assert ("calm painting",) in _words([calm, house])
+    assert ("sense",) not in _words([calm, house])
 
 
 def test_what_a_text_is_about_is_drawn() -> None:
