@@ -16,11 +16,19 @@ from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
 from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
 from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.phrases import DEPICTIONS, is_description
+from spicegraph_parser.scenes.phrases import is_description
 from spicegraph_parser.scenes.sentences import sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import placed, without_values
-from spicegraph_parser.scenes.visible import IMPRESSIONS, PICTURES, ApartReason, is_place, is_summary, name_noun
+from spicegraph_parser.scenes.visible import (
+    DEPICTIONS,
+    IMPRESSIONS,
+    PICTURES,
+    ApartReason,
+    is_place,
+    is_summary,
+    name_noun,
+)
 from spicegraph_parser.spice.extraction import Entity, ParsedCaption
 from spicegraph_parser.spice.loose import OWNER_RULE, SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.parse import Caption, Parse

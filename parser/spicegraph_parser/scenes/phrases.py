@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns, is_preposition_word, means_same, preposition
-from spicegraph_parser.scenes.relations import own_name, stems, verb_base
-from spicegraph_parser.scenes.visible import PICTURES
+from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
+from spicegraph_parser.scenes.relations import preposition_between, stated_between, stems
+from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
 from spicegraph_parser.spice.parse import is_word, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
 
@@ -29,15 +29,6 @@ _BEFORE_NOUNS: Final = _NOUNS | {"CD", "JJ", "JJR", "JJS"}
 _PARTICIPLES: Final = frozenset({"VBN", "VBG"})
 _BEHIND_NOUNS: Final = frozenset({"VBZ", "VBP", "VBD", "MD", "IN", "TO"})
 _SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
-DEPICTIONS: Final = word_set(
-    """picture pictures photo photos photograph photographs image images painting drawing sketch map maps chart charts
-    graph graphs plot plots diagram diagrams view scan scans x-ray mri ultrasound micrograph portrait logo statue
-    cartoon screenshot blueprint plan close-up shot collage table histogram illustration icon symbol tattoo timeline
-    ultrasound infographic parody list schematic outline meme gif video selfie poster mural caricature doodle sticker
-    thumbnail rendering replica heatmap heatmaps footage radiograph radiographs mammogram angiogram micrographs
-    x-rays spectrogram wireframe mockup"""
-)
-"""Nouns that are "of" what they show, where a part is what its whole has."""
 _QUANTITIES: Final = word_set(
     """group groups pair pairs row rows bunch pile stack set lot lots number couple cluster variety series piece pieces
     slice slices dozen stacks bunches layers sets chains plenty kind kinds type types sort part layer chain crowd
@@ -47,9 +38,8 @@ _GROUPS: Final = _QUANTITIES - word_set(
     "pair pairs lot lots number couple variety dozen plenty kind kinds type types sort part crowd crowds"
 )
 _HAVE: Final = "have"
+_ING: Final = "ing"
 _MOST_NOUNS: Final = 100_000
-_COVERED: Final = {"covered": "cover", "topped": "top", "lined": "line", "adorned": "adorn", "decorated": "decorate"}
-_BY_WITH_IN: Final = word_set("by with in")
 
 
 _SHORT: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
@@ -445,7 +435,7 @@ def without_inner(labels: Labels, words: Sequence[str], within: Collection[int],
         ):
             continue
         texts = range(subject + 1, target.start)
-        name = _preposition_between(words, labels.tags, texts)
+        name = preposition_between(words, labels.tags, texts)
         if name is not None:
             relations.append((subject, target.head, name))
     objects = [at for at in labels.objects if at not in inner]
@@ -465,71 +455,11 @@ def in_own_prepositions(
         start = starts.get(target, target)
         if subject < start and not any(subject < at < start for at in objects):
             inner = [at for at in range(subject + 1, start) if at not in left_out]
-            stated = _preposition_between(words, labels.tags, inner, name)
+            stated = preposition_between(words, labels.tags, inner, name)
             if is_foreign and stated is None:
-                stated = _preposition_between(words, labels.tags, inner)
+                stated = preposition_between(words, labels.tags, inner)
                 stated = None if stated in GENERAL else stated
             relations.append((subject, target, stated or name))
         else:
             relations.append((subject, target, name))
     return labels if relations == labels.relations else labels._replace(relations=relations)
-
-
-def _preposition_between(
-    words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str | None = None
-) -> str | None:
-    """Return the preposition between two phrases with its verb; nothing where it means the same as ``name``."""
-    texts = [words[at] for at in inner]
-    start = next((at for at in range(len(texts)) if preposition(texts, at, len(texts))), len(texts))
-    stated_preposition = preposition(texts, start, len(texts)) if texts else None
-    before = [at for at in inner[:start] if tags[at] != "RB" and words[at] not in _BE]
-    if stated_preposition is None:
-        return None
-    if name is not None and means_same(name, stated_preposition.name):
-        first, space, _ = name.partition(" ")
-        if stated_preposition.name in GENERAL or not (space and before) or is_preposition_word(first):
-            return None
-        if any(first in stems(words[at]) or first in [verb_base(words[at], tag) for tag in _VERBS] for at in before):
-            return None
-    if not before:
-        return stated_preposition.name
-    verb = before[-1]
-    if not tags[verb].startswith("VB") and not words[verb].endswith(_ING):
-        return None
-    return f"{verb_base(words[verb], tags[verb] if tags[verb].startswith('VB') else 'VBG')} {stated_preposition.name}"
-
-
-_ING: Final = "ing"
-
-
-_VERBS: Final = ("VBG", "VBN", "VBZ")
-
-
-def stated_between(
-    words: Sequence[str], tags: Sequence[str], before: int, phrase: Phrase, left_out: Collection[int]
-) -> tuple[int, int, str] | None:
-    """Return the relation that the words between a noun and the next phrase state, if they state one."""
-    inner = [at for at in range(before + 1, phrase.start) if at not in left_out]
-    texts = [words[at] for at in inner]
-    if texts == ["of"]:
-        is_picture = words[before] in DEPICTIONS
-        return (before, phrase.head, "of") if is_picture else (phrase.head, before, _HAVE)
-    is_copula = bool(texts) and texts[0] in _BE
-    stated_preposition = preposition(texts, int(is_copula), len(texts))
-    if stated_preposition is not None:
-        return None if stated_preposition.name == _WITHOUT else (before, phrase.head, stated_preposition.name)
-    verb = next((at for at in inner if tags[at].startswith("VB") and words[at] not in _BE), None)
-    if verb is None or not (tags[inner[0]].startswith("VB") or tags[inner[0]] in _BEFORE_VERBS):
-        return None
-    if words[verb] in _COVERED and texts[-1] in _BY_WITH_IN:
-        return phrase.head, before, _COVERED[words[verb]]
-    is_passive = tags[verb] == "VBN" and texts[-1] == "by" and inner[-1] == verb + 1
-    name = _HAVE if texts[-1] == "has" else own_name(words, tags, inner[0], phrase.start, turned=is_passive)
-    if not name:
-        return None
-    return (phrase.head, before, name) if is_passive else (before, phrase.head, name)
-
-
-_BE: Final = word_set("is are was were be being been 's")
-_BEFORE_VERBS: Final = frozenset({"RB", "WDT"})
-_WITHOUT: Final = "without"

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
+from spicegraph_parser.scenes.prepositions import GENERAL, is_preposition_word, means_same, preposition
+from spicegraph_parser.scenes.visible import DEPICTIONS
 from spicegraph_parser.spice.parse import word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from spicegraph_parser.caption_pipeline.layout import Floats
 
@@ -140,3 +142,69 @@ def relation_tokens(
 def forms_of(form: str, tag: str) -> frozenset[str]:
     """Return the forms by which the name of a relation may have a word with its tag."""
     return stems(form) | {verb_base(form, tag)} if tag.startswith("VB") else stems(form)
+
+
+_COVERED: Final = {"covered": "cover", "topped": "top", "lined": "line", "adorned": "adorn", "decorated": "decorate"}
+_BY_WITH_IN: Final = word_set("by with in")
+_HAVE: Final = "have"
+
+
+def preposition_between(
+    words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str | None = None
+) -> str | None:
+    """Return the preposition between two phrases with its verb; nothing where it means the same as ``name``."""
+    texts = [words[at] for at in inner]
+    start = next((at for at in range(len(texts)) if preposition(texts, at, len(texts))), len(texts))
+    stated_preposition = preposition(texts, start, len(texts)) if texts else None
+    before = [at for at in inner[:start] if tags[at] != "RB" and words[at] not in _BE]
+    if stated_preposition is None:
+        return None
+    if name is not None and means_same(name, stated_preposition.name):
+        first, space, _ = name.partition(" ")
+        if stated_preposition.name in GENERAL or not (space and before) or is_preposition_word(first):
+            return None
+        if any(first in stems(words[at]) or first in [verb_base(words[at], tag) for tag in _VERBS] for at in before):
+            return None
+    if not before:
+        return stated_preposition.name
+    verb = before[-1]
+    if not tags[verb].startswith("VB") and not words[verb].endswith(_ING):
+        return None
+    return f"{verb_base(words[verb], tags[verb] if tags[verb].startswith('VB') else 'VBG')} {stated_preposition.name}"
+
+
+_ING: Final = "ing"
+
+
+_VERBS: Final = ("VBG", "VBN", "VBZ")
+
+
+def stated_between(
+    words: Sequence[str], tags: Sequence[str], before: int, phrase: tuple[int, int], left_out: Collection[int]
+) -> tuple[int, int, str] | None:
+    """Return the relation that the words between a noun and the next phrase (its start, its noun) state, if any."""
+    start, head = phrase
+    inner = [at for at in range(before + 1, start) if at not in left_out]
+    texts = [words[at] for at in inner]
+    if texts == ["of"]:
+        is_picture = words[before] in DEPICTIONS
+        return (before, head, "of") if is_picture else (head, before, _HAVE)
+    is_copula = bool(texts) and texts[0] in _BE
+    stated_preposition = preposition(texts, int(is_copula), len(texts))
+    if stated_preposition is not None:
+        return None if stated_preposition.name == _WITHOUT else (before, head, stated_preposition.name)
+    verb = next((at for at in inner if tags[at].startswith("VB") and words[at] not in _BE), None)
+    if verb is None or not (tags[inner[0]].startswith("VB") or tags[inner[0]] in _BEFORE_VERBS):
+        return None
+    if words[verb] in _COVERED and texts[-1] in _BY_WITH_IN:
+        return head, before, _COVERED[words[verb]]
+    is_passive = tags[verb] == "VBN" and texts[-1] == "by" and inner[-1] == verb + 1
+    name = _HAVE if texts[-1] == "has" else own_name(words, tags, inner[0], start, turned=is_passive)
+    if not name:
+        return None
+    return (head, before, name) if is_passive else (before, head, name)
+
+
+_BE: Final = word_set("is are was were be being been 's")
+_BEFORE_VERBS: Final = frozenset({"RB", "WDT"})
+_WITHOUT: Final = "without"

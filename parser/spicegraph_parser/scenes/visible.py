@@ -89,6 +89,16 @@ PICTURES: Final = word_set(
 )
 """Nouns of what holds or frames a picture, or stands for what is named elsewhere."""
 
+DEPICTIONS: Final = word_set(
+    """picture pictures photo photos photograph photographs image images painting drawing sketch map maps chart charts
+    graph graphs plot plots diagram diagrams view scan scans x-ray mri ultrasound micrograph portrait logo statue
+    cartoon screenshot blueprint plan close-up shot collage table histogram illustration icon symbol tattoo timeline
+    ultrasound infographic parody list schematic outline meme gif video selfie poster mural caricature doodle sticker
+    thumbnail rendering replica heatmap heatmaps footage radiograph radiographs mammogram angiogram micrographs
+    x-rays spectrogram wireframe mockup"""
+)
+"""Nouns that are "of" what they show, where a part is what its whole has."""
+
 
 IMPRESSIONS: Final = word_set("distinctive striking unique notable remarkable noticeable visible stark")
 """What is said of how something strikes the viewer; people hardly ever draw it."""
