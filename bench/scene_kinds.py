@@ -57,13 +57,33 @@ def table(cells: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells)
 
 
+def joined(by_hand: Sequence[Mapping[str, str]], count: int) -> list[Mapping[str, str]]:
+    """Return captions of one kind, several as the sentences of one text, with the facts of all."""
+    kinds: dict[str, list[Mapping[str, str]]] = {}
+    for row in by_hand:
+        kinds.setdefault(row["kind"], []).append(row)
+    parts = [own[at : at + count] for own in kinds.values() for at in range(0, len(own) - count + 1, count)]
+    return [
+        {
+            "kind": part[0]["kind"],
+            "caption": " ".join(
+                f"{text[:1].upper()}{text[1:]}." for row in part for text in [row["caption"].rstrip(". ")]
+            ),
+            "scene_graph": " , ".join(row["scene_graph"] for row in part if row["scene_graph"]),
+        }
+        for part in parts
+    ]
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graphs", type=Path, nargs="*", default=[GOLDEN / "kinds.jsonl"])
+    parser.add_argument("--joined", type=int, default=1, help="captions of one kind that are one text (1)")
     parser.add_argument("--differences", action="store_true", help="print every graph that differs")
     arguments = parser.parse_args()
     by_hand = [row for path in arguments.graphs for row in rows(path)]
+    by_hand = joined(by_hand, arguments.joined) if arguments.joined > 1 else by_hand
     parsed = load_pipeline("scene").captions(row["caption"] for row in by_hand)
     graphs = [{fact.words for fact in caption.facts} for caption in parsed]
     pairs = [(ours, facts(row["scene_graph"])) for ours, row in zip(graphs, by_hand, strict=True)]

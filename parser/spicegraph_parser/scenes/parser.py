@@ -255,26 +255,49 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
     are_long = [len(own.lengths) > 1 and is_description(own.forms, network.names) for own in read]
     shares = [min(1.0, len(own.forms) / _LONG) if is_long else 0.0 for own, is_long in zip(read, are_long, strict=True)]
     strictness = [share for own, share in zip(read, shares, strict=True) for _ in own.lengths]
+    are_captions = [not is_long for own, is_long in zip(read, are_long, strict=True) for _ in own.lengths]
+    forms, lengths = _without_stops(forms, lengths, are_captions)
     read_forms, read_lengths, values = without_values(forms, lengths)
     labels = network.label(read_forms, read_lengths, strictness)
-    rows = iter(zip(labels, values, strict=True))
+    rows = iter(zip(labels, values, lengths, strict=True))
     for text, tokens, is_long in zip(texts, read, are_long, strict=True):
         graphs = []
         parses = []
         start = 0
         for length in tokens.lengths:
-            sentence_labels, sentence_values = next(rows)
+            sentence_labels, sentence_values, read_length = next(rows)
             inner = slice(start, start + length)
             start += length
             words = tokens.forms[inner]
             if sentence_values:
-                sentence_labels = placed(sentence_labels, sentence_values, length)
+                sentence_labels = placed(sentence_labels, sentence_values, read_length)
+            if read_length < length:
+                sentence_labels = sentence_labels._replace(tags=[*sentence_labels.tags, _STOP])
             graphs.append(sentence_graph(sentence_labels, words, network.names, sentence_values, is_alone=not is_long))
             spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
             lemmas = list(map(_lemma, words, sentence_labels.tags))
             parses.append(Parse.from_columns(words, sentence_labels.tags, lemmas, (), spans))
         facts = facts_of(graphs, network.names, is_long=is_long)
         yield ParsedCaption(text, tuple(parses), facts.seen, facts.apart, facts.entities, is_scene=True)
+
+
+_STOP: Final = "."
+
+
+def _without_stops(
+    forms: Sequence[str], lengths: Sequence[int], are_captions: Sequence[bool]
+) -> tuple[list[str], list[int]]:
+    """Return words without the full stop at the end of captions, most of which people wrote without one."""
+    kept: list[str] = []
+    sizes: list[int] = []
+    start = 0
+    for length, is_caption in zip(lengths, are_captions, strict=True):
+        end = start + length
+        size = length - 1 if is_caption and length > 1 and forms[end - 1] == _STOP else length
+        kept += forms[start : start + size]
+        sizes.append(size)
+        start = end
+    return kept, sizes
 
 
 @lru_cache(maxsize=_MOST_LEMMAS)

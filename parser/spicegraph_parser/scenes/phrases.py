@@ -155,13 +155,13 @@ def within_phrases(labels: Labels, words: Sequence[str], known: Set[str], every:
 
 
 def of_material(labels: Labels, words: Sequence[str], every: Sequence[Phrase]) -> Labels:
-    """Return labels in which a material before a noun, with its adjectives, is what the noun is ("stainless steel")."""
-    objects = set(labels.objects)
+    """Return labels in which a material with an adjective is what the noun behind it is ("stainless steel")."""
+    objects, described = set(labels.objects), {head for head, _ in labels.attributes}
     materials = {
         at: phrase.head
         for phrase in every
         for at in range(phrase.start, phrase.head)
-        if {at, phrase.head} <= objects and labels.tags[at] in _NOUNS and _is_material(words[at])
+        if {at, phrase.head} <= objects and at in described and labels.tags[at] in _NOUNS and _is_material(words[at])
     }
     if not materials:
         return labels

@@ -216,3 +216,13 @@ def test_what_belongs_to_what(text: str, drawn: tuple[str, ...], undrawn: tuple[
     (caption,) = load_pipeline("scene").captions([text])
     assert drawn in caption.tuples
     assert undrawn not in caption.tuples
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "text", ["a slider below the image", "a 55-inch television on a wall mount", "a timestamp in the lower left corner"]
+)
+def test_a_full_stop_changes_nothing_in_a_caption(text: str) -> None:
+    plain, stopped = load_pipeline("scene").captions([text, f"{text}."])
+    assert plain.tuples == stopped.tuples
+    assert [word.form for word in stopped.sentences[0].words][-1] == "."
