@@ -1,7 +1,4 @@
-"""The commands and services of this package, as its entry points name them (see :mod:`~spicegraph_service.registry`).
-
-To add a command: a function, and a line here.
-"""
+"""The commands and services of this package, as its entry points name them; a new command is a function and a line."""
 
 from __future__ import annotations
 

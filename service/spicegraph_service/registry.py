@@ -1,10 +1,7 @@
-"""What packages add to the program: commands, engines and services, ours, those of wings and other packages alike.
-
-A package names its tables of commands, or of engines by their names, in the entry-point group ``spicegraph.commands``,
-and its services in ``spicegraph.services`` (metrics: :mod:`spicegraph_scorer.metrics`; a sample is in
-``examples/plugin``). What a table says is small, and is loaded for every ``spicegraph --help``; what it points at is
-loaded where it is used.
-"""
+"""What packages add to the program: commands, engines and services, ours, those of wings and other packages alike."""
+# A package names its tables of commands, or of engines by their names, in the entry-point group
+# ``spicegraph.commands``, and its services in ``spicegraph.services``. A table is loaded for every ``spicegraph
+# --help``; what it points at is loaded where it is used.
 
 from __future__ import annotations
 
@@ -113,10 +110,7 @@ def services() -> Mapping[str, ServiceEntry]:
 
 
 def _load(group: str) -> Iterator[tuple[str, Any]]:
-    """Yield the entry points of a group as ``name = module:attribute``, and what they name.
-
-    A package that is registered but not there, as a wing that was left out, is passed over.
-    """
+    """Yield a group's entry points as ``name = module:attribute``, and what they name; wings left out are skipped."""
     points = sorted(entry_points(group), key=lambda point: (not point[1].startswith(_PACKAGE), point))
     if not points:
         raise DataError("no command is registered: install spicegraph (again); in a checkout, `pip install -e .`")

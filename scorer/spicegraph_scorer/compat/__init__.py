@@ -1,8 +1,5 @@
-"""The import paths of other packages' call shapes; :mod:`spicegraph_scorer.adapters` holds the code.
-
-``MODULES`` says which names each path has, and an import hook answers the paths. Type checkers and editors read the
-stubs (``.pyi``) in this folder; a test compares them with the table.
-"""
+"""The import paths of other packages' call shapes; :mod:`spicegraph_scorer.adapters` holds the code."""
+# Type checkers and editors read the stubs (``.pyi``) in this folder; a test compares them with ``MODULES``.
 
 from __future__ import annotations
 
@@ -50,8 +47,7 @@ MODULES: Final[Mapping[str, tuple[str, str]]] = {
     "pyciderevalcap.ciderD.ciderD": (_COCO, "CiderD"),
     "pyciderevalcap.tokenizer.ptbtokenizer": (_COCO, "PTBTokenizer"),
     "pycocotools.coco": (_COCO, "COCO"),
-}
-"""By path below this package: the module of ``spicegraph_scorer.adapters``, and what is imported from it."""
+}  # By path below this package: the module of ``spicegraph_scorer.adapters``, and what is imported from it.
 
 
 def module_spec(fullname: str, path: str) -> ModuleSpec | None:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.lexicon import Concept
 
 
-ALL: Final = "All"
-"""The name of the total over every tuple."""
+ALL: Final = "All"  # The name of the total over every tuple.
 
 CategoryDict: TypeAlias = "dict[str, float | int | None]"
 

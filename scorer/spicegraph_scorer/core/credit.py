@@ -1,11 +1,8 @@
-"""Credit: an item's score, divided among the words of its candidate.
-
-A metric divides its score among the parts that it is made of, such as tuples and n-grams: by the Shapley value
-(Shapley 1953), or where parts have sizes, by its limit for many small players, the Aumann-Shapley value (Aumann and
-Shapley 1974). A part's credit is divided equally among its slots, since it is there only if all of them are, and a
-slot's among the words that stand for it. What no word stands for is divided among all words. So the words' credits add
-up to the score.
-"""
+"""Credit: an item's score, divided among the words of its candidate."""
+# A metric divides its score among the parts that it is made of, such as tuples and n-grams: by the Shapley value
+# (Shapley 1953), or where parts have sizes, by its limit for many small players, the Aumann-Shapley value (Aumann and
+# Shapley 1974). A part's credit is divided equally among its slots, since it is there only if all of them are, and a
+# slot's among its words. What no word stands for is divided among all words: the credits add up to the score.
 
 from __future__ import annotations
 
@@ -31,10 +28,8 @@ FUNCTION_WORDS: Final = word_set(
     a an the of in on at to with and is are by for from as it its his her their this that there some while up down out
     into over be being has have one s t
     """
-)
-"""Words that say little themselves."""
-OBJECT: Final = "object"
-"""The kind of the parts whose words end phrases."""
+)  # Words that say little themselves.
+OBJECT: Final = "object"  # The kind of the parts whose words end phrases.
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
 
 
@@ -121,8 +116,7 @@ class Credit:
         )
 
 
-Slots = tuple[tuple[int, ...], ...]
-"""For each slot of a part, the numbers of the caption's words that stand for it."""
+Slots = tuple[tuple[int, ...], ...]  # For each slot of a part, the numbers of the caption's words that stand for it.
 
 
 class Words:

@@ -62,8 +62,7 @@ _ATTRIBUTES: Final = (
     ("categories", "items", "categories as make_categories and read_categories give them"),
     ("vectors", "signature", "vectors, such as Vectors.read gives"),
     ("instances", "objects", "instances of images"),
-)
-"""What each field is known by, and what a message calls it."""
+)  # What each field is known by, and what a message calls it.
 
 
 class DataFields(TypedDict, total=False):

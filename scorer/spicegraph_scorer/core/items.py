@@ -13,8 +13,7 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 
-ItemId = int | str
-"""An image's identifier, as its file gives it: COCO uses integers, other sets use strings."""
+ItemId = int | str  # An image's identifier, as its file gives it: COCO uses integers, other sets use strings.
 _NO_LISTS: Final = (str, bytes, Mapping, Set)  # a set has no order, and a string or a mapping is no list of captions
 
 
@@ -59,12 +58,9 @@ _REFERENCE_NAMES: Final = ("reference", "ref")
 
 
 def to_item(value: object, number: int) -> Item:
-    """Return what a program holds for an item as an item; ``number`` is the id where the value has none.
-
-    It is an item; a mapping, a named tuple or a row of a pandas table with the names of a file's fields (``image_id``,
-    ``candidate``, ``references``); or a tuple (id, candidate, references) or (candidate, references). The message of
-    the ``ValueError`` for what is none of these is the reason.
-    """
+    """Return what a program holds for an item as an item; ``number`` is the id where the value has none."""
+    # It is an item; a mapping, a named tuple or a row of a pandas table with the names of a file's fields; or a tuple
+    # (id, candidate, references) or (candidate, references). A ``ValueError``'s message is the reason.
     if isinstance(value, Item):
         return value
     if isinstance(value, list | tuple) and len(value) == 2 and hasattr(value[1], "to_dict"):

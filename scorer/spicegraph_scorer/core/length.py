@@ -1,8 +1,6 @@
-"""What the length of descriptions says by itself, and what a score says of two systems with length held constant.
-
-The difference of an image's scores is regressed on the log of the ratio of its captions' words (ordinary least
-squares); the intercept is the difference of captions of equal length. Its interval is that of a normal distribution.
-"""
+"""What the length of descriptions says by itself, and what a score says of two systems with length held constant."""
+# The difference of an image's scores is regressed on the log of the ratio of its captions' words (ordinary least
+# squares); the intercept is the difference of captions of equal length, its interval that of a normal distribution.
 
 from __future__ import annotations
 
@@ -16,11 +14,9 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.metric import Score
 
-LONG: Final = 30
-"""Words of a caption, in the mean of a system, from which on length is a subject."""
+LONG: Final = 30  # Words of a caption, in the mean of a system, from which on length is a subject.
 _NORMAL: Final = 1.96
-LIKE: Final = 1.25
-"""Captions are of like length if neither has more than so many times the words of the other."""
+LIKE: Final = 1.25  # Captions are of like length if neither has more than so many times the words of the other.
 
 
 @dataclass(frozen=True, slots=True)

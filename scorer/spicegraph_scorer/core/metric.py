@@ -1,10 +1,6 @@
-"""What a metric is: items become small statistics, statistics become scores.
-
-Corpus scores, per-item scores, bootstrap intervals, leave-one-out bounds, sums of parts and streams all reuse the
-statistics, so that no caption is parsed or tokenized twice. A metric says everything that others need to know of it:
-what it reads, how its corpus scores add up, what of a statistic is evidence, which categories there are, and what it
-takes from the whole corpus. Nothing outside a metric asks for its name or type.
-"""
+"""What a metric is: items become small statistics, statistics become scores."""
+# All that scores are made of reuses the statistics, so that no caption is parsed or tokenized twice. A metric says
+# everything that others need to know of it: nothing outside a metric asks for its name or type.
 
 from __future__ import annotations
 
@@ -73,8 +69,7 @@ class Weights(Protocol):
         ...
 
 
-Weigh: TypeAlias = Callable[[Corpus], Any]
-"""Counts :class:`Weights` over a part of a corpus."""
+Weigh: TypeAlias = Callable[[Corpus], Any]  # Counts :class:`Weights` over a part of a corpus.
 
 
 class Explanation(Protocol):

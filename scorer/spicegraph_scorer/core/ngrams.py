@@ -1,7 +1,4 @@
-"""N-gram counts of many captions at once, as sparse matrices, and in how many images' references an n-gram occurs.
-
-BLEU and CIDEr are computed from the counts; CIDEr weighs n-grams by their document frequencies.
-"""
+"""N-gram counts of many captions at once, as sparse matrices, and in how many images' references an n-gram occurs."""
 
 from __future__ import annotations
 
@@ -47,8 +44,7 @@ class CorpusCounts:
 
     vocabulary: tuple[str, ...]
     orders: tuple[NgramCounts, ...]
-    lengths: Integers
-    """The number of words of each row's caption."""
+    lengths: Integers  # The number of words of each row's caption.
     item: Integers
     """The item that each reference belongs to."""
 

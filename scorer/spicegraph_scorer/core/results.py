@@ -1,7 +1,4 @@
-"""One run: statistics of metrics, and the scores, intervals, explanations and the signature that are made from them.
-
-The command line, studies, the server, challenges and Ray score by these functions.
-"""
+"""One run: statistics of metrics, and the scores, intervals, explanations and the signature made from them."""
 
 from __future__ import annotations
 
@@ -28,8 +25,7 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
-CATEGORIES_KEY: Final = "_categories"
-"""What follows the name of a score in the key of its categories."""
+CATEGORIES_KEY: Final = "_categories"  # What follows the name of a score in the key of its categories.
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +284,7 @@ def _installed() -> str:
     return version("spicegraph")
 
 
-Row: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
-"""A matrix of one row."""
+Row: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]  # A matrix of one row.
 
 
 @dataclass(frozen=True, slots=True)

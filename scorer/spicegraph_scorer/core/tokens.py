@@ -1,9 +1,6 @@
-"""Captions as the COCO metrics see them: Penn Treebank tokens, lower-cased, without punctuation.
-
-Each caption is tokenized alone, so that its score does not depend on the captions around it. The COCO toolkit
-gives Java all captions as one text, in which a caption's last tokens can depend on the next caption (63 of
-616,767 COCO captions); ``together=True`` does the same.
-"""
+"""Captions as the COCO metrics see them: Penn Treebank tokens, lower-cased, without punctuation."""
+# Each caption is tokenized alone. The COCO toolkit gives Java all captions as one text, in which a caption's last
+# tokens can depend on the next caption (63 of 616,767 COCO captions); ``together=True`` does the same.
 
 from __future__ import annotations
 
@@ -25,8 +22,7 @@ Tokens = tuple[str, ...]
 PUNCTUATION: Final = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
 """What the COCO toolkit removes. Its list names brackets in capitals as well, which no longer occur in tokens."""
 
-TOKENIZER: Final = "ptb-coco, each caption alone"
-"""The tokenizer's part of a metric's signature."""
+TOKENIZER: Final = "ptb-coco, each caption alone"  # The tokenizer's part of a metric's signature.
 
 SpiceText = Literal["written", "coco"]
 """The text that SPICE parses: captions as written, as its own program does, or the tokens of the COCO toolkit."""

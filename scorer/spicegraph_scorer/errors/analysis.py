@@ -1,9 +1,7 @@
-"""From matches to findings, their counts over a corpus, and hallucination in the manner of CHAIR.
-
-Every tuple without a partner gets exactly one explanation. CHAIR (Rohrbach et al., EMNLP 2018) checks 80 object
-classes against ground-truth boxes; here, with an open vocabulary, everything that a caption says is checked against
-what the references say. Its figures are upper bounds: what no reference mentions may still be in the image.
-"""
+"""From matches to findings, their counts over a corpus, and hallucination in the manner of CHAIR."""
+# CHAIR (Rohrbach et al., EMNLP 2018) checks 80 object classes against ground-truth boxes; here everything that a
+# caption says is checked against the references. The figures are upper bounds: the image may have what no reference
+# mentions.
 
 from __future__ import annotations
 

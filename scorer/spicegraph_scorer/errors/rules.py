@@ -1,10 +1,7 @@
-"""The rules that explain a tuple without a partner, and what they see: one match, with its near misses.
-
-Near is what has the same stem, or what WordNet calls a kind of the other, a few steps away ("puppy" for "dog").
-Only the most frequent sense of each word is compared: over all senses, captions connect "runway" with "dog"
-(a runway is a track, a track is trod by a dog ...). Words with a common broader one are not near: "man" and
-"woman" are two steps apart, over "adult".
-"""
+"""The rules that explain a tuple without a partner, and what they see: one match, with its near misses."""
+# Near is what has the same stem, or what WordNet calls a kind of the other, a few steps away ("puppy" for "dog"). Only
+# the most frequent sense of each word is compared: over all senses, captions connect "runway" with "dog" (a runway is a
+# track, a track is trod by a dog ...). "man" and "woman", two steps apart over "adult", are not near.
 
 from __future__ import annotations
 
@@ -73,8 +70,7 @@ class MatchView:
             yield index, reference[index]
 
 
-_STEPS = {"n": 3, "v": 2, "a": 1}
-"""How many steps broader or narrower still count as near, by part of speech."""
+_STEPS = {"n": 3, "v": 2, "a": 1}  # How many steps broader or narrower still count as near, by part of speech.
 
 _REMEMBERED = 50_000
 _stem = lru_cache(maxsize=_REMEMBERED)(stem)
@@ -421,8 +417,7 @@ INVENTED: Mapping[str, Kind] = {
     ),
     "relation_moved": Kind(_IN, 3, "Relation with another object", _MOVED, _relation_moved, "relations_of_right"),
     "relation_invented": Kind(_IN, 3, "Relation invented", _RELATION, _relation, "relations_of_right"),
-}
-"""Every explanation of a candidate tuple without a partner; the last one of each length always applies."""
+}  # Every explanation of a candidate tuple without a partner; the last one of each length always applies.
 
 _WITH_PREPOSITION_ALONE = frozenset({"prepositional", "predicate"})
 _OWNER = frozenset({"possessive"})
@@ -483,5 +478,4 @@ MISSED: Mapping[str, Kind] = {
         _OUT, 3, "Preposition missed", ("Preposition",), _relation_by(preposition=True), "relations_of_named"
     ),
     "verb_missed": Kind(_OUT, 3, "Verb missed", ("Verb",), _relation_by(preposition=False), "relations_of_named"),
-}
-"""Every explanation of a reference tuple without a partner; the last one of each length always applies."""
+}  # Every explanation of a reference tuple without a partner; the last one of each length always applies.

@@ -1,8 +1,5 @@
-"""The metrics by name, as ``--metrics`` and :func:`spicegraph_scorer.score` know them.
-
-To add a metric: a module with a frozen value that derives from ``Metric`` and says all that others need to know of it,
-and how it is made; in ``pyproject.toml``, a line in the entry-point group ``spicegraph.metrics``.
-"""
+"""The metrics by name, as ``--metrics`` and :func:`spicegraph_scorer.score` know them."""
+# To add a metric: a frozen value that derives from ``Metric`` and says how it is made; a line in ``pyproject.toml``.
 
 from __future__ import annotations
 
@@ -25,8 +22,7 @@ READERS: Mapping[str, str] = {
     "vectors": "spicegraph_scorer.metrics.graded.vectors:Vectors.read",
     "meaning": "spicegraph_scorer.metrics.graded.texts:Meaning.read",
     "instances": "spicegraph_scorer.metrics.chair:read_instances",
-}
-"""What reads a field of :class:`MetricData` from a file, as ``module:name``."""
+}  # What reads a field of :class:`MetricData` from a file, as ``module:name``.
 
 
 def read_data(files: Mapping[str, str]) -> MetricData:
@@ -39,12 +35,10 @@ Factory: TypeAlias = "Callable[[Resources], Metric[Any]]"
 
 @dataclass(frozen=True, slots=True)
 class MetricEntry:
-    """A metric that can be asked for: its class, which says what it needs and gives, and what makes it.
+    """A metric that can be asked for: its class, which says what it needs and gives, and what makes it."""
 
-    ``place`` is the class, or says where it is: ``module:Class``, which makes the metric without arguments, or
-    ``module:Class.method``, whose class method makes it from :class:`Resources`. A module that is named so is loaded
-    where the metric is used. ``maker`` makes the metric in place of the class.
-    """
+    # The class, or where it is: ``module:Class``, which makes the metric without arguments, or ``module:Class.method``,
+    # whose class method makes it from :class:`Resources`. The module is loaded where the metric is used.
 
     place: type[Metric[Any]] | str
     maker: Factory | None = None
@@ -71,8 +65,7 @@ class MetricEntry:
 _SHOWN_FIRST = (
     *("spice", "spice-exact", "spice-g", "spice-g-4", "bleu", "bleu-sentence", "meteor", "rouge"),
     *("cider", "cider-d", "cider-plain", "spider", "spider-fl", "fluency", "chair", "capture", "detail", "detail-coco"),
-)
-"""The order of metrics in tables and messages; others follow by name."""
+)  # The order of metrics in tables and messages; others follow by name.
 
 
 def _registered() -> dict[str, MetricEntry]:
@@ -102,15 +95,13 @@ BY_NAME_ONLY: Final = frozenset({"spice-exact", "bleu-sentence", "cider-d", "cid
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),
     "all": tuple(name for name in METRICS if name not in BY_NAME_ONLY),
-}
-"""Names that stand for several metrics; ``coco`` is what the COCO toolkit prints, from the text that it scores."""
+}  # Names that stand for several metrics; ``coco`` is what the COCO toolkit prints, from the text that it scores.
 
 _PRINTED: Final[Mapping[str, str]] = {
     **{name: name for name in (*METRICS, *GROUPS)},
     **{f"bleu-{order}": "bleu" for order in range(1, 5)},
     "rouge-l": "rouge",
-}
-"""The metrics by what is written for them, in lower case and with hyphens: ``SPICE``, ``ROUGE_L``, ``Bleu_4``."""
+}  # The metrics by what is written for them, in lower case and with hyphens: ``SPICE``, ``ROUGE_L``, ``Bleu_4``.
 
 
 def check_names(names: Iterable[str]) -> tuple[str, ...]:

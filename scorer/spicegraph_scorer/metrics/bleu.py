@@ -1,7 +1,5 @@
-"""BLEU: as the COCO toolkit computes it, and smoothed for single sentences.
-
-Source: Papineni, Roukos, Ward and Zhu 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation".
-"""
+"""BLEU: as the COCO toolkit computes it, and smoothed for single sentences."""
+# Papineni, Roukos, Ward and Zhu 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation".
 
 from __future__ import annotations
 
@@ -56,11 +54,10 @@ class _OfCounts(Metric[BleuStatistic]):
 
 @dataclass(frozen=True, slots=True)
 class Bleu(_OfCounts):
-    """BLEU-1 to BLEU-4 of a corpus, from summed counts, exactly as the COCO toolkit gives them.
+    """BLEU-1 to BLEU-4 of a corpus, in [0, 1], from summed counts, exactly as the COCO toolkit gives them."""
 
-    The reference length is the closest one, nothing is smoothed. Scores are in [0, 1]. The items' scores
-    follow the same formula from the counts of one item; they do not average to the corpus score.
-    """
+    # The reference length is the closest one, nothing is smoothed. The items' scores follow the same formula from the
+    # counts of one item; they do not average to the corpus score.
 
     means: ClassVar[bool] = False
 
@@ -101,13 +98,11 @@ _TEXT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SentenceBleu(_OfCounts):
-    """BLEU-1 to BLEU-4 of single sentences, smoothed; the corpus value is the mean over the items.
+    """BLEU-1 to BLEU-4 of single sentences, in [0, 1], smoothed; the corpus value is the mean over the items."""
 
-    The k-th order without a match counts 1/2^k matches, as in mteval-v13a (the third technique of Chen and
-    Cherry 2014): so every candidate with a word scores above 0. A candidate shorter than n has a
-    denominator of 1 instead of 0, so that it does not gain by being short (Wang and Gaizauskas 2016,
-    footnote 4). The reference length is the closest one. Scores are in [0, 1]; an empty candidate has 0.
-    """
+    # The k-th order without a match counts 1/2^k matches, as in mteval-v13a (the third technique of Chen and Cherry
+    # 2014). A candidate shorter than n has a denominator of 1 instead of 0, so that it does not gain by being short
+    # (Wang and Gaizauskas 2016, footnote 4). The reference length is the closest one; an empty candidate has 0.
 
     name = "bleu-sentence"
     shown = f"SentenceBleu_{ORDERS}"

@@ -1,9 +1,6 @@
-"""CHAIR: which of the 80 COCO objects a caption mentions that are not in the image (Rohrbach et al., EMNLP 2018).
-
-Objects are found by words alone, as the paper does: plurals as singulars, two-word names before single words, and each
-word as the class that the published list of synonyms gives it. An image has the objects that its references mention
-and, where instances are given, those that annotators outlined.
-"""
+"""CHAIR: which of the 80 COCO objects a caption mentions that are not in the image (Rohrbach et al., EMNLP 2018)."""
+# Objects are found by words alone, as the paper does: plurals as singulars, two-word names before single words, and
+# each word as the class that the published list of synonyms gives it.
 
 from __future__ import annotations
 
@@ -129,8 +126,7 @@ CLASSES: Final[Mapping[str, str]] = {
     word.replace("_", " "): name.replace("_", " ")
     for name, _, words in (entry.partition(":") for entry in re.split(r"\n(?! )", _SYNONYMS.strip()))
     for word in (name, *words.split())
-}
-"""The class of each word and two-word name: ``sofa`` is a ``couch``."""
+}  # The class of each word and two-word name: ``sofa`` is a ``couch``.
 
 _ANIMALS: Final = ("bird", "cat", "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe")
 _TWO_WORDS: Final[Mapping[str, str]] = {
@@ -241,19 +237,13 @@ class ChairExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Chair(Metric[ChairStatistic]):
-    """CHAIR of captions: the share of mentioned objects, and of captions, that are hallucinated.
+    """CHAIR of captions: the share of mentioned objects, and of captions, that are hallucinated, in [0, 1]."""
 
-    ``CHAIRi`` is hallucinated mentions over all mentions of COCO objects, ``CHAIRs`` captions with at least one over
-    all captions: of both, lower is better. ``CHAIR_Recall`` is the share of the images' objects that the captions
-    mention. All three are in [0, 1] and are ratios of sums over the corpus. An item that mentions no object has a
-    CHAIRi of 0; recall is undefined for an image without objects.
-
-    ``instances`` adds what annotators outlined to what the references mention; without it, an object that no reference
-    mentions counts as hallucinated even where the image has it.
-
-    Source: Rohrbach, Hendricks, Burns, Darrell and Saenko, "Object Hallucination in Image Captioning", EMNLP 2018,
-    equations 1 and 2; recall as later programs print it beside them.
-    """
+    # ``CHAIRi`` is hallucinated mentions over all mentions of COCO objects, ``CHAIRs`` captions with at least one over
+    # all captions; ``CHAIR_Recall`` is the share of the images' objects that the captions mention. They are ratios of
+    # sums over the corpus. An item that mentions no object has a CHAIRi of 0; recall is undefined for an image without
+    # objects. Source: Rohrbach, Hendricks, Burns, Darrell and Saenko, "Object Hallucination in Image Captioning", EMNLP
+    # 2018, equations 1 and 2; recall as later programs print it beside them.
 
     needs: ClassVar[Needs] = Needs(data=frozenset({"instances"}))
     means: ClassVar[bool] = False

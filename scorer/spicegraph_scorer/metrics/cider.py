@@ -1,9 +1,6 @@
-"""CIDEr and CIDEr-D: consensus with the references, rare n-grams weighing more; and SPIDEr, with SPICE in it.
-
-Sources: Vedantam, Zitnick and Parikh 2015, "CIDEr: Consensus-based Image Description Evaluation"; Chen et al. 2015,
-"Microsoft COCO Captions", section 3.3.4. SPIDEr, the score of audio captioning, is the mean of CIDEr-D and SPICE (Liu
-et al., ICCV 2017).
-"""
+"""CIDEr and CIDEr-D: consensus with the references, rare n-grams weighing more; and SPIDEr, with SPICE in it."""
+# Vedantam, Zitnick and Parikh 2015, "CIDEr: Consensus-based Image Description Evaluation"; Chen et al. 2015, "Microsoft
+# COCO Captions", section 3.3.4. SPIDEr, the mean of CIDEr-D and SPICE: Liu et al., ICCV 2017.
 
 from __future__ import annotations
 
@@ -43,10 +40,8 @@ if TYPE_CHECKING:
 Variant = Literal["CIDEr", "CIDEr-D"]
 
 ORDERS: Final = 4
-SIGMA: Final = 6.0
-"""Standard deviation, in words, of CIDEr-D's penalty on a difference in length."""
-SCALE: Final = 10.0
-"""Scores are in [0, 10]."""
+SIGMA: Final = 6.0  # Standard deviation, in words, of CIDEr-D's penalty on a difference in length.
+SCALE: Final = 10.0  # Scores are in [0, 10].
 
 
 class CiderWarning(UserWarning):
@@ -59,16 +54,11 @@ CiderStatistic: TypeAlias = float | None
 
 @dataclass(frozen=True, slots=True)
 class Cider(Metric[CiderStatistic]):
-    """CIDEr or CIDEr-D with n-grams up to four words; the corpus value is the mean over the items.
+    """CIDEr or CIDEr-D with n-grams up to four words, in [0, 10]; the corpus value is the mean over the items."""
 
-    ``CIDEr-D`` clips counts and penalises a difference in length; it is what the COCO toolkit calls CIDEr
-    (:data:`COCO_CIDER` gives it that key). ``CIDEr`` is the plain cosine of the paper, without stemming. Both
-    are in [0, 10], as the authors' program gives them.
-
-    An n-gram weighs the more, the fewer images have it in a reference. Without ``frequencies`` the images are
-    those of the corpus, as in the COCO toolkit: a score then depends on the other items, and a corpus of one
-    image has none (a ``CiderWarning`` and ``None``).
-    """
+    # ``CIDEr-D`` clips counts and penalises a difference in length; it is what the COCO toolkit calls CIDEr. ``CIDEr``
+    # is the plain cosine of the paper, without stemming. Without ``frequencies`` the images are those of the corpus, as
+    # in the toolkit: a corpus of one image then has no score (a ``CiderWarning`` and ``None``).
 
     needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies"}))
     highest: ClassVar[float] = SCALE
@@ -162,8 +152,7 @@ _TEXTS: Final[Mapping[Variant, str]] = {
     "CIDEr-D": f"{_COSINES}, each reference times its penalty on another length ({{}} in the mean)",
 }
 
-COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")
-"""CIDEr-D under the key that the COCO toolkit gives it, ``CIDEr``."""
+COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")  # CIDEr-D under the key that the COCO toolkit gives it, ``CIDEr``.
 
 
 def cider_statistics(

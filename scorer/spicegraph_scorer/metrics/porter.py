@@ -1,9 +1,6 @@
-"""The word stems of ROUGE-1.5.5: WordNet's irregular forms, and Porter's algorithm as that program runs it.
-
-Source: Porter 1980, "An algorithm for suffix stripping". ROUGE-1.5.5 departs from it in the fourth step,
-where ``-ement``, ``-ment``, ``-ent`` and ``-ion`` fall off a word that has lost another suffix. No library
-has that.
-"""
+"""The word stems of ROUGE-1.5.5: WordNet's irregular forms, and Porter's algorithm as that program runs it."""
+# Porter 1980, "An algorithm for suffix stripping". ROUGE-1.5.5 departs from it in the fourth step, where ``-ement``,
+# ``-ment``, ``-ent`` and ``-ion`` fall off a word that has lost another suffix. No library has that.
 
 from __future__ import annotations
 
@@ -18,8 +15,7 @@ from spicegraph_parser.spice.parse import word_pairs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_SHORTEST: Final = 4
-"""Shorter words are left as they are."""
+_SHORTEST: Final = 4  # Shorter words are left as they are.
 
 _CONSONANTS: Final = "[^aeiou][^aeiouy]*"
 _VOWELS: Final = "[aeiouy][aeiou]*"

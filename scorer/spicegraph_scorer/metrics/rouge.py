@@ -16,8 +16,7 @@ Words: TypeAlias = "Sequence[str | int]"
 
 _EMPTY: Final = ("",)
 
-BETA: Final = 1.2
-"""How much recall weighs against precision."""
+BETA: Final = 1.2  # How much recall weighs against precision.
 
 
 class RougeLStatistic(NamedTuple):
@@ -37,11 +36,10 @@ class RougeLStatistic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RougeL(Metric[RougeLStatistic]):
-    """ROUGE-L exactly as the COCO toolkit gives it; the corpus value is the mean over the items.
+    """ROUGE-L, in [0, 1], exactly as the COCO toolkit gives it; the corpus value is the mean over the items."""
 
-    Precision and recall are each the best over the references, possibly of two different ones. Scores are in
-    [0, 1]. As in the toolkit, a candidate without a word scores 1 if a reference has none either.
-    """
+    # Precision and recall are each the best over the references, possibly of two different ones. As in the toolkit, a
+    # candidate without a word scores 1 if a reference has none either.
 
     name = "rouge"
 

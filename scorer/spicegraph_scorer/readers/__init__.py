@@ -1,7 +1,4 @@
-"""Items from files: JSON of several kinds, tables, Parquet and plain text, each also zipped.
-
-The format is found in the content, never in the name. A wrong file gives one error that lists every fault.
-"""
+"""Items from files (JSON, tables, Parquet, plain text; zipped too), whose content shows the format, not the name."""
 
 from spicegraph_scorer.readers.checks import Fault, check_items
 from spicegraph_scorer.readers.read import Dataset, read_items, read_references

@@ -1,12 +1,8 @@
-"""What a caption, a list of references and an image id must be, and the one error that lists the faults of an input.
-
-To add a check of captions: a predicate, a line in ``CAPTION_FAULTS``, a row in the test's table of bad input.
-
-What a person should know of items that can be scored is a note. A caption is taken for another language, which
-metrics score too, where most of its words are unknown to WordNet and a list of English function words, or where
-function words of other languages outnumber the English ones. Words of fewer than four letters are looked up in the
-lists alone: WordNet has abbreviations that are words elsewhere ("de", "la", "un").
-"""
+"""What a caption, a list of references and an image id must be, and the one error that lists an input's faults."""
+# To add a check of captions: a predicate, a line in ``CAPTION_FAULTS``, a row in the test's table of bad input.
+# A caption is taken for another language, which metrics score too, where most of its words are unknown to WordNet and a
+# list of English function words, or where function words of other languages outnumber the English ones. Shorter words
+# than four letters are looked up in the lists alone: WordNet has abbreviations such as "de", "la" and "un".
 
 from __future__ import annotations
 
@@ -21,11 +17,9 @@ from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, to_item
 
-GivenItem: TypeAlias = Item | Mapping[str, Any] | tuple[Any, ...]
-"""What :func:`check_items` takes for an item."""
+GivenItem: TypeAlias = Item | Mapping[str, Any] | tuple[Any, ...]  # What :func:`check_items` takes for an item.
 
-SHOWN_FAULTS = 50
-"""How many faults an error spells out; the rest is counted."""
+SHOWN_FAULTS = 50  # How many faults an error spells out; the rest is counted.
 
 _SHOWN_CHARACTERS = 60
 
@@ -64,8 +58,7 @@ def shown(value: object) -> str:
     return text
 
 
-MAX_CAPTION = MAX_CAPTION_LENGTH
-"""Longest caption that is read, in characters: what the parser accepts."""
+MAX_CAPTION = MAX_CAPTION_LENGTH  # Longest caption that is read, in characters: what the parser accepts.
 
 _FILE_NAME = re.compile(r"[^\s]+\.(?:jpe?g|png|gif|bmp|webp|tiff?|wav|mp3|flac|mp4|avi|mkv|webm)", re.IGNORECASE)
 # Words between single spaces: of the faults such a caption can only be too long, or the image's name.
@@ -101,8 +94,7 @@ CAPTION_FAULTS: Mapping[str, Callable[[str, Names], bool]] = {
     "holds a NUL character": _has_nul,
     "holds half of a surrogate pair, which is not a character": _has_surrogate,
     f"is longer than {MAX_CAPTION:,} characters": lambda caption, _names: len(caption) > MAX_CAPTION,
-}
-"""Every fault that a caption can have, under the words that name it."""
+}  # Every fault that a caption can have, under the words that name it.
 
 Empty = Literal["refuse", "zero"]
 """What is done with an empty candidate: it is a fault, or it is scored, as the original programs do, and gets 0."""
@@ -166,11 +158,7 @@ def item_faults(item: Item, location: str, *, empty: Empty = "refuse") -> Iterat
 
 
 def check_items(items: Iterable[GivenItem], *, empty: Empty = "refuse") -> CheckedItems:
-    """Return the items, at least one, if they can be scored together; what a reader has checked is not checked again.
-
-    Mappings, tuples, rows and tables of pandas, and a reader's data set are items, too
-    (:func:`spicegraph_scorer.core.items.to_item`).
-    """
+    """Return the items, at least one, if they can be scored together, whatever :func:`.to_item` reads as one."""
     if isinstance(items, CheckedItems):
         return items
     faults: list[Fault] = []
@@ -384,8 +372,7 @@ def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bo
         yield from shape_notes(source, items)
 
 
-_LONG: Final = 3
-"""Candidates so many times as long as references are another kind of text."""
+_LONG: Final = 3  # Candidates so many times as long as references are another kind of text.
 _LONG_WORDS: Final = 20
 
 

@@ -55,8 +55,7 @@ _NO_CAPTIONS: Final = {
     b"<html": "is an HTML page: was an error or login page saved in place of the file?",
     b"version https://git-lfs": "is a pointer of Git LFS, not the file itself: run git lfs pull",
     b"null": "is null, expected a list of items",
-}
-"""How files begin that stand in place of captions, in lower case, and what is said of them."""
+}  # How files begin that stand in place of captions, in lower case, and what is said of them.
 
 _LISTS = frozenset({"candidates", "captions"})
 

@@ -1,7 +1,4 @@
-"""From JSON and plain text to records: a list of objects, one object per line, captions by id, or lines.
-
-Captions that are only parsed come from lines or from one object per line, too.
-"""
+"""From JSON and plain text to records: a list of objects, one object per line, captions by id, or lines."""
 
 from __future__ import annotations
 
@@ -34,8 +31,7 @@ class Format:
     table: bool = False  # has columns, whose names can be given
 
 
-FACTS = "facts"
-"""The field of references that are atomic facts."""
+FACTS = "facts"  # The field of references that are atomic facts.
 
 SPICE_INPUT = Format("SPICE input", ("image_id",), ("test",), ("refs",))
 COCO_RESULTS = Format("COCO results", ("image_id",), ("caption",), ())

@@ -25,8 +25,7 @@ _IGNORED_ROOTS = frozenset({"__MACOSX"})
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _PIECE = 1 << 20
-_ZSTD_PIECE = 1 << 12
-"""Packed bytes at a time, which unpack to 128 MB at most."""
+_ZSTD_PIECE = 1 << 12  # Packed bytes at a time, which unpack to 128 MB at most.
 
 
 @dataclass(frozen=True, slots=True)

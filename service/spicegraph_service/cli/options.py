@@ -178,8 +178,7 @@ METRIC_DATA: Final[Mapping[str, str]] = {
     "vectors": "--vectors",
     "meaning": "--meaning",
     "instances": "--instances",
-}
-"""For each field of ``MetricData`` the option that gives it."""
+}  # For each field of ``MetricData`` the option that gives it.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

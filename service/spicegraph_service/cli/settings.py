@@ -27,8 +27,7 @@ _WORDS: Final = {
     "Input should be greater than or equal to": "must be at least",
     "Input should be less than or equal to": "must be at most",
     "Input should be": "must be",
-}
-"""How the words of a library for a wrong option begin, and how ours do."""
+}  # How the words of a library for a wrong option begin, and how ours do.
 
 
 def own_words(message: str) -> str:

@@ -47,13 +47,10 @@ SERVICE_CONFIG = service_config(METHODS)
 """The retry policy of the evaluation and reference services."""
 
 
-PAGE = 1_000
-"""Reference sets in one page of a list."""
-STREAM_BATCH = 64
-"""Items in one message of a stream."""
+PAGE = 1_000  # Reference sets in one page of a list.
+STREAM_BATCH = 64  # Items in one message of a stream.
 
-UPLOAD_BATCH = 200
-"""Entries in one message of an upload."""
+UPLOAD_BATCH = 200  # Entries in one message of an upload.
 
 T = TypeVar("T")
 

@@ -1,7 +1,4 @@
-"""Where captions are parsed and scored: on this machine, or on several.
-
-An engine scores a task, whose fields are the options of ``spicegraph score``.
-"""
+"""Where captions are parsed and scored: on this machine, or on several."""
 
 from __future__ import annotations
 

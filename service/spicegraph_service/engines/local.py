@@ -1,9 +1,6 @@
-"""Parsing and tagging on this machine: in one process or several, and no caption twice.
-
-The result does not depend on the number of processes, and comes in the order of the captions. Captions go out in tasks
-of about equal text; a process parses those of a task sorted by length, so that what goes through a network together has
-about one length.
-"""
+"""Parsing and tagging on this machine: in one process or several, and no caption twice."""
+# Captions go out in tasks of about equal text; a process parses those of a task sorted by length, so that what goes
+# through a network together has about one length.
 
 from __future__ import annotations
 
@@ -232,11 +229,9 @@ def spread_over(workers: int) -> Iterator[Spread]:
 
 
 def in_tasks(texts: Iterable[str], *, characters: int, processes: int = 1) -> Iterator[list[str]]:
-    """Yield captions in lists of up to so many characters (or one caption), in order.
-
-    The last lists get shorter, so that all processes end at about one time: a list has at most half of each one's share
-    of what is left (as in guided self-scheduling, Polychronopoulos and Kuck 1987).
-    """
+    """Yield captions in lists of up to so many characters (or one caption), in order."""
+    # The last lists get shorter, so that all processes end at about one time: a list has at most half of each one's
+    # share of what is left (as in guided self-scheduling, Polychronopoulos and Kuck 1987).
     known = length_hint(texts)
     task: list[str] = []
     room, most = characters, _most(known, processes)

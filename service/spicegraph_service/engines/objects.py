@@ -1,7 +1,4 @@
-"""Files through pyarrow: objects by path or URL, and scores as Parquet.
-
-A file of scores has one row per item, in the columns of the CSV; its metadata holds the corpus scores.
-"""
+"""Files through pyarrow: objects by path or URL, and scores as Parquet, a row per item, corpus scores as metadata."""
 
 from __future__ import annotations
 

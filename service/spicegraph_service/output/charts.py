@@ -1,13 +1,6 @@
-"""Figures for pages: inline SVG in the page's colours and font, which fill their place at any width.
-
-Across, a figure is measured in per cent, and down in pixels: text keeps its size on a phone and on a wide screen. The
-style sheet gives the classes their colours, for light, dark and paper. Every text of a user's goes in as text.
-
-.. code-block:: python
-
-    rows = [("Object", [Mark("one", 0.31, 0.28, 0.34, "s0", "200 images")])]
-    svg = interval_chart("F1 by category", rows, axis="mean F1")
-"""
+"""Figures for pages: inline SVG in the page's colours and font, which fill their place at any width."""
+# Across, a figure is measured in per cent, and down in pixels: text keeps its size on a phone and on a wide screen. The
+# style sheet gives the classes their colours, for light, dark and paper. Every text of a user's goes in as text.
 
 from __future__ import annotations
 

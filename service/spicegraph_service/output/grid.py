@@ -1,7 +1,4 @@
-"""Tables of every kind, and their writers: terminal, CSV, Markdown, LaTeX, and cells for pages.
-
-A table is a :class:`Grid`; its writer decides how its cells look. A kind of cell is a line of ``_WRITTEN``.
-"""
+"""Tables of every kind, and their writers: terminal, CSV, Markdown, LaTeX, and cells for pages."""
 
 from __future__ import annotations
 

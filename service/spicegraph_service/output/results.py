@@ -1,7 +1,4 @@
-"""Results and comparisons as text or Parquet, by format, and where ``score`` writes them.
-
-The text of a result comes in pieces, an item at a time: that of many items is far larger than their scores.
-"""
+"""Results and comparisons as text (in pieces: that of many items is large) or Parquet, and where they are written."""
 
 from __future__ import annotations
 
@@ -100,8 +97,7 @@ RESULT_FORMATS: Mapping[ResultFormat, Callable[[Result], Iterable[str]]] = {
     ResultFormat.JSONL: lambda result: (msgspec.json.encode(row).decode() + "\n" for row in result.iter_rows()),
     ResultFormat.CSV: _csv,
     ResultFormat.SPICE: _spice,
-}
-"""The formats that are text; Parquet is not."""
+}  # The formats that are text; Parquet is not.
 
 
 class ComparisonFormat(StrEnum):

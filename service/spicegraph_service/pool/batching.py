@@ -1,15 +1,9 @@
-"""Work of many requests, gathered into batches for the workers.
-
-A batch goes out as soon as a worker is free, with all that has come in until then (up to a size). Where a
-worker is free at once and captions must be parsed, it waits a few milliseconds for company: parsing thirty
-captions together costs little more than parsing five.
-
-A caller that sends its next chunk when it has the answer to the last is away from the queue in between. What it has had
-of the workers is remembered for a second, so that others with chunks in stock do not take its turns.
-
-Light groups (few items, short captions, all of them parsed before) have a worker in reserve, so that they never wait
-for a batch of somebody else's new captions; the other workers take them too when nothing else waits.
-"""
+"""Work of many requests, gathered into batches for the workers."""
+# A batch goes out as soon as a worker is free, with all that has come in until then (up to a size). Where a worker is
+# free at once and captions must be parsed, it waits a few milliseconds for company: parsing thirty captions together
+# costs little more than parsing five. A caller who sends the next chunk after the last answer is away from the queue in
+# between: what it has had of the workers is remembered for a second, so that others do not take its turns. Light groups
+# (few items, short captions, all parsed before) have a worker in reserve, and never wait for others' new captions.
 
 from __future__ import annotations
 
@@ -101,11 +95,10 @@ class _Entry:
 
 
 class _FairQueue:
-    """Entries that wait, in turn: callers get equal shares of the work, and may be behind by :data:`_CREDIT` at most.
+    """Entries that wait, in turn: callers get equal shares of the work, and are behind by :data:`_CREDIT` at most."""
 
-    Sources: Goyal, Vin and Cheng 1996, "Start-time Fair Queuing"; Duda and Cheriton 1999, "Borrowed-Virtual-Time (BVT)
-    scheduling", for the bounded lag.
-    """
+    # Goyal, Vin and Cheng 1996, "Start-time Fair Queuing"; Duda and Cheriton 1999, "Borrowed-Virtual-Time (BVT)
+    # scheduling", for the bounded lag.
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, _Entry]] = []  # start of the caller's share, order of arrival
@@ -303,11 +296,9 @@ class Dispatcher:
         task.add_done_callback(self._tasks.discard)
 
     async def _wait_for_callers_behind(self) -> None:
-        """Let the only free worker wait a little for a caller who has had less, and is expected at once.
-
-        Else a caller with one call at a time would have every third turn instead of every second.
-        Source: Iyer and Druschel 2001, "Anticipatory scheduling".
-        """
+        """Let the only free worker wait a little for a caller who has had less, and is expected at once."""
+        # Else a caller with one call at a time would have every third turn instead of every second.
+        # Source: Iyer and Druschel 2001, "Anticipatory scheduling".
         await asyncio.sleep(0)  # the callers of the batch that has just ended count as away from here on
         until = _time() + min(_WAIT_SHARE * self._batch_s, _LONGEST_WAIT_S)
         while expected := [  # the callers who are behind the one whose turn it is, and away, but not for long
@@ -326,12 +317,10 @@ class Dispatcher:
                 return
 
     def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
-        """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else.
-
-        A caller has no more than one heavy group in a batch while others with such groups have had less, and those of
-        others go with it only if it is their turn, too: or else who has one call at a time would get the answer late,
-        and be away while those who have more in stock have the next turn to themselves.
-        """
+        """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else."""
+        # A caller has no more than one heavy group in a batch while others with such groups have had less, and those of
+        # others go with it only if it is their turn, too: or else who has one call at a time would get the answer late,
+        # and be away while those who have more in stock have the next turn to themselves.
         batch: list[_Entry] = []
         size = 0
         callers: set[str] = set()

@@ -1,9 +1,6 @@
-"""Child processes that answer frames: started, asked and ended by the server; both ends of the pipe.
-
-A frame is a length (4 bytes, big-endian) and that many bytes. An empty frame is a heartbeat: a process that sends them
-is seen to hang when it stops. On a busy machine heartbeats come late, so a silent process that waits for a processor is
-told from one that hangs. Both ends are of one release, so the format may change with every release.
-"""
+"""Child processes that answer frames: started, asked and ended by the server; both ends of the pipe."""
+# A frame is a length (4 bytes, big-endian) and that many bytes; an empty one is a heartbeat. On a busy machine
+# heartbeats come late, so a silent process that waits for a processor is told from one that hangs.
 
 from __future__ import annotations
 

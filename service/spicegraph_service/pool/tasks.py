@@ -1,8 +1,5 @@
-"""What the server and its worker processes send each other, as MessagePack (see ``processes``).
-
-The server's own data for metrics is read once and handed to every process: a worker that starts later gets the same
-data, whatever has become of the files, so that one server never answers with two tables.
-"""
+"""What the server and its worker processes send each other, as MessagePack (see ``processes``)."""
+# The server's own data for metrics is read once and handed to every process, so that none answers with another table.
 
 from __future__ import annotations
 

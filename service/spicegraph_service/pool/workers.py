@@ -1,9 +1,6 @@
-"""The worker processes, at both ends of the pipe: started, given one task at a time, replaced when they end.
-
-A worker is ``python -m spicegraph_service.pool.workers``: it reads tasks from its standard input and writes replies
-to its standard output; the first frame holds its setup. It ends when its input ends, so that it never outlives its
-server.
-"""
+"""The worker processes, at both ends of the pipe: started, given one task at a time, replaced when they end."""
+# ``python -m spicegraph_service.pool.workers`` reads its setup and tasks from standard input and writes replies to
+# standard output. It ends when its input ends, so that it never outlives its server.
 
 from __future__ import annotations
 

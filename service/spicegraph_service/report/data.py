@@ -214,10 +214,9 @@ class ImageView:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """When and how a report was made: the time (ISO 8601, UTC), the command if there was one, and the files read.
+    """When and how a report was made: the time (ISO 8601, UTC), the command if there was one, and the files read."""
 
-    Of each file ``inputs`` has the ``name`` without its folder, and the ``sha256`` of its bytes.
-    """
+    # Of each file ``inputs`` has the ``name`` without its folder, and the ``sha256`` of its bytes.
 
     time: str
     command: str | None = None

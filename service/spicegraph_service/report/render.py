@@ -1,9 +1,7 @@
-"""A report as text, by format, and its charts.
-
-The page draws images from compressed JSON, unpacked in the browser when it is looked at: an index of all images serves
-sorting, filtering and searching; details come in chunks, so that 5,000 images cost one chunk's parsing for the one that
-is opened.
-"""
+"""A report as text, by format, and its charts."""
+# The page draws images from compressed JSON, unpacked in the browser when it is looked at: an index of all images
+# serves sorting, filtering and searching; details come in chunks: 5,000 images cost one chunk's parsing for the one
+# opened.
 
 from __future__ import annotations
 
@@ -320,8 +318,7 @@ _NOUNS = frozenset(
         "References have it with",
         "Candidate has it with",
     )
-)
-"""The columns of kinds of errors whose words are nouns; those of other columns are as long as their tuples."""
+)  # The columns of kinds of errors whose words are nouns; those of other columns are as long as their tuples.
 _PARTS = {1: "n", 2: "an", 3: "v"}
 """By the length of a tuple: the parts of speech of the words that make it up, the likeliest first."""
 _ORDER = ("n", "an", "v", "")  # what counts for a word that stands in several places

@@ -36,8 +36,7 @@ _SENTENCES: Final[Mapping[str, tuple[float, str]]] = {
     "size_invented": (1.4, "calls the {1} “{0}”; no reference does"),
     "attribute_invented": (1.2, "calls the {1} “{0}”; no reference does"),
     "relation_invented": (1.0, "says “{0} {1} {2}”; no reference does"),
-}
-"""By kind of error: its weight in the choice of examples, and its sentence with the words of the kind's columns."""
+}  # By kind of error: its weight in the choice of examples, and its sentence with the words of the kind's columns.
 
 _LONG_CAPTION: Final = 400.0  # a caption of so many characters loses 1, since an example is to be read at a glance
 

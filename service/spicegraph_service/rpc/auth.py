@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 SCOPES: Mapping[str, str] = {
     SCORE_SCOPE: "parse and score, also against stored reference sets",
     REFERENCES_SCOPE: "create, list and delete reference sets",
-}
-"""What a token may allow."""
+}  # What a token may allow.
 
 _PREFIX = "sgt_"
 _REMEMBERED_S = 3.0  # how long after its revocation a token may still pass; streams look a second later at most
@@ -43,11 +42,9 @@ _log = logging.getLogger(__name__)
 def create_token(
     store: Store, name: str, scopes: tuple[str, ...], *, rate: float = 0.0, tenant: str = "", expires: float = 0.0
 ) -> tuple[str, TokenRecord]:
-    """Make a token, store its hash and return it; ``rate``: captions per second, 0: the server's limit.
-
-    A token is 32 random bytes, so a plain SHA-256 protects it: there is nothing to guess. ``tenant`` (empty: the
-    token's name) owns what is stored with it; it is refused from ``expires`` on, in seconds since 1970 (0: never).
-    """
+    """Make a token, store its hash and return it; ``rate``: captions per second, 0: the server's limit."""
+    # A token is 32 random bytes, so a plain SHA-256 protects it: there is nothing to guess. ``expires``: seconds since
+    # 1970, 0: never.
     token = _PREFIX + secrets.token_urlsafe(32)
     now = time.time()
     record = TokenRecord(secrets.token_hex(4), name, _hash(token), scopes, rate, now, tenant or name, expires)

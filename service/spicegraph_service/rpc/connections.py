@@ -1,8 +1,6 @@
-"""Connections over gRPC by address. Its library counts them in all alone, and hands none of them out.
-
-They are found among this process's own descriptors, and ended by shutting the socket down, which the library takes for
-the client's doing. One that it accepts between two looks lives as long as the look is away.
-"""
+"""Connections over gRPC by address. Its library counts them in all alone, and hands none of them out."""
+# They are found among this process's own descriptors, and ended by shutting the socket down, which the library takes
+# for the client's doing. One that it accepts between two looks lives as long as the look is away.
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ if TYPE_CHECKING:
 
     _Peer = tuple[str, int]
 
-MOST = 4_096
-"""Connections in all. The library accepts no more."""
+MOST = 4_096  # Connections in all. The library accepts no more.
 MOST_OF_PEER = 512  # a proxy is one peer
 _FREE = 8  # a share of one in eight stays free: who comes next gets in
 _DESCRIPTORS = Path("/dev/fd")

@@ -1,7 +1,4 @@
-"""Calls of the contract that do not come over gRPC.
-
-They take the way of all calls: the same interceptor (token, scope, limits, log, metrics, traces), the same handlers.
-"""
+"""Calls of the contract that do not come over gRPC; they pass the same interceptor, and have the same handlers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""The contract over HTTP: ``POST /SERVICE/METHOD`` with JSON, as the Connect protocol defines it.
-
-A stream is a sequence of Connect's envelopes, or of lines of JSON (``application/x-ndjson``), which ``curl`` can read.
-What a client sends to a method with two streams is read whole before the first result is written: over HTTP/1.1
-clients may send everything before they read anything.
-"""
+"""The contract over HTTP: ``POST /SERVICE/METHOD`` with JSON, as the Connect protocol defines it."""
+# A stream is a sequence of Connect's envelopes, or of lines of JSON (``application/x-ndjson``). What a client sends to
+# a method with two streams is read whole before the first result: over HTTP/1.1 clients may send all before they read.
 
 from __future__ import annotations
 
@@ -79,8 +76,7 @@ HTTP_STATUSES = {
 _WRITERS: Mapping[str, Callable[[Message], bytes]] = {
     "json": codec.to_json,
     "proto": lambda message: message.SerializeToString(),
-}
-"""How messages are written: as JSON, or as the bytes of Protocol Buffers."""
+}  # How messages are written: as JSON, or as the bytes of Protocol Buffers.
 
 
 class Framing(NamedTuple):

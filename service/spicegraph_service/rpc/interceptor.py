@@ -1,7 +1,4 @@
-"""What every call passes through: decoding, token, scope, errors to statuses, log and metrics.
-
-One interceptor does it all, so that the servicers see checked callers and raise plain exceptions.
-"""
+"""What every call passes through, in one place: decoding, token, scope, errors to statuses, log and metrics."""
 
 from __future__ import annotations
 
@@ -51,8 +48,7 @@ _SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
     (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
     (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
     (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
-}
-"""Kinds of methods, by whether requests and responses are streams: the handler's attribute, and what makes one."""
+}  # Kinds of methods, by whether requests and responses are streams: the handler's attribute, and what makes one.
 
 
 @dataclass(slots=True)

@@ -81,12 +81,11 @@ class ByteBudget:
 
 
 class Budget:
-    """The bound of the queue: ``limit`` captions that were accepted and are not answered yet, ``max_wait_s`` of work.
+    """The bound of the queue: ``limit`` captions that were accepted and not answered yet, ``max_wait_s`` of work."""
 
-    A request is accepted whole or refused whole; one on its own is never too large. What it waits for is its caller's
-    earlier work and as much of every other caller's, since the dispatcher serves callers in turn: a caller with much
-    work in the queue is refused while others are not. Twice its own time is added, and more with every refusal.
-    """
+    # A request is accepted whole or refused whole; one on its own is never too large. What it waits for is its caller's
+    # earlier work and as much of every other caller's, since the dispatcher serves callers in turn: a caller with much
+    # work in the queue is refused while others are not. Twice its own time is added, and more with every refusal.
 
     def __init__(
         self, limit: int, *, max_wait_s: float = math.inf, clock: Callable[[], float] = time.monotonic
@@ -216,11 +215,10 @@ class TokenBucket:
 
 
 class SharedBucket:
-    """A rate that several servers grant together; ``spend`` counts for all and returns what is left.
+    """A rate that several servers grant together; ``spend`` counts for all and returns what is left."""
 
-    Each server counts for itself, so that no call waits for the store, and within a tenth of a second adds its count to
-    that of all. What servers grant too much in that time, all of them have to wait for afterwards.
-    """
+    # Each server counts for itself, so that no call waits for the store, and within a tenth of a second adds its count
+    # to that of all. What servers grant too much in that time, all of them have to wait for afterwards.
 
     __slots__ = ("_bucket", "_sharing", "_spend", "_unsent", "rate")
 

@@ -1,7 +1,4 @@
-"""What a service of the contract is to the server: its methods, its callers, its part of the server's life.
-
-Clients without the contract's files learn through reflection which services there are.
-"""
+"""What a service of the contract is to the server: its methods, its callers, its part of the server's life."""
 
 from __future__ import annotations
 
@@ -159,11 +156,10 @@ class _Symbols:
 
 
 class HealthMonitor:
-    """Answers ``grpc.health.v1.Health``; ``observe`` is told when a service's probe begins to succeed or to fail.
+    """Answers ``grpc.health.v1.Health``; ``observe`` is told when a service's probe begins to succeed or to fail."""
 
-    A service is SERVING while a worker is alive and the service's probe succeeds. The server itself (``""``) is while a
-    worker is alive: to start it again does not help against a store that cannot be reached.
-    """
+    # A service is SERVING while a worker is alive and the service's probe succeeds; the server itself (``""``) while a
+    # worker is alive: to start it again does not help against a store that cannot be reached.
 
     def __init__(
         self,

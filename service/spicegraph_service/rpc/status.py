@@ -1,8 +1,6 @@
-"""What goes wrong in a call, as gRPC statuses with ``google.rpc`` details.
-
-Every error carries an ``ErrorInfo`` with a stable reason; wrong fields come as one ``BadRequest``, a full
-queue with ``RetryInfo``. Unforeseen errors become INTERNAL with nothing but an id that the log has too.
-"""
+"""What goes wrong in a call, as gRPC statuses with ``google.rpc`` details."""
+# Every error carries an ``ErrorInfo`` with a stable reason; wrong fields come as one ``BadRequest``, a full queue with
+# ``RetryInfo``. Unforeseen errors become INTERNAL with nothing but an id that the log has too.
 
 from __future__ import annotations
 

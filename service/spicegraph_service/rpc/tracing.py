@@ -1,9 +1,5 @@
-"""OpenTelemetry: a span for each call, and the metrics of :mod:`.telemetry`, sent to a collector by OTLP over gRPC.
-
-The standard variables say where they go, how often and under which name (``OTEL_EXPORTER_OTLP_ENDPOINT``,
-``OTEL_SERVICE_NAME``, ``OTEL_METRIC_EXPORT_INTERVAL``, ``OTEL_TRACES_SAMPLER`` ...). Attributes have the names of the
-semantic conventions for RPC.
-"""
+"""OpenTelemetry: a span for each call, and the metrics of :mod:`.telemetry`, sent to a collector by OTLP over gRPC."""
+# The standard variables say where they go, how often and under which name; attributes follow the conventions for RPC.
 
 from __future__ import annotations
 

@@ -27,8 +27,7 @@ MEMORY = "memory"  # the place of a store that nothing outlives
 
 DEFAULT_TENANT = "default"  # owns what callers without a token store, and what versions without tenants have stored
 
-OWNER, READ, SCORE, EVIDENCE = "owner", "read", "score", "evidence"
-"""Rights on a reference set; its owner has all."""
+OWNER, READ, SCORE, EVIDENCE = "owner", "read", "score", "evidence"  # Rights on a reference set; its owner has all.
 
 _PRIVATE, _OTHERS = 0o600, 0o077
 _log = logging.getLogger(__name__)

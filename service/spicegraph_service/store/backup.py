@@ -1,9 +1,7 @@
-"""Backups of a server's state: made while it runs, checked, and put back where there is nothing.
-
-A backup is a folder: a database for each part of the state (``server.db``: parses, reference sets, tokens), ``files/``
-(what was uploaded) and ``backup.json``, which lists them all. Each database is one moment's state. The databases come
-first: files are stored before a database names them, and never changed, so none that it needs is missing.
-"""
+"""Backups of a server's state: made while it runs, checked, and put back where there is nothing."""
+# A backup is a folder: a database for each part of the state, ``files/`` (what was uploaded) and ``backup.json``, which
+# lists them all. Each database is one moment's state, and comes before the files: these are stored before a database
+# names them, and never changed, so none that it needs is missing.
 
 from __future__ import annotations
 

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.metrics.graded.texts import WordOrder
 
-FEWEST: Final = 5
-"""In how many captions a word must stand."""
-DIMENSIONS: Final = 192
-"""The length of a vector."""
+FEWEST: Final = 5  # In how many captions a word must stand.
+DIMENSIONS: Final = 192  # The length of a vector.
 _CONTEXT_EXPONENT: Final = 0.75
 _ABOUT_WORDS: Final = NOTES | {PLURAL}
 _DISCOUNT: Final = 10.0

@@ -26,8 +26,7 @@ from spicegraph_parser.spice.rules import Fact
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-NO: Final = "no "
-"""What stands before a word that is denied: "no hat"."""
+NO: Final = "no "  # What stands before a word that is denied: "no hat".
 
 _EMPTY_WORDS: Final = frozenset({"a", "be", "do", "have"})
 _OF_THE_QUANTITY: Final = frozenset({"amod", "compound", "count"})  # rules: "a large group", "two pairs"
@@ -184,8 +183,7 @@ Values = frozenset[tuple[str, int]]
 FAMILIES: Final[Mapping[str, str]] = {
     "colour": "black brown blue red yellow pink gray/grey green white orange purple maroon beige violet tan",
     "count": "one/1/single two/2/couple/pair three/3/trio four/4 five/5 six/6 seven/7 eight/8 nine/9 ten/10",
-}
-"""Families of words that exclude each other; a slash joins words that do not."""
+}  # Families of words that exclude each other; a slash joins words that do not.
 
 _NUMBERS: Final[Mapping[str, tuple[str, int]]] = {
     word: (family, value)

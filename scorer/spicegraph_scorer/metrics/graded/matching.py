@@ -1,11 +1,6 @@
-"""How far the tuples of candidates and of their references support each other, as flat arrays over many comparisons.
-
-Two tuples are alike as far as the words are that they add (the object, the attribute, the label of the relation), and
-as far as these stand in the same place: at the same object, between the same two objects in the same direction.
-
-Every pair of tuples of a comparison is a cell. The cells of all comparisons lie one behind the other, those of a
-candidate's tuple side by side, so that each step is a few numpy calls for a whole batch of items.
-"""
+"""How far the tuples of candidates and of their references support each other, as flat arrays over many comparisons."""
+# Every pair of tuples of a comparison is a cell. The cells of all comparisons lie one behind the other, those of a
+# candidate's tuple side by side, so that each step is a few numpy calls for a whole batch of items.
 
 from __future__ import annotations
 

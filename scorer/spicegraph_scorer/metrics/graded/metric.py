@@ -1,10 +1,7 @@
-"""SPICE-G as a metric: scene graphs matched by degrees instead of all or nothing.
-
-The weights of supported tuples are added up in total and by category. A fifth of the total's F1 is how many of its
-words a candidate's text shares with the most similar reference, whatever a parse made of them. As in METEOR
-(Denkowski and Lavie 2014), words match by their stems, function words count less, recall counts more, and the best
-reference decides; there are no synonyms and no penalty for chunks.
-"""
+"""SPICE-G as a metric: scene graphs matched by degrees instead of all or nothing."""
+# A fifth of the total's F1 is how many of its words a candidate's text shares with the most similar reference. As in
+# METEOR (Denkowski and Lavie 2014), words match by their stems, function words count less, recall counts more, and the
+# best reference decides; there are no synonyms and no penalty for chunks.
 
 from __future__ import annotations
 

@@ -1,13 +1,7 @@
-"""What the texts of captions say beside their graphs: the order of their words, and their meaning as wholes.
-
-SPICE-G compares what captions say, and a parser finds something to compare in any heap of words. Whoever is scored by
-it, or trained with it, should gain nothing by such heaps: words that do not follow one another as words do in captions
-("couch a on red") lose their score.
-
-A caption points where the sum of its words' vectors does, from a table of word vectors that learned it from a sentence
-encoder. Two captions are as alike as the cosine of their sums, which is itself a sum over pairs of words. Such a sum
-knows neither order nor negation: formula 5 leaves these to the graph (:mod:`spicegraph_scorer.metrics.graded.metric`).
-"""
+"""What the texts of captions say beside their graphs: the order of their words, and their meaning as wholes."""
+# A parser finds something to compare in any heap of words: those that do not follow one another as words do in captions
+# ("couch a on red") lose their score. A caption points where the sum of its words' vectors does, from a table that
+# learned it from a sentence encoder; such a sum knows neither order nor negation, which formula 5 leaves to the graph.
 
 from __future__ import annotations
 

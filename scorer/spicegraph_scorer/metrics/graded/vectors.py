@@ -1,8 +1,4 @@
-"""The vectors behind SPICE-G: a table learned from captions of the same images, and the rows that graphs need of it.
-
-A table has a vector and a weight for each word, and may know which words follow which in captions. What a table lacks
-stands for a form of a known word, or for words near it in WordNet.
-"""
+"""The vectors behind SPICE-G: a table learned from captions of the same images, and the rows that graphs need of it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""Verdicts: which words and tuples of a candidate its references support, contradict, or do not mention.
-
-The probability that a word is wrong is that of a logistic model of how the references stand to it
-(:func:`_features`); ``training/verdicts.py`` fits its coefficients. A word is flagged where the probability is above a
-threshold of split-conformal calibration (Vovk, Gammerman and Shafer 2005; Papadopoulos et al. 2002): of right words
-that are exchangeable with those of the calibration, no more than the chosen share is flagged.
-"""
+"""Verdicts: which words and tuples of a candidate its references support, contradict, or do not mention."""
+# A word is flagged where the probability that it is wrong (a logistic model of :func:`_features`) is above a threshold
+# of split-conformal calibration (Vovk, Gammerman and Shafer 2005; Papadopoulos et al. 2002).
 
 from __future__ import annotations
 
@@ -40,8 +36,7 @@ SUPPORTED: Final = "supported"
 CONTRADICTED: Final = "contradicted"
 UNMENTIONED: Final = "unmentioned"
 
-DEFAULT_RATE: Final = 0.1
-"""Share of right words that may be flagged."""
+DEFAULT_RATE: Final = 0.1  # Share of right words that may be flagged.
 
 Vector = npt.NDArray[np.float64]
 
@@ -65,8 +60,7 @@ PLACES_AND_PARTS: Final = word_set(
     picture image photo view way group kind type piece other something someone one thing couple lot number bunch color
     colour pair
     """
-)
-"""Words of places in a picture, of parts, and of things that they do not name."""
+)  # Words of places in a picture, of parts, and of things that they do not name.
 
 _WEIGHTS: Final = {
     "best": (-2.301, -2.281),  # likeness of the most similar word of the references
@@ -86,8 +80,7 @@ _WEIGHTS: Final = {
     "denied": (-0.026, 0.142),  # the references have another colour or count
     "unknown": (-2.026, -1.964),  # neither the table nor WordNet has the word
     "modifier": (0.766, -0.238),  # in front of the last word of an object ("tower branch")
-}
-"""The features of a word, with their coefficients for both graph styles: what ``training/verdicts.py`` printed."""
+}  # The features of a word, with their coefficients for both graph styles: what ``training/verdicts.py`` printed.
 FEATURES: Final = tuple(_WEIGHTS)
 _OF_SPICE, _OF_SCENES = zip(*_WEIGHTS.values(), strict=True)
 
@@ -443,5 +436,4 @@ class Calibration(NamedTuple):
 CALIBRATIONS: Final[Mapping[str, Calibration]] = {
     "spice": Calibration(-3.201, _OF_SPICE, {0.05: 0.3087, 0.1: 0.2147, 0.2: 0.122}),
     "scene": Calibration(-3.416, _OF_SCENES, {0.05: 0.3134, 0.1: 0.2106, 0.2: 0.1133}),
-}
-"""By graph style."""
+}  # By graph style.

@@ -1,9 +1,6 @@
-"""METEOR's alignment: which matches are possible, and which of them are chosen.
-
-The search follows the original step by step. It keeps the best 40 partial alignments, weighs matches
-differently from the score, truncates, and charges a choice for the distances of its siblings: each of these
-changes results, so all of them are kept.
-"""
+"""METEOR's alignment: which matches are possible, and which of them are chosen."""
+# The search keeps the best 40 partial alignments, weighs matches differently from the score, truncates, and charges a
+# choice for the distances of its siblings, as the original does: each of these changes results.
 
 from __future__ import annotations
 
@@ -258,11 +255,9 @@ def _best(states: list[_State]) -> list[_State]:
 
 
 def align(possible: Sequence[Sequence[Possible]], size: int) -> list[WordMatch]:
-    """Choose matches so that every word is in at most one, in the order of the reference, as METEOR 1.5 searches.
-
-    ``possible`` holds for each reference word the matches that start there, in METEOR's order (duplicates count);
-    ``size`` is the number of words of the candidate. Source: Denkowski and Lavie 2014.
-    """
+    """Choose matches so that every word is in at most one, in the order of the reference, as METEOR 1.5 searches."""
+    # ``possible``: for each reference word the matches that start there, in METEOR's order (duplicates count);
+    # ``size``: the candidate's words. Source: Denkowski and Lavie 2014.
     definite = _definite(possible, size)
     chosen: list[Possible] = [match for match in definite if match is not None]
     if any(row and sure is None for row, sure in zip(possible, definite, strict=True)):
@@ -273,8 +268,7 @@ def align(possible: Sequence[Sequence[Possible]], size: int) -> list[WordMatch]:
 
 _AHEAD = (1 << BACK) - 1
 
-_Spot = tuple[int, int]
-"""A phrase of the candidate: first word and number of words."""
+_Spot = tuple[int, int]  # A phrase of the candidate: first word and number of words.
 
 _Reverse = tuple[int, int, int]
 """A phrase of the candidate and the place of the reference's phrase among its paraphrases."""

@@ -1,7 +1,4 @@
-"""The English data of METEOR: files of the ``pycocoevalcap`` wheel, and their index in the cache directory of the user.
-
-The files are read in place: nothing of that package is imported, and its jar is opened as the zip archive that it is.
-"""
+"""METEOR's English data: files of the ``pycocoevalcap`` wheel, read in place, and their index in the user's cache."""
 
 from __future__ import annotations
 
@@ -206,12 +203,9 @@ def _build(path: Path, label: str, sources: Sources, progress: Progress | None) 
 def load_data(
     *, cache: Path | None = None, sources: Sources | None = None, progress: Progress | None = None
 ) -> MeteorData:
-    """Return METEOR's data; the first call on a machine builds the index (some ten seconds, 50 MB on disk).
-
-    ``cache``: the folder that keeps the index (default :func:`cache_directory`); ``sources``: the data
-    files (default: those of the installed ``pycocoevalcap``); ``progress`` is called while the index is
-    built, with the share done from 0 to 1. Several processes may call this at once: one builds, the others wait.
-    """
+    """Return METEOR's data; the first call on a machine builds the index (some ten seconds, 50 MB on disk)."""
+    # ``sources``: by default those of the installed ``pycocoevalcap``; ``progress`` is called with the share that is
+    # built, from 0 to 1. Several processes may call this at once: one builds, the others wait.
     sources = sources or find_sources()
     cache = cache or cache_directory()
     path = cache / _FILE

@@ -114,8 +114,7 @@ class Alignment:
     matches: tuple[WordMatch, ...]
 
 
-NO_ALIGNMENT = Alignment((), (), ())
-"""What stands for the alignment of a statistic that is kept without evidence."""
+NO_ALIGNMENT = Alignment((), (), ())  # What stands for the alignment of a statistic that is kept without evidence.
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,15 +232,11 @@ _TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class Meteor(Metric[MeteorStatistic]):
-    """METEOR 1.5 for English: exact, stem, synonym and paraphrase matches, parameters of the ranking task.
+    """METEOR 1.5 for English: exact, stem, synonym and paraphrase matches, parameters of the ranking task."""
 
-    The corpus value is computed from the summed statistics; it is not the mean of the items' values.
-    ``data`` may be handed in where many corpora are scored; otherwise each :meth:`collect` opens it. With ``evidence``
-    every statistic keeps its alignment.
-
-    Source: Denkowski and Lavie 2014, "Meteor Universal: Language Specific Translation Evaluation for Any
-    Target Language"; parity with ``meteor-1.5.jar -l en -norm`` as pycocoevalcap runs it.
-    """
+    # The corpus value is computed from the summed statistics; it is not the mean of the items' values. Source:
+    # Denkowski and Lavie 2014, "Meteor Universal: Language Specific Translation Evaluation for Any Target Language";
+    # parity with ``meteor-1.5.jar -l en -norm`` as pycocoevalcap runs it.
 
     means: ClassVar[bool] = False
 

@@ -1,10 +1,7 @@
-"""The paraphrase table of METEOR: its index, built once, and the phrases and paraphrases of the texts at hand.
-
-A phrase is known by a 64-bit hash of its text (the 2,616,378 phrases of the table have as many different
-hashes), and named by the place of that hash in the sorted list of all hashes. The hash is the sum of
-``value[byte] * BASE**position`` modulo 2**64: numpy computes it over millions of lines at once, and the hash of
-a phrase follows from the hashes of its words.
-"""
+"""The paraphrase table of METEOR: its index, built once, and the phrases and paraphrases of the texts at hand."""
+# A phrase is named by the place of a 64-bit hash of its text in the sorted list of all hashes (the 2,616,378 phrases
+# have as many different ones): the sum of ``value[byte] * BASE**position`` modulo 2**64, which numpy computes over
+# millions of lines at once, and which follows from the hashes of a phrase's words.
 
 from __future__ import annotations
 
@@ -85,8 +82,7 @@ class LineHasher:
         return joined
 
 
-Progress = Callable[[float], None]
-"""Called now and then with the share of the work that is done, from 0 to 1."""
+Progress = Callable[[float], None]  # Called now and then with the share of the work that is done, from 0 to 1.
 
 _READ = 1 << 17  # bytes of the packed file at a time
 _LINE_FEED = 10
@@ -178,11 +174,9 @@ def build_index(path: Path, *, progress: Progress | None = None) -> Paraphrases:
     return Paraphrases(phrases, sources[order], starts.astype(np.uint32), targets[moved])
 
 
-Occurrence = tuple[int, int, int]
-"""A phrase in a text: its first word, its number of words, its number in the book."""
+Occurrence = tuple[int, int, int]  # A phrase in a text: its first word, its number of words, its number in the book.
 
-BACK = 32
-"""A link holds two places in lists, each from 1, or 0 for none: below this bit and from it on."""
+BACK = 32  # A link holds two places in lists, each from 1, or 0 for none: below this bit and from it on.
 
 _MAX_WORDS = 7  # of a phrase of the table
 _MAX_BYTES = 128  # the table's longest phrase has 71

@@ -1,8 +1,4 @@
-"""Text as METEOR 1.5 reads English: its own normaliser, white space and letters, and which words match by themselves.
-
-The normaliser runs on whatever it is given; the COCO evaluation gives it text that the PTB tokenizer has
-already lower-cased, so most captions take the short way through :func:`tokenize`.
-"""
+"""Text as METEOR 1.5 reads English: its own normaliser, white space and letters, and which words match alone."""
 
 from __future__ import annotations
 
@@ -20,8 +16,7 @@ from spicegraph_scorer.metrics.meteor.data import INSTALL, MeteorData
 if TYPE_CHECKING:
     from spicegraph_scorer.metrics.meteor.paraphrases import Occurrence, PhraseBook, PhraseFinder
 
-Prefixes = Mapping[str, bool]
-"""Words that may keep a final dot; true for those that keep it only before a number."""
+Prefixes = Mapping[str, bool]  # Words that may keep a final dot; true for those that keep it only before a number.
 
 # What METEOR takes for a letter; Greek, CJK, Arabic and combining marks are not among them.
 _LETTER = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e\u0400-\u0527\ua640-\ua66e\ua67e-\ua697\u1d00-\u1d7f"
@@ -63,8 +58,7 @@ _WORDS = re.compile(r"[^ \t\n\r\f]+")
 _PLAIN = re.compile(r"[a-z0-9 ]*")
 _UP_TO_SPACE = "".join(map(chr, range(0x21)))
 
-SEPARATOR = "|||"
-"""What stands between the texts of a line that METEOR's program reads."""
+SEPARATOR = "|||"  # What stands between the texts of a line that METEOR's program reads.
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +70,7 @@ class TextOptions:
     lowercase: bool = False  # what is not normalised (-lower)
 
 
-COCO_TEXT = TextOptions()
-"""How the COCO evaluation has METEOR prepare text."""
+COCO_TEXT = TextOptions()  # How the COCO evaluation has METEOR prepare text.
 
 
 def _final_dot(word: str, following: str, prefixes: Prefixes) -> str:

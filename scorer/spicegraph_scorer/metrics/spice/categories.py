@@ -1,8 +1,5 @@
-"""The categories that SPICE scores beside the total, as a table, and those of the user's own, from a TOML file.
-
-To add a category of SPICE's: a word list, a line in ``CATEGORIES``, a test case. A user's category is a word list, or
-everything under a synset of WordNet.
-"""
+"""The categories that SPICE scores beside the total, as a table, and those of the user's own, from a TOML file."""
+# To add a category of SPICE's: a word list, a line in ``CATEGORIES``, a test case.
 
 from __future__ import annotations
 
@@ -28,8 +25,7 @@ if TYPE_CHECKING:
 COLORS = word_set(
     """black brown blue red yellow pink gray grey green dark light white cream orange purple maroon beige
     violet"""
-)
-"""The attribute words that SPICE 1.0 counts as colours."""
+)  # The attribute words that SPICE 1.0 counts as colours.
 
 NUMERALS = word_set("one two three four five six seven eight nine ten")
 """The attribute words that SPICE 1.0 counts as counts."""
@@ -43,8 +39,7 @@ SIZES = word_set(
     short sizable skeletal skimpy skinny slim small squat stocky strapping sturdy tall teensy teeny
     teeny-tiny teeny-weeny thick thickset thin tiny titanic towering trifling trim tubby undersized
     underweight unlimited vast wee whopping wide"""
-)
-"""The attribute words that SPICE 1.0 counts as sizes."""
+)  # The attribute words that SPICE 1.0 counts as sizes.
 
 CATEGORIES: Mapping[str, Category] = {
     "Relation": Category(3),
@@ -53,8 +48,7 @@ CATEGORIES: Mapping[str, Category] = {
     "Size": Category(2, SIZES),
     "Color": Category(2, COLORS),
     "Object": Category(1),
-}
-"""Every category beside ``All``, in the order in which SPICE 1.0 prints them."""
+}  # Every category beside ``All``, in the order in which SPICE 1.0 prints them.
 
 KINDS: Mapping[str, tuple[int, str]] = {"object": (1, "n"), "attribute": (2, "a"), "relation": (3, "v")}
 """What a category is made of: the length of its tuples, and the part of speech of its words in WordNet."""
@@ -148,8 +142,7 @@ _SHAPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "words": (list, "a list of strings"),
     "subtree": ((str, list), "a string or a list of strings"),
     "synonyms": (bool, "true or false"),
-}
-"""The keys of a category in a file, which are the fields of its definition: what they must hold, and that in words."""
+}  # The keys of a category in a file, which are the fields of its definition: what they must hold, and that in words.
 
 
 def _entry_faults(table: object) -> Iterator[str]:

@@ -48,8 +48,7 @@ class Match:
         return tuple(t for t, partners in zip(self.reference, self.reference_partners, strict=True) if not partners)
 
 
-NO_MATCH: Final = Match((), (), (), ())
-"""Stands where a match is not kept."""
+NO_MATCH: Final = Match((), (), (), ())  # Stands where a match is not kept.
 
 
 def match_tuples(

@@ -93,13 +93,11 @@ def score_graphs(
 
 @dataclass(frozen=True, slots=True)
 class Spice(Metric[SpiceStatistic]):
-    """SPICE 1.0 (Anderson et al., ECCV 2016), or with ``exact`` its variant ``-noSynsets``.
+    """SPICE 1.0 (Anderson et al., ECCV 2016), or with ``exact`` its variant ``-noSynsets``."""
 
-    The corpus value of a category is the mean of the items' F1 over the items whose references have such tuples.
-    ``text`` is what it parses: captions as written, as the SPICE program does by itself, or ``coco``: tokens without
-    punctuation, as within the COCO toolkit. With ``evidence`` every statistic keeps its match, from which reports and
-    explanations are drawn; without, there are the counts only, in half the time and a hundredth of the memory.
-    """
+    # ``text``: captions as written, as the SPICE program parses them by itself, or ``coco``: tokens without
+    # punctuation, as within the COCO toolkit. ``evidence``: every statistic keeps its match; without, there are the
+    # counts only, in half the time and a hundredth of the memory.
 
     needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"categories", "spice_text"}))
     matches: ClassVar[bool] = True
@@ -303,8 +301,7 @@ def _unmatched(scored: ScoredTuple) -> bool:
     return not scored.truth_value
 
 
-JAR_METRICS: Final = ("spice", "spice-exact")
-"""The metrics whose results the program's output can hold."""
+JAR_METRICS: Final = ("spice", "spice-exact")  # The metrics whose results the program's output can hold.
 
 
 def jar_output(result: Result, *, detailed: bool = True, subset: bool = True) -> list[dict[str, Json]]:
