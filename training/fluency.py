@@ -27,7 +27,6 @@ from spicegraph_rewards.fluency.detector import (
     COUNTERS,
     KINDS,
     Detector,
-    Features,
     FluencyVocabulary,
     counter_places,
     features_of,
@@ -371,11 +370,11 @@ def learn_levels(vocabulary: FluencyVocabulary, sentences: Sequence[Sequence[str
     return np.clip(np.floor(np.log2(np.maximum(counts, 1) / 1.5)), 0, 7).astype(np.uint8)
 
 
-def matrix(features: Features, size: int) -> csr_matrix:
+def matrix(features: tuple[np.ndarray, np.ndarray], size: int) -> csr_matrix:
     """Return the features as a matrix of counts."""
-    starts = np.searchsorted(features.rows, np.arange(size + 1))
-    ones = np.ones(len(features.buckets), np.float32)
-    return csr_matrix((ones, features.buckets, starts), shape=(size, BUCKETS))
+    buckets, rows = features
+    starts = np.searchsorted(rows, np.arange(size + 1))
+    return csr_matrix((np.ones(len(buckets), np.float32), buckets, starts), shape=(size, BUCKETS))
 
 
 def train(made: csr_matrix, classes: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:

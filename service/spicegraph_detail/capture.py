@@ -1,8 +1,7 @@
 """CAPTURE: objects, attributes and relations of long captions, matched exactly, then as synonyms, then by likeness.
 
 Source: Dong et al., "Benchmarking and Improving Detail Image Caption" (arXiv 2405.19092, 2024), with the weights of the
-published program. What differs from that program is what reads captions, and what knows words; :class:`Capture` has a
-list.
+published program. ``docs/numbers.md`` says what differs from it: what reads captions, and what knows words.
 """
 
 from __future__ import annotations
@@ -40,24 +39,21 @@ WEIGHTS: Final = {"Object": 0.5, "Attribute": 0.5, "Relation": 0.2}
 EXACT, SYNONYM, SOFT = "exact", "synonym", "soft"
 NAME: Final = "CAPTURE"
 
-
 Elements = Mapping[str, Sequence[tuple[str, ...]]]
 """What a caption says, by kind: the words of each element, subject, relation and object in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureMatch:
-    """The words of an element (``Object``, ``Attribute`` or ``Relation``) and of its partner on the other side.
+    """The words of an element and of its partner on the other side."""
 
-    ``stage`` is ``exact``, ``synonym`` or ``soft``; ``None`` where the other side has nothing left of this kind.
-    ``similarity`` is what the element counts, in [0, 1].
-    """
-
-    kind: str
+    kind: str  # ``Object``, ``Attribute`` or ``Relation``
     words: tuple[str, ...]
-    stage: str | None = None
+    stage: str | None = (
+        None  # ``EXACT``, ``SYNONYM`` or ``SOFT``; ``None``: the other side has nothing left of the kind
+    )
     partner: tuple[str, ...] | None = None
-    similarity: float = 0.0
+    similarity: float = 0.0  # what the element counts, in [0, 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +88,6 @@ class Capture(Metric[CaptureStatistic]):
     elements count over their number, recall the same of the reference's; a share of nothing is 0. ``CAPTURE`` is
     (.5 F1 of objects + .5 F1 of attributes + .2 F1 of relations) / 1.2, the mean over an item's references. Of ``All``,
     precision and recall are weighed like that, too.
-
-    Differences from the published program:
-
-    - captions are parsed by the pipeline, not by a Flan-T5 that needs a GPU;
-    - synonyms share a synset of WordNet 3.0, as for SPICE; there, they share a word of any of their synsets. In both, a
-      string that contains the other one counts as its synonym, even "woman" and "man";
-    - likeness is the cosine of SPICE-G's vectors, not of sentences by all-mpnet-base-v2, and at least 0;
-    - stop words, which are not objects here either, are nouns of abstractions and of what frames a picture, as the
-      scene parser knows them, not the list of 285 words.
     """
 
     needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"vectors"}))
@@ -195,14 +182,7 @@ class Capture(Metric[CaptureStatistic]):
         return np.clip(vectors[: len(candidate)] @ vectors[len(candidate) :].T, 0.0, 1.0)
 
     def total(self, statistics: Sequence[CaptureStatistic]) -> tuple[Score, ...]:
-        """Return ``CAPTURE``, and the F1 of each kind (``CAPTURE_Object`` ...).
-
-        Example:
-            >>> from spicegraph_scorer import Item, score
-            >>> items = [Item(1, "A brown dog lies on a couch.", ("A brown puppy lies on a sofa.",))]
-            >>> score(items, ["capture"]).corpus["CAPTURE_categories"]["Attribute"]["f"]
-            1.0
-        """
+        """Return ``CAPTURE``, and the F1 of each kind (``CAPTURE_Object`` ...)."""
         return tuple(
             Score.mean(NAME if kind == ALL else f"{NAME}_{kind}", [s.scores[kind].f for s in statistics])
             for kind in (ALL, *WEIGHTS)
@@ -260,13 +240,10 @@ def _scores(
     """Return F1, precision and recall by kind, ``All`` first."""
     scores: dict[str, tuple[float, float, float]] = {}
     for kind in WEIGHTS:
-        precision, recall = (_mean([m.similarity for m in side if m.kind == kind]) for side in (candidate, reference))
+        counted = ([match.similarity for match in side if match.kind == kind] for side in (candidate, reference))
+        precision, recall = (sum(values) / len(values) if values else 0.0 for values in counted)
         total = precision + recall
         scores[kind] = 2 * precision * recall / total if total else 0.0, precision, recall
     columns = zip(*[scores[kind] for kind in WEIGHTS], strict=True)
     whole = [sum(map(float.__mul__, WEIGHTS.values(), column)) / sum(WEIGHTS.values()) for column in columns]
     return {ALL: (whole[0], whole[1], whole[2]), **scores}
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0

@@ -136,11 +136,6 @@ class Claims:
         }
 
 
-def sentences_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the sentences of texts in an order of their own, so that neither order nor splitting matters."""
-    return tuple(sorted(text[start:end] for text in texts for start, end in sentence_spans(text)))
-
-
 def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: bool = False) -> Claims:
     """Return the claims of both sides of a comparison.
 
@@ -154,7 +149,11 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
     the class of an object, its word is likelier wrong and its claims weigh more, and all claims of the candidate hold
     as far as its objects of CHAIR's classes are named.
     """
-    text, references = match.texts.candidate, sentences_of(match.texts.references)
+    text = match.texts.candidate
+    # in an order of their own, so that neither the order of references nor their splitting matters
+    references = tuple(
+        sorted(each[start:end] for each in match.texts.references for start, end in sentence_spans(each))
+    )
     verdicts = judge(match, text, vectors)
     words = {verdict.word: verdict for verdict in verdicts.words}
     likeness = _Likeness(meaning, text, references, [each.spans[0][0] for each in verdicts.words if each.spans])

@@ -138,10 +138,10 @@ class Differences:
 
 def differences_of(claims: Claims, candidate: str, references: Sequence[str]) -> Differences:
     """Return the differences of an item."""
-    said, told = _Texts((candidate,)), _Texts(tuple(references))
+    said, told = _Texts(candidate), _Texts(*references)
     weights, reference_weights = (sum(claim.weight for claim in side) for side in (claims.candidate, claims.references))
     missing = _missing(claims, said, told)
-    differences = []
+    rows: list[tuple[str, Claim, tuple[str, ...], tuple[str, ...], list[Claim], list[Claim]]] = []
     for failed in _failed(claims, said):
         claim = failed[0]
         names = _contrary(claim, claims)
@@ -149,39 +149,24 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
         if claim.aspect == "count" and not denied:  # people count what they like
             continue
         beside = next((missing.pop(fact) for fact, (first, *_) in missing.items() if first.words == names), [])
-        places, other = said.places(claim.words), told.places(names)
+        rows.append((CONTRADICTED if denied else UNSUPPORTED, claim, claim.words, names, failed, beside))
+    rows += [(MISSING, lacking[0], (), lacking[0].words, [], lacking) for lacking in missing.values()]
+    differences = []
+    for kind, claim, names, reference_names, failed, lacking in rows:
+        places, other = said.places(names), told.places(reference_names)
         differences.append(
             ClaimDifference(
-                CONTRADICTED if denied else UNSUPPORTED,
+                kind,
                 claim.aspect,
-                said.phrase(claim.words, places),
-                told.phrase(names, other),
+                said.phrase(names, places),
+                told.phrase(reference_names, other),
                 tuple((place.start, place.end) for place in places),
                 other,
-                max(_share(failed, weights), _share(beside, reference_weights)),
+                max(_share(failed, weights), _share(lacking, reference_weights)),
                 claim.probability,
                 tuple(each.fact for each in failed),
-                tuple(each.fact for each in beside),
-                _lost(failed, weights),
-                _lost(beside, reference_weights),
-            )
-        )
-    for lacking in missing.values():
-        claim = lacking[0]
-        other = told.places(claim.words)
-        differences.append(
-            ClaimDifference(
-                MISSING,
-                claim.aspect,
-                "",
-                told.phrase(claim.words, other),
-                (),
-                other,
-                _share(lacking, reference_weights),
-                claim.probability,
-                (),
                 tuple(each.fact for each in lacking),
-                0.0,
+                _lost(failed, weights),
                 _lost(lacking, reference_weights),
             )
         )
@@ -196,10 +181,8 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
 
 
 def _failed(claims: Claims, said: _Texts) -> list[list[Claim]]:
-    """Return the candidate's claims that do not hold, those with the same reason together, the plainest first.
-
-    A thing of which the references name a kind holds well enough.
-    """
+    """Return the candidate's claims that do not hold, those with the same reason together, the plainest first."""
+    # A thing of which the references name a kind holds well enough.
     groups: defaultdict[tuple[str, ...], list[Claim]] = defaultdict(list)
     named = {claim.words[0] for claim in claims.references if len(claim.words) == 1}
     for claim in claims.candidate:
@@ -230,13 +213,11 @@ def _is_told(claim: Claim, texts: _Texts) -> bool:
 
 
 def _missing(claims: Claims, said: _Texts, told: _Texts) -> dict[int, list[Claim]]:
-    """Return the references' claims that are not said, by the first of those that lack the same thing.
-
-    A thing of which the candidate names a kind, or that is a kind of what it names, is said well enough, and so is
-    another name of a thing that holds: one of the same kind, in no reference together with it. Of things that it names,
-    a quality is missed, unless a sentence has both words, or a text; what they do and where they are is told with a
-    thing that is missed.
-    """
+    """Return the references' claims that are not said, by the first of those that lack the same thing."""
+    # A thing of which the candidate names a kind, or that is a kind of what it names, is said well enough, and so is
+    # another name of a thing that holds: one of the same kind, in no reference together with it. Of things that it
+    # names, a quality is missed, unless a sentence has both words, or a text; what they do and where they are is told
+    # with a thing that is missed.
     lacking = [claim for claim in claims.references if claim.status == MISSING and _is_told(claim, told)]
     objects = {name for claim in claims.candidate for name in claim.words}
     held = {claim.words[0] for claim in claims.candidate if len(claim.words) == 1 and claim.status == SUPPORTED}
@@ -325,11 +306,11 @@ def _lost(claims: Iterable[Claim], total: float) -> float:
     return sum(claim.weight * (1 - claim.value) for claim in claims) / total if total else 0.0
 
 
-@dataclass(frozen=True)
 class _Texts:
     """Texts in which the words of claims are found."""
 
-    texts: tuple[str, ...]
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
 
     @cached_property
     def _sentences(self) -> list[tuple[int, Span, Words]]:
@@ -360,11 +341,9 @@ class _Texts:
         return frozenset(re.findall("[a-z]+", " ".join(self.texts).lower()))
 
     def passes_over(self, label: str) -> bool:
-        """Return whether each mention of a thing is in passing.
-
-        It is denied ("out of water"), only may be, is a portion of another thing ("a carpet of grass"), part of a name
-        ("Fifth Avenue"), or says what the picture is ("a bird's-eye view").
-        """
+        """Return whether each mention of a thing is in passing."""
+        # It is denied ("out of water"), only may be, is a portion of another thing ("a carpet of grass"), part of a
+        # name ("Fifth Avenue"), or says what the picture is ("a bird's-eye view").
         names = label.split("/")
         is_portion = not _PORTIONS.isdisjoint(names)
         passed = []

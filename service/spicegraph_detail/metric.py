@@ -27,7 +27,6 @@ NAME: Final = "Detail"
 DESCRIPTION_LEVEL: Final = 0.9
 """What brings the harmonic mean below SPICE-G's level, so that nobody gains by a longer candidate alone."""
 _AT_A_TIME: Final = 32  # more need more memory and are no faster
-_PARTS: Final[tuple[str, ...]] = ("pipeline", "lexicon", "vectors", "meaning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,6 @@ def description_share(candidate: str, references: Sequence[str]) -> float:
 
     All of it where a reference has several sentences. Otherwise none of it up to the length of the longest reference,
     half of it at twice that length. Sentences that are said again are no longer.
-
     """
     if any(len(sentence_spans(reference)) > 1 for reference in references):
         return 1.0
@@ -104,7 +102,7 @@ class Detail(Metric[DetailStatistic]):
     def signature(self) -> Mapping[str, str]:
         """Return formula, pipeline, lexicon, vectors and table of meanings."""
         graded = self.graded.signature()
-        kept: dict[str, str] = {name: graded[name] for name in _PARTS if name in graded}
+        kept = {name: graded[name] for name in ("pipeline", "lexicon", "vectors", "meaning") if name in graded}
         shares = f"{MEANING_SHARE:g} {WHOLE_SHARE:g}"
         objects = {"objects": "CHAIR, 80 COCO classes"} if self.coco else {}
         fixed = {"meaning shares": shares, "support": f"{SUPPORT_EXPONENT:g}"}
@@ -148,11 +146,10 @@ class Detail(Metric[DetailStatistic]):
         """Return the scores alone."""
         return replace(statistic, evidence=None)
 
-    def workings(self, corpus: Corpus, statistics: Sequence[DetailStatistic]) -> list[tuple[Working, ...]]:
+    def working(self, statistic: DetailStatistic) -> tuple[Working, ...]:
         """Return how much holds, how much is said, and what both come to."""
-        del corpus
         text = f"{{}} of what the description says holds, {{}} of what the references say is said: {self.score} {{}}"
-        return [(Working(self.score, text, (s.correctness, s.coverage, s.both)),) for s in statistics]
+        return (Working(self.score, text, (statistic.correctness, statistic.coverage, statistic.both)),)
 
     def explain(self, statistic: DetailStatistic, *, changes: int = 3) -> Claims | Differences | None:
         """Return the claims of both sides, or the differences."""

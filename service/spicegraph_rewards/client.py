@@ -22,21 +22,13 @@ _CONFIG = service_config({**EVALUATION_METHODS, **METHODS})
 
 
 class RewardOptions(TypedDict, total=False):
-    """What a caller may say of rewards.
+    """What a caller may say of rewards."""
 
-    Attributes:
-        reference_set: the set that has the references of items without any.
-        drafts: what each item revises, for terms of drafts.
-        advantage: what advantages are taken over.
-        groups: the group of each item; the image by default.
-        credit: say which words earned each reward.
-    """
-
-    reference_set: str | None
-    drafts: Sequence[str]
-    advantage: pb.Advantage.ValueType
-    groups: Sequence[str]
-    credit: bool
+    reference_set: str | None  # that has the references of items without any
+    drafts: Sequence[str]  # what each item revises, for terms of drafts
+    advantage: pb.Advantage.ValueType  # what advantages are taken over
+    groups: Sequence[str]  # of each item; the image by default
+    credit: bool  # say which words earned each reward
 
 
 class RewardClient(Client):

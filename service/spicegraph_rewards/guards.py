@@ -40,6 +40,8 @@ _COLOURS: Final = word_set(
     "red blue green yellow black white brown orange pink purple gray grey silver gold golden tan beige"
 )
 _MOST_COLOURS: Final = 6
+BROKEN: Final = 0.999
+"""The probability of an error above which a guard stops a caption: about one of 3,000 captions of people."""
 _FEWEST: Final = 4  # words of a caption, or as many as the shortest reference has
 
 
@@ -61,10 +63,6 @@ def unfinished(item: Item) -> float:
         return 0.0
     strict = words[-1] in ("a", "an", "the", "and", "or", "of", "with", "while", "is", "are", "his", "its", "their")
     return float(strict or _fluency(item.candidate).wrong > BROKEN)
-
-
-BROKEN: Final = 0.999
-"""The probability of an error above which a guard stops a caption: about one of 3,000 captions of people."""
 
 
 def broken(item: Item) -> float:
@@ -138,11 +136,9 @@ def hedge(item: Item) -> float:
 def denial(item: Item) -> float:
     """Begins with "there is no", or denies three things, where no reference denies any."""
     text = item.candidate.lower()
-    denies = (
-        re.match(r"\W*there (?:is|are) (?:no|not)\b(?! (?:image|picture|photo|caption)\b)", text)
-        or len(_DENIED.findall(text)) > 2
-    )
-    return float(bool(denies) and not any(_DENIED.search(reference.lower()) for reference in item.references))
+    begins = re.match(r"\W*there (?:is|are) (?:no|not)\b(?! (?:image|picture|photo|caption)\b)", text)
+    denies = begins is not None or len(_DENIED.findall(text)) > 2
+    return float(denies and not any(_DENIED.search(reference.lower()) for reference in item.references))
 
 
 def chain(item: Item) -> float:
@@ -198,12 +194,9 @@ share a caption's rarest word is more frequent than that of every reference.
 """
 
 
-_READ_FLUENCY: Final = frozenset({"guard", "guard-unfinished", "guard-broken"})
-
-
 def guarded(term: str, items: Sequence[Item]) -> list[float]:
     """Return one of :data:`GUARD_TERMS` for each item; what the fluency detector has to read, it reads at once."""
-    if term in _READ_FLUENCY:
+    if term in {"guard", "guard-unfinished", "guard-broken"}:
         fluencies = fluency_of(load_detector(), [item.candidate for item in items])  # which remembers them
         doubted = [item for item, fluency in zip(items, fluencies, strict=True) if fluency.wrong > BROKEN]
         fluency_of(load_detector(), [text for item in doubted for text in item.references])

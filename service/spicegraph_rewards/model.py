@@ -78,7 +78,7 @@ class RewardModel:
             tokens = map(tokenize_texts, references.values())
             self._data = replace(self._data, frequencies=DocumentFrequencies.from_references(tokens))
             made = self._made()
-        self._reward = made
+        self.reward = made  # the mixture itself, a metric
         self.add(references)
 
     def add(self, references: Mapping[ItemId, Sequence[str]]) -> None:
@@ -108,7 +108,7 @@ class RewardModel:
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two rewards to be comparable."""
-        return self._reward.signature()
+        return self.reward.signature()
 
     def rewards(
         self, images: Sequence[ItemId], captions: Sequence[str], drafts: Sequence[str] | None = None
@@ -123,8 +123,8 @@ class RewardModel:
         Raises:
             InputError: an image is unknown, the lists differ in length, or drafts are missing.
         """
-        statistics = self._statistics(self._reward, self._items(images, captions), drafts)
-        values = list(map(self._reward.value, statistics))
+        statistics = self._statistics(self.reward, self._items(images, captions), drafts)
+        values = list(map(self.reward.value, statistics))
         defined = [value for value in values if value is not None]
         if len(defined) < len(values):
             raise InputError(f"caption {values.index(None)}: the reward is undefined, since a score of it is")
@@ -189,11 +189,6 @@ class RewardModel:
                 )
             pairs = zip(corpus.items, drafts, strict=True)
             return reward.compare(corpus, Corpus(tuple([replace(item, candidate=text) for item, text in pairs])))
-
-    @property
-    def reward(self) -> Reward:
-        """The mixture itself, a metric."""
-        return self._reward
 
 
 class _Facts:

@@ -172,28 +172,16 @@ class Reward(Metric[RewardStatistic]):
     credits: ClassVar[bool] = True
 
     terms: tuple[Term, ...]
-    metrics: Mapping[str, Metric[Any]]
-    """Those that terms name."""
-    spice: Spice | None = None
-    """What compares a candidate with a draft, if a term does so."""
+    metrics: Mapping[str, Metric[Any]]  # those that terms name
+    spice: Spice | None = None  # compares a candidate with a draft, if a term does so
 
     name = "reward"
-
-    @property
-    def text(self) -> str:
-        """The terms in one form, as :func:`parse_reward` reads them."""
-        return ",".join(f"{term.key}={term.weight:g}" for term in self.terms)
-
-    @property
-    def drafts(self) -> bool:
-        """Whether a term compares candidates with drafts."""
-        return self.spice is not None
 
     def signature(self) -> Mapping[str, str]:
         """Return the terms, and each metric's signature under its name."""
         metrics = {**self.metrics, **({"draft": self.spice} if self.spice else {})}
         return {
-            "reward": self.text,
+            "reward": ",".join(f"{term.key}={term.weight:g}" for term in self.terms),
             **(guards_signature() if any(term.name in GUARD_TERMS for term in self.terms) else {}),
             **(statements.signature() if self._has_statement() else {}),
             **({"word-order": load_vectors().signature} if any(t.name == "word-order" for t in self.terms) else {}),
@@ -201,23 +189,14 @@ class Reward(Metric[RewardStatistic]):
         }
 
     def collect(self, corpus: Corpus) -> list[RewardStatistic]:
-        """Return the terms of each item.
-
-        Raises:
-            InputError: a term compares with drafts; use :meth:`compare`.
-        """
+        """Return the terms of each item; an InputError where one compares with drafts: use :meth:`compare`."""
         if self.spice is not None:
             comparing = ", ".join(term.key for term in self.terms if term.name in DRAFT_TERMS)
             raise InputError(f"reward: {comparing} compare a candidate with a draft, and there is none")
         return self._collected(corpus, ())
 
     def compare(self, corpus: Corpus, drafts: Corpus) -> list[RewardStatistic]:
-        """Return the terms of each item, some of which say what it changes in its draft.
-
-        Args:
-            corpus: the items.
-            drafts: the same items with their drafts as candidates.
-        """
+        """Return the terms of each item, also of what it changes; ``drafts``: the items with those as candidates."""
         if self.spice is None:
             return self.collect(corpus)
         old, new = self.spice.collect(drafts), self.spice.collect(corpus)
@@ -227,24 +206,18 @@ class Reward(Metric[RewardStatistic]):
         columns, statistics = self._columns(corpus, changes)
         if self._has_statement():
             added = [value for value, _ in self._added(corpus, columns)]
-            columns = [
-                added if term.name == STATEMENT else column for term, column in zip(self.terms, columns, strict=True)
-            ]
-        rows = zip(*columns, strict=True)
+            for place, term in enumerate(self.terms):
+                if term.name == STATEMENT:
+                    columns[place] = added
         each = zip(*statistics.values(), strict=True) if statistics else ((),) * len(corpus.items)
-        return [
-            RewardStatistic(tuple(values), tuple(scores_of_metric))
-            for values, scores_of_metric in zip(rows, each, strict=True)
-        ]
+        return list(map(RewardStatistic, zip(*columns, strict=True), each))
 
     def _columns(
         self, corpus: Corpus, changes: Sequence[Any] | None
     ) -> tuple[list[Sequence[float | None]], Mapping[str, Sequence[Any]]]:
         """Return the values of each term, 0 of what statements add, and the statistics of each metric."""
         statistics = {name: metric.collect(corpus) for name, metric in self.metrics.items()}
-        scores = {
-            name: self.metrics[name].total(statistics_of_metric) for name, statistics_of_metric in statistics.items()
-        }
+        scores = {name: metric.total(statistics[name]) for name, metric in self.metrics.items()}
         of_text = any(term.name in TEXT_TERMS for term in self.terms)
         words = [Words(item.candidate) for item in corpus.items] if of_text else []
         columns: list[Sequence[float | None]] = []
@@ -258,12 +231,7 @@ class Reward(Metric[RewardStatistic]):
             elif term.name in DRAFT_TERMS:
                 columns.append([float(len(getattr(text, DRAFT_TERMS[term.name]))) for text in changes or ()])
             else:
-                scores_of_metric = scores[term.name]
-                columns.append(
-                    next(s.each for s in scores_of_metric if s.name == term.score)
-                    if term.score
-                    else scores_of_metric[0].each
-                )
+                columns.append(next(score.each for score in scores[term.name] if term.score in {"", score.name}))
         return columns, statistics
 
     def _has_statement(self) -> bool:
@@ -318,11 +286,7 @@ class Reward(Metric[RewardStatistic]):
         )
 
     def credit(self, corpus: Corpus, statistics: Sequence[RewardStatistic]) -> list[Credit]:
-        """Divide the reward among the words: the sum of what each has in the terms, times their weights.
-
-        Raises:
-            InputError: a term does not divide its score.
-        """
+        """Divide the reward among the words: the sum of what each has in the terms, times their weights."""
         columns = []
         for term in self.terms:
             if term.name in TEXT_TERMS:
@@ -343,9 +307,7 @@ class Reward(Metric[RewardStatistic]):
                 raise InputError(f"reward: {term.key} does not divide its score among words")
             else:
                 index = list(self.metrics).index(term.name)
-                columns.append(
-                    self.metrics[term.name].credit(corpus, [statistic.statistics[index] for statistic in statistics])
-                )
+                columns.append(self.metrics[term.name].credit(corpus, [each.statistics[index] for each in statistics]))
         weights = [term.weight for term in self.terms]
         return [Credit.mixed(list(zip(weights, row, strict=True))) for row in zip(*columns, strict=True)]
 
@@ -395,12 +357,7 @@ def reward_metric(text: str) -> Factory:
 
 
 def make_reward(text: str, resources: Resources) -> Reward:
-    """Make the reward that a text such as ``spice-g=1,cider-d=.1,length=-.01`` names.
-
-    Raises:
-        InputError: a term is unknown, stands twice, or has no weight.
-        DataError: something that a metric needs is not installed.
-    """
+    """Make the reward that a text such as ``spice-g=1,cider-d=.1,length=-.01`` names."""
     terms = parse_reward(text, METRICS)
     names = dict.fromkeys(term.name for term in terms if term.name in METRICS)
     if not any(term.score for term in terms):  # no term is of a category

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import as_file, files
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -54,13 +54,6 @@ def sentences_of(text: str) -> list[list[str]]:
         if words:
             sentences.append(words)
     return sentences or [[]]
-
-
-class Features(NamedTuple):
-    """The features of sentences: the bucket of each, and the number of its sentence, in their order."""
-
-    buckets: Ints
-    rows: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,8 +115,9 @@ def counter_places(kinds: Ints, tags: Ints, rows: Ints) -> Iterator[tuple[Ints, 
 
 def features_of(
     vocabulary: FluencyVocabulary, levels: npt.NDArray[np.uint8], sentences: Sequence[Sequence[str]]
-) -> Features:
-    """Return the features of sentences; ``levels`` are 0 (people hardly ever say it) to 7 (often), by counter."""
+) -> tuple[Ints, Ints]:
+    """Return the bucket of each feature, and the number of its sentence, in their order."""
+    # ``levels`` are by counter: 0 (people hardly ever say it) to 7 (often)
     kinds, rows = vocabulary.laid_out(sentences)
     tags = vocabulary.tags[kinds]
     features: list[tuple[Ints, Ints]] = []
@@ -148,11 +142,10 @@ def features_of(
         salt += 1
     said = [(number, name) for number, words in enumerate(sentences) for name in repetitions(words)]
     numbers = np.array([number for number, _ in said], np.int64)
-    names = np.array([_named(name) for _, name in said], np.int64)
-    features.append((names, numbers))
+    features.append((np.array([_named(name) for _, name in said], np.int64), numbers))
     buckets, owners = (np.concatenate(part) for part in zip(*features, strict=True))
     order = np.argsort(owners, kind="stable")
-    return Features(buckets[order], owners[order])
+    return buckets[order], owners[order]
 
 
 @lru_cache(maxsize=4096)
@@ -178,9 +171,9 @@ def repetitions(words: Sequence[str]) -> list[str]:
         last[word] = index
     if longest > 1:
         features.append(f"twice {longest}")
-        if longest > 2:
-            features.append("long")
-    clauses = _clauses(words)
+    if longest > 2:
+        features.append("long")
+    clauses = [tuple(clause) for is_end, clause in groupby(words, _CONNECTIVE.__contains__) if not is_end]
     if any(clauses.count(clause) > 1 for clause in clauses if len(clause) > 1):
         features.append("clause")
     features += _said_otherwise(clauses)
@@ -201,62 +194,26 @@ def _longest_repeat(words: Sequence[str]) -> int:
     return _LONGEST
 
 
-def _clauses(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return what stands between connectives."""
-    clauses: list[list[str]] = [[]]
-    for word in words:
-        if word in _CONNECTIVE:
-            clauses.append([])
-        else:
-            clauses[-1].append(word)
-    return [tuple(clause) for clause in clauses]
-
-
 def _said_otherwise(clauses: Sequence[Sequence[str]]) -> list[str]:
     """Return what the two clauses that share most have in common, and the two of one first word, as features."""
     stems = [[stem for stem, weight in map(weighted_stem, clause) if weight == 1] for clause in clauses]
-    numbered = [
-        (n, stems_of_clause[0], set(stems_of_clause))
-        for n, stems_of_clause in enumerate(list(filter(None, stems))[:_CLAUSES])
-    ]
-    pairs = [
-        _Pair(
-            len(first_stems & second_stems),
-            -len(first_stems ^ second_stems),
-            first == second,
-            m > n + 1,
-            first_stems & second_stems,
-            len(second_stems - first_stems),
-        )
-        for (n, first, first_stems), (m, second, second_stems) in combinations(numbered, 2)
-    ]
-    return [*_shared("stems", pairs), *_shared("subject", [pair for pair in pairs if pair.is_of_one])]
-
-
-class _Pair(NamedTuple):
-    """What two clauses share: how much, less what they do not, whether the first word, and whether they are apart."""
-
-    common: int
-    apart: int
-    is_of_one: bool
-    is_far: bool
-    both: set[str]
-    new: int
-
-
-def _shared(name: str, pairs: Sequence[_Pair]) -> list[str]:
-    best = max(pairs, key=lambda pair: (pair.common, pair.apart), default=None)
-    if best is None or not best.common:
-        return []
-    common, new, where = min(best.common, 4), min(best.new, 3), "far" if best.is_far else "near"
-    count_word = "one" if best.is_of_one else "two"
-    return [
-        f"{name} {common} {min(-best.apart, 4)}",
-        f"{name} {common} new {new}",
-        f"{name} {common} new {new} {where} {count_word}",
-        f"{name} {where} {count_word}",
-        *sorted(f"both {name} {where} {stem}" for stem in best.both),
-    ]
+    numbered = list(enumerate(list(filter(None, stems))[:_CLAUSES]))
+    pairs = [(set(a), set(b), a[0] == b[0], m > n + 1) for (n, a), (m, b) in combinations(numbered, 2)]
+    features = []
+    for name, compared in (("stems", pairs), ("subject", [pair for pair in pairs if pair[2]])):
+        best = max(compared, key=lambda pair: (len(pair[0] & pair[1]), -len(pair[0] ^ pair[1])), default=None)
+        if best is not None and best[0] & best[1]:
+            first, second, is_of_one, is_far = best
+            common, new = min(len(first & second), 4), min(len(second - first), 3)
+            where, count_word = "far" if is_far else "near", "one" if is_of_one else "two"
+            features += [
+                f"{name} {common} {min(len(first ^ second), 4)}",
+                f"{name} {common} new {new}",
+                f"{name} {common} new {new} {where} {count_word}",
+                f"{name} {where} {count_word}",
+                *sorted(f"both {name} {where} {stem}" for stem in first & second),
+            ]
+    return features
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from spicegraph_rewards.fluency.detector import KINDS, Detector, load_detector, sentences_of
 from spicegraph_scorer.core.credit import CreditPart, Words
@@ -23,7 +23,6 @@ THRESHOLD: Final = 0.9
 """The probability above which a caption counts as broken, as FENSE and DCASE set it."""
 PENALTY: Final = 0.9
 """The share of SPIDEr that a broken caption loses in SPIDEr-FL."""
-_FIRST: Final = itemgetter(0)
 
 
 class FluencyStatistic(NamedTuple):
@@ -62,7 +61,7 @@ def fluency_of(detector: Detector, texts: Sequence[str]) -> list[FluencyStatisti
         end = 0
         for text, sentences in zip(new, parts, strict=True):
             start, end = end, end + len(sentences)
-            worst = min(shares[start:end], key=_FIRST)
+            worst = min(shares[start:end], key=itemgetter(0))
             if not sentences[0]:
                 worst = [float(kind == "unfinished") for kind in ("none", *KINDS)]
             fluencies[text] = FluencyStatistic(1 - worst[0], tuple(worst[1:]))
@@ -76,13 +75,10 @@ def fluency_of(detector: Detector, texts: Sequence[str]) -> list[FluencyStatisti
 
 @dataclass(frozen=True, slots=True)
 class Fluency(Metric[FluencyStatistic]):
-    """How well-formed captions are, without a look at references.
+    """How well-formed captions are, after FENSE (Zhou et al., ICASSP 2022), by a linear model in place of its BERT."""
 
-    ``Fluency`` is 1 minus the probability that the worst sentence is broken, in [0, 1]; ``FluencyError`` is 1 for
-    captions where that probability is above .9, else 0: the share of broken captions, lower is better. The idea and the
-    threshold are those of FENSE (Zhou et al., ICASSP 2022); the detector is not FENSE's BERT but a linear model of
-    its own, so that figures are not comparable with published ones.
-    """
+    # ``Fluency`` is 1 minus the probability that the worst sentence is broken, in [0, 1]; ``FluencyError`` is 1 for
+    # captions where that probability is above the threshold, else 0.
 
     credits: ClassVar[bool] = True
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"FluencyError"})
@@ -112,12 +108,11 @@ class Fluency(Metric[FluencyStatistic]):
             Score.mean("FluencyError", [float(statistic.is_broken) for statistic in statistics]),
         )
 
-    def workings(self, corpus: Corpus, statistics: Sequence[FluencyStatistic]) -> list[tuple[Working, ...]]:
+    def working(self, statistic: FluencyStatistic) -> tuple[Working, ...]:
         """Return the probability of each kind of error."""
-        del corpus
         kinds = "; ".join(f"{kind} {{}}" for kind in KINDS)
         text = f"1 - {{}}, the probability of an error ({kinds})"
-        return [(Working("Fluency", text, (each.wrong, *each.kinds)),) for each in statistics]
+        return (Working("Fluency", text, (statistic.wrong, *statistic.kinds)),)
 
     def credit(self, corpus: Corpus, statistics: Sequence[FluencyStatistic]) -> list[Credit]:
         """Divide fluency equally among the words: it is the whole caption that is well-formed."""
@@ -130,20 +125,12 @@ class Fluency(Metric[FluencyStatistic]):
         return statistic
 
 
-class SpiderFlStatistic(NamedTuple):
-    """One item's statistics of both metrics."""
-
-    spider: SpiderStatistic
-    fluency: FluencyStatistic
+SpiderFlStatistic: TypeAlias = tuple[SpiderStatistic, FluencyStatistic]  # one item's, of both metrics
 
 
 @dataclass(frozen=True, slots=True)
 class SpiderFl(Metric[SpiderFlStatistic]):
-    """SPIDEr-FL: SPIDEr, of which a caption that counts as broken keeps a tenth, as the DCASE challenge ranks.
-
-    The corpus score is the mean of the items'. DCASE's detector is FENSE's BERT; this one is :class:`Fluency`'s, so
-    that figures are not comparable with published ones.
-    """
+    """SPIDEr-FL: SPIDEr, of which a caption that counts as broken keeps a tenth, as the DCASE challenge ranks."""
 
     needs: ClassVar[Needs] = Spider.needs
     highest: ClassVar[float] = Spider.highest
@@ -164,30 +151,28 @@ class SpiderFl(Metric[SpiderFlStatistic]):
 
     def collect(self, corpus: Corpus) -> list[SpiderFlStatistic]:
         """Return both statistics of every item."""
-        return list(map(SpiderFlStatistic, self.spider.collect(corpus), self.fluency.collect(corpus)))
+        return list(zip(self.spider.collect(corpus), self.fluency.collect(corpus), strict=True))
 
     def total(self, statistics: Sequence[SpiderFlStatistic]) -> tuple[Score, ...]:
         """Return ``SPIDEr-FL``, in [0, 5.5]; ``None`` where CIDEr-D is undefined."""
-        (whole,) = self.spider.total([statistic.spider for statistic in statistics])
+        (whole,) = self.spider.total([spider for spider, _ in statistics])
         each = [
-            value if value is None or not statistic.fluency.is_broken else value * (1 - PENALTY)
-            for value, statistic in zip(whole.each, statistics, strict=True)
+            value if value is None or not fluency.is_broken else value * (1 - PENALTY)
+            for value, (_, fluency) in zip(whole.each, statistics, strict=True)
         ]
         return (Score.mean("SPIDEr-FL", each),)
 
     def workings(self, corpus: Corpus, statistics: Sequence[SpiderFlStatistic]) -> list[tuple[Working, ...]]:
         """Return the SPIDEr and the probability of an error."""
         del corpus
-        values = self.spider.total([statistic.spider for statistic in statistics])[0].each
+        values = self.spider.total([spider for spider, _ in statistics])[0].each
         text = f"SPIDEr ({{}}); a tenth of it where the probability of an error ({{}}) is above {THRESHOLD}"
-        return [
-            (Working("SPIDEr-FL", text, (value, statistic.fluency.wrong)),)
-            for value, statistic in zip(values, statistics, strict=True)
-        ]
+        pairs = zip(values, statistics, strict=True)
+        return [(Working("SPIDEr-FL", text, (value, fluency.wrong)),) for value, (_, fluency) in pairs]
 
     def compact(self, statistic: SpiderFlStatistic) -> SpiderFlStatistic:
         """Return the statistic without SPICE's match."""
-        return statistic._replace(spider=self.spider.compact(statistic.spider))
+        return self.spider.compact(statistic[0]), statistic[1]
 
     @property
     def weigh(self) -> Weigh | None:
@@ -205,6 +190,4 @@ class SpiderFl(Metric[SpiderFlStatistic]):
 
     def finish(self, kept: Sequence[tuple[Any, FluencyStatistic]]) -> list[SpiderFlStatistic]:
         """Return both statistics of every item."""
-        return list(
-            map(SpiderFlStatistic, self.spider.finish([spider for spider, _ in kept]), [fluency for _, fluency in kept])
-        )
+        return list(zip(self.spider.finish([spider for spider, _ in kept]), [each for _, each in kept], strict=True))
