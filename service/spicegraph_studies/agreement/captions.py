@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
     from spicegraph_studies.agreement.coefficients import Indices, MetricComparison, PairOrder, Vector
 
-
 _PROTOCOL = ("name", "coefficient", "ratings", "own", "about", "source")  # the fields of a protocol that JSON has
 
 

@@ -19,7 +19,6 @@ from spicegraph_scorer.core.significance import Resampling, share_as_extreme
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Indices: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -230,9 +229,7 @@ COEFFICIENTS: Mapping[str, Coefficient] = {
 def resampled(of: PairOrder, weights: Matrix, names: Iterable[str]) -> dict[str, Vector]:
     """Return the named coefficients of each resample; pairs are counted once for both of Kendall's."""
     wanted = tuple(names)
-    drawn: dict[str, Vector] = {}
-    if set(wanted) >= KENDALL:
-        drawn = of_balance(of.counts(weights))
+    drawn = of_balance(of.counts(weights)) if set(wanted) >= KENDALL else {}
     return {name: drawn[name] if name in drawn else COEFFICIENTS[name].resampled(of, weights) for name in wanted}
 
 
@@ -247,28 +244,23 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class MetricComparison:
-    """Two metrics' agreement with people on the same captions; no p is corrected for the number of comparisons.
-
-    ``difference``: ``second`` minus ``first``, with its 95 % percentile bootstrap interval over images.
-    ``p_permutation``: values exchanged image by image, two-sided (Deutsch et al., TACL 2021, PERM-BOTH).
-    ``p_williams``: Williams' test of two dependent Pearson coefficients (Williams 1959; Graham and Baldwin, EMNLP
-    2014), which takes observations as independent.
-    """
+    """Two metrics' agreement with people on the same captions; no p is corrected for the number of comparisons."""
 
     first_metric: str
     second_metric: str
     statistic: str
     first: float | None
     second: float | None
-    difference: float | None
+    difference: float | None  # ``second`` minus ``first``, with its 95 % percentile bootstrap interval over images
     low: float | None
     high: float | None
-    p_permutation: float | None
-    p_williams: float | None
+    p_permutation: float | None  # values exchanged image by image (Deutsch et al., TACL 2021, PERM-BOTH), two-sided
+    p_williams: float | None  # see :func:`williams`
 
 
 def williams(first: float | None, second: float | None, between: float | None, size: int) -> float | None:
     """Return the two-sided p of Williams' test that two metrics correlate alike with the ratings, or ``None``."""
+    # Williams 1959; Graham and Baldwin, EMNLP 2014; observations are taken as independent.
     if first is None or second is None or between is None or size <= 3 or between >= 1 - 1e-12:
         return None
     rest = 1 - first**2 - second**2 - between**2 + 2 * first * second * between

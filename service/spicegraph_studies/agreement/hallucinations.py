@@ -29,7 +29,6 @@ from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-
 Span = tuple[int, int]
 
 
@@ -59,12 +58,7 @@ def changed_spans(right: str, foil: str) -> tuple[Span, ...]:
 
 
 def read_marked(*paths: str) -> Judged[Judgement]:
-    """Read captions whose wrong words are marked: JSON Lines, or a JSON list.
-
-    With ``candidate`` (or ``caption``), ``references`` and ``words`` with ``hallucinated`` (true or false for each), or
-    ``grounding``, a list of words each with true or false (HAT). Pairs: ``captions`` (two) and ``label``, or
-    ``baseline`` and ``foil`` (nocaps-FOIL): what differs in the foil is marked.
-    """
+    """Read captions whose wrong words are marked (HAT), or pairs with a foil (nocaps-FOIL): JSON Lines, or a list."""
     captions: list[Judgement] = []
     for path in paths:
         content, faults = read_content(path), list[Fault]()
@@ -136,34 +130,23 @@ LOCALISERS: Mapping[str, Callable[[Any, Any], list[Suspect]]] = {
 }
 """What says which word is wrong, by the metric whose evidence it reads."""
 
-
-FALSE_ALARMS: Final = (0.05, 0.1, 0.2)  # shares of right words that are flagged at the thresholds of a study
-
-
 FIGURES: Final = {"average_precision": "average precision", "auc": "AUC", "localisation": "localisation"}
 """What is measured of each score, and what it is called."""
 
 
 @dataclass(frozen=True, slots=True)
 class HallucinationAgreement:
-    """How well metrics find what people marked as wrong.
-
-    ``faulty`` captions have a marked word. ``detections`` has the figures of each score, by the keys of ``FIGURES``;
-    one that does not say which word is wrong has no localisation. ``undefined`` counts, by score, captions without a
-    value, which count as the most suspicious. ``thresholds`` are the probabilities of SPICE-G's verdicts above which a
-    share of the words that nobody marked are flagged. ``length``: see
-    :func:`~spicegraph_studies.agreement.length.with_length_constant`; more of a score is more suspicious.
-    """
+    """How well metrics find what people marked as wrong."""
 
     protocol: HallucinationProtocol
     captions: int
-    faulty: int
+    faulty: int  # captions with a marked word
     images: int
-    detections: Mapping[str, Mapping[str, Bounded | None]]
-    undefined: Mapping[str, int]
-    thresholds: Mapping[float, float]
+    detections: Mapping[str, Mapping[str, Bounded | None]]  # by score and key of ``FIGURES``; not all localise
+    undefined: Mapping[str, int]  # by score: captions without a value, which count as the most suspicious
+    thresholds: Mapping[float, float]  # of SPICE-G's verdicts, by the share of the unmarked words that are flagged
     signature: Mapping[str, Json]
-    length: Mapping[str, float | None] = field(default_factory=dict)
+    length: Mapping[str, float | None] = field(default_factory=dict)  # see ``with_length_constant``
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values."""
@@ -193,11 +176,8 @@ def agree_on_hallucinations(
     scoring: JudgementScoring | None = None,
     resampling: Resampling | None = None,
 ) -> HallucinationAgreement:
-    """Score captions and hold every score against what people marked.
-
-    SPICE-G has three scores: its own, and two of its verdicts: the probability of the word that is most likely wrong,
-    and the mean over the words. Without ``scoring``, SPICE-G is computed on scene graphs.
-    """
+    """Score captions, by default with SPICE-G on scene graphs, and hold every score against what people marked."""
+    # SPICE-G has three scores: its own, and two of its verdicts.
     scoring, resampling = scoring or JudgementScoring(("spice-g",), SCENE), resampling or Resampling()
     labels = np.array([caption.ratings[0] for caption in captions])
     faulty = int(labels.sum())
@@ -207,9 +187,8 @@ def agree_on_hallucinations(
     if missing:
         raise input_error("marked captions", missing)
     items = tuple(Item(n, caption.candidate, caption.references) for n, caption in enumerate(captions))
-    made = make_metrics(
-        scoring.metrics, resources(scoring.pipeline, scoring.progress, scoring.data, metrics=scoring.metrics)
-    )
+    given = resources(scoring.pipeline, scoring.progress, scoring.data, metrics=scoring.metrics)
+    made = make_metrics(scoring.metrics, given)
     statistics = collect(items, made)
     result = result_of(items, made, statistics, progress=scoring.progress)
     lower = lower_is_better(scoring.metrics)
@@ -230,7 +209,7 @@ def agree_on_hallucinations(
             each = [np.array([word.probability for word in words]) for words in suspects]
             pairs = zip(captions, suspects, strict=True)
             right = [word.probability for caption, words in pairs for word in words if not word.is_marked(caption)]
-            thresholds = {rate: conformal_threshold(right, rate) for rate in FALSE_ALARMS}
+            thresholds = {rate: conformal_threshold(right, rate) for rate in (0.05, 0.1, 0.2)}
             worst, mean = "SPICE-G verdicts, worst word", "SPICE-G verdicts, mean of words"
             suspicion[worst] = np.array([probabilities.max(initial=0) for probabilities in each])
             suspicion[mean] = np.array([probabilities.mean() if len(probabilities) else 0.0 for probabilities in each])

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 MOST_IMAGES: Final = 3000  # for more images, the matrix of their pairs takes longer than it saves
 _MOST_RATINGS: Final = 64
 
-
 _Rows: TypeAlias = "tuple[Indices, Vector, Matrix]"
 """Observations by image and value: image (in order), value, and how often each rating stands there."""
 
@@ -128,10 +127,7 @@ class ImagePairs:
 def exchanged_balances(
     sides: tuple[ImagePairs, ImagePairs], values: tuple[Vector, Vector], ratings: Vector, groups: Indices
 ) -> Callable[[Matrix], tuple[Balance, Balance]]:
-    """Return what counts either metric's pairs where values are exchanged: (draws, images), 1 where they are.
-
-    ``values`` of both metrics are on one scale; ``sides`` has the pairs of each.
-    """
+    """Return what counts either metric's pairs where values, of one scale, are exchanged: (draws, images), 1 if so."""
     images = int(groups.max()) + 1
     ranks = np.unique(ratings, return_inverse=True)[1]
     classes, places = np.unique(np.concatenate(values), return_inverse=True)

@@ -155,6 +155,12 @@ def agree_on_pairs(
     categories = tuple(sorted({pair.category for pair in kept} - {""}))
     table = _Table(kept, categories, protocol, scoring, resampling)
     main = tuple(table.accuracies())
+    curves = {}
+    for count in sorted(set(curve)):
+        curves[count] = tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
+        if enough := [pair for pair in kept if len(pair.references) >= count]:
+            of_count = _Table(enough, categories, replace(protocol, references=count), scoring, resampling)
+            curves[count] = tuple(of_count.accuracies())
     return PairAgreement(
         protocol,
         len(kept) - table.left_out,
@@ -165,40 +171,18 @@ def agree_on_pairs(
         table.undefined,
         main,
         tuple(table.comparisons()),
-        {
-            count: _with_references(kept, protocol, count, main=main, scoring=scoring, resampling=resampling)
-            for count in sorted(set(curve))
-        },
+        curves,
         {count: sum(len(pair.references) < count for pair in kept) for count in curve},
         {**table.signature, "resampling": resampling.signature()},
         table.of_like_length(kept),
     )
 
 
-def _with_references(
-    pairs: Sequence[CaptionPair],
-    protocol: PairProtocol,
-    count: int,
-    *,
-    main: Sequence[Accuracy],
-    scoring: JudgementScoring,
-    resampling: Resampling,
-) -> tuple[Accuracy, ...]:
-    """Return the accuracies with ``count`` references, for the metrics and categories of the main ones."""
-    enough = [pair for pair in pairs if len(pair.references) >= count]
-    if not enough:
-        return tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
-    categories = [row.category for row in main if row.category not in {ALL, MEAN}]
-    protocol = replace(protocol, references=count)
-    return tuple(_Table(enough, tuple(dict.fromkeys(categories)), protocol, scoring, resampling).accuracies())
-
-
 class _Table:
-    """The scored pairs with their categories and images, by which points are summed.
+    """The scored pairs with their categories and images, by which points are summed."""
 
-    ``outcomes`` has, by metric, each pair's shares of draws in which it was right, tied, wrong: (pairs, 3); NaN:
-    undefined. ``undefined`` counts such pairs by metric; ``left_out`` are those of any.
-    """
+    # ``outcomes`` has, by metric, each pair's shares of draws in which it was right, tied, wrong: (pairs, 3); NaN:
+    # undefined. ``undefined`` counts such pairs by metric; ``left_out`` are those of any.
 
     def __init__(
         self,
@@ -281,10 +265,7 @@ class _Table:
                 yield Accuracy(name, MEAN, int(known.sum()), right, tied, wrong, mean, *ends)
 
     def of_like_length(self, pairs: Sequence[CaptionPair]) -> dict[str, float | None]:
-        """Return how often people prefer the longer caption, and accuracies where neither is a quarter longer.
-
-        Nothing where captions have 30 words or fewer in the mean; pairs on which people are tied are left out.
-        """
+        """Return how often people prefer the longer caption, and accuracies where neither is a quarter longer."""
         words = np.maximum([word_counts(pair.captions) for pair in pairs], 1)
         if words.mean() <= LONG:
             return {}

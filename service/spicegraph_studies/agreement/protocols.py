@@ -254,8 +254,6 @@ def pair_protocol(name: str) -> PairProtocol:
 
 _OWN = "captions that are a reference of their image"
 _NONE_LEFT = "captions without another reference"
-_OWN_REFERENCES = "references equal to a judged caption, removed"
-_SYSTEMS = "captions by left-out systems"
 
 
 def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> tuple[tuple[Judgement, ...], dict[str, int]]:
@@ -266,7 +264,7 @@ def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> tuple
     removed: Counter[str] = Counter()
     for judgement in judged:
         if judgement.system in protocol.without_systems:
-            removed[_SYSTEMS] += 1
+            removed["captions by left-out systems"] += 1
             continue
         own = of_image[judgement.image] if protocol.own is Own.DROP_FROM_IMAGE else _plain((judgement.candidate,))
         others = _others(judgement.references, own)
@@ -323,7 +321,7 @@ def _kept(
     if own is Own.DROP_CAPTION or not others:
         removed[_OWN if own is Own.DROP_CAPTION else _NONE_LEFT] += 1
         return None
-    removed[_OWN_REFERENCES] += len(references) - len(others)
+    removed["references equal to a judged caption, removed"] += len(references) - len(others)
     return others
 
 

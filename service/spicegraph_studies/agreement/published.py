@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 Rated: TypeAlias = "Iterator[Judgement | None]"  # the rated captions of a file; ``None``: a row without a rating
 Chosen: TypeAlias = "Iterator[CaptionPair | None]"  # the pairs of a file; ``None``: a row that is left out
 
-_FLICKR_COLUMNS = 5
 _CAPTION_ID = re.compile(r"[^\t]+#\d+")
 _IMAGE_COLUMN = "Input.image_url"
 _TEXT_COLUMN = re.compile(r"Input\.text(\d+)")
@@ -67,7 +66,7 @@ def is_flickr8k(content: Content) -> bool:
     """Say whether a file is one of Flickr8k's annotations: image, ``image#number`` and three numbers a line."""
     line = content.data.lstrip().split(b"\n", 1)[0].decode(errors="replace").rstrip("\r")
     cells = line.split("\t")
-    return len(cells) == _FLICKR_COLUMNS and _CAPTION_ID.fullmatch(cells[1]) is not None
+    return len(cells) == 5 and _CAPTION_ID.fullmatch(cells[1]) is not None
 
 
 def flickr8k_judgements(content: Content, bank: CaptionBank, faults: list[Fault]) -> Rated:
@@ -127,8 +126,6 @@ def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault
 
 
 _POLARIS_TEXTS: Final = ("mt", "cand")
-_POLARIS_SCORES: Final = ("score", "human_score")
-_POLARIS_IMAGES: Final = ("imgid", "img", "image_id")
 
 
 def is_polaris(content: Content) -> bool:
@@ -148,20 +145,19 @@ def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
             row.fault("refs", f"is {shown(cells['refs'])}, expected a list of strings")
             continue
         references = JudgementRow(row.place, {"refs": listed}, faults).references(("refs",))
-        name = field_of(cells, _POLARIS_SCORES)
+        name = field_of(cells, ("score", "human_score"))
         try:
             rating = float(cells[name])
         except (KeyError, TypeError, ValueError):
             row.fault(name, f"is {shown(cells.get(name))}, expected a number")
             continue
-        image = row.image(_POLARIS_IMAGES) or "\n".join(references)
+        image = row.image(("imgid", "img", "image_id")) or "\n".join(references)
         yield Judgement(row.place, image, candidate, references, (rating,))
 
 
 _TRIPLETS = "consensus_pascal.mat"
 _PAIRS = "pair_pascal.mat"
 _CATEGORIES = {1: "HC", 2: "HI", 3: "HM", 4: "MM"}
-_FIRST_WINS = 1
 
 
 def is_pascal50s(path: str) -> bool:
@@ -170,17 +166,15 @@ def is_pascal50s(path: str) -> bool:
 
 
 def read_pascal50s(path: str) -> tuple[CaptionPair, ...]:
-    """Read ``consensus_pascal.mat`` and ``pair_pascal.mat``, which stand side by side.
-
-    The first holds triplets (reference A, candidates B and C, 1 where B is more similar to A and -1 where C is); those
-    of one pair follow each other, and most decide. The second has each pair's image and kind: HC, HI, HM, MM.
-    """
+    """Read ``consensus_pascal.mat`` and ``pair_pascal.mat``, which stand side by side."""
+    # The first holds triplets (reference A, candidates B and C, 1 where B is more similar to A and -1 where C is):
+    # those of one pair follow each other, and most decide. The second has each pair's image and kind.
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     triplets = _load(folder / _TRIPLETS, "triplets")
     kinds, images = (_load(folder / _PAIRS, name) for name in ("category", "new_input"))
     try:
         rows = [
-            (_text(reference), _text(first), _text(second), int(np.ravel(winner)[0]) == _FIRST_WINS)
+            (_text(reference), _text(first), _text(second), int(np.ravel(winner)[0]) == 1)
             for reference, first, second, winner in np.ravel(triplets)
         ]
         categories = [_CATEGORIES[int(kind)] for kind in np.ravel(kinds)]
@@ -231,15 +225,10 @@ def _text(value: Any) -> str:
 
 _WRONG: Final = ("negative_caption", "foil")
 _IMAGES: Final = ("filename", "image_file")
-_FEWEST_VOTES: Final = 2
 
 
 def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> Chosen:
-    """Read ``{id: {"filename", "caption", "negative_caption"}}`` (SugarCrepe), or ``image_file`` and ``foil`` (VALSE).
-
-    The category is ``linguistic_phenomena``, or else the file's name, such as ``swap_att``. Of VALSE's pairs those are
-    left out, and counted, where fewer than two of its annotators (``mturk``) chose the caption: its valid set.
-    """
+    """Read ``{id: {"filename", "caption", "negative_caption"}}`` (SugarCrepe), ``image_file`` and ``foil`` (VALSE)."""
     for name, entry in content.value.items() if isinstance(content.value, dict) else ():
         row = JudgementRow(f"pair {shown(name)}", entry if isinstance(entry, dict) else {}, faults)
         captions = row.caption(("caption",)), row.caption(_WRONG)
@@ -248,7 +237,7 @@ def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> 
             row.fault(field_of(row.fields, _IMAGES), "is missing")
         references = bank.references(image, row) if image is not None else ()
         votes = row.number("mturk.caption", row.mapping("mturk").get("caption"))
-        if votes is not None and votes < _FEWEST_VOTES:
+        if votes is not None and votes < 2:  # of VALSE's annotators: such pairs are not in its valid set
             yield None
             continue
         category = row.text("linguistic_phenomena") or PurePath(content.name).stem
@@ -273,21 +262,19 @@ def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> Chos
         yield CaptionPair(row.place, image, "", captions, 0, bank.references(image, row))
 
 
-_FENSE_IMAGES: Final = ("raw_name", "audio_id")
 _FENSE_PAIR: Final = re.compile(r"(HC|HI|HM|MM)(_\d+)?")
-_FENSE_CELLS: Final = 5
 
 
 def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Chosen:
     """Read ``audiocaps_eval.json`` or ``clotho_eval.json``: by kind (``MM_1``), two captions, their sources, votes."""
     for place, entry in enumerate(_rows(content.value)):
         row = JudgementRow(f"item {place + 1}", entry, faults)
-        references, image = row.references(("references",)), row.image(_FENSE_IMAGES) or f"{place}"
+        references, image = row.references(("references",)), row.image(("raw_name", "audio_id")) or f"{place}"
         for name, value in entry.items():
             kind = _FENSE_PAIR.fullmatch(name)
             if kind is None:
                 continue
-            votes = value[-1] if isinstance(value, list) and len(value) == _FENSE_CELLS else None
+            votes = value[-1] if isinstance(value, list) and len(value) == 5 else None
             if not isinstance(votes, list) or not isinstance(value, list) or not all(map(is_number, votes)):
                 row.fault(name, "is not a list of two captions, their two sources and a list of votes")
                 continue

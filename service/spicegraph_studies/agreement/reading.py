@@ -9,7 +9,7 @@ import csv
 import io
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.readers.checks import Empty, Fault, input_error, shown
@@ -18,6 +18,7 @@ from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgeme
 from spicegraph_studies.agreement.published import (
     JUDGEMENT_FORMATS,
     PAIR_FORMATS,
+    AnyJudged,
     JudgementFormat,
     is_pascal50s,
     read_pascal50s,
@@ -39,9 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from spicegraph_studies.agreement.records import Records
-
-AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
-
 
 _JSON_LINES = "JSON Lines"
 _PASCAL50S = "PASCAL-50S"
@@ -136,9 +134,6 @@ def _read(
     return Judged(tuple(judged), content.name, _JSON_LINES if form is None else form.name, len(rows) - len(judged))
 
 
-_FEW: Final = 5
-
-
 def _together(faults: Sequence[Fault]) -> list[Fault]:
     """Return the faults; what more than five rows have wrong in one field stands once, with their number."""
     alike: dict[tuple[str, str], list[Fault]] = {}
@@ -147,7 +142,7 @@ def _together(faults: Sequence[Fault]) -> list[Fault]:
     together: list[Fault] = []
     for group in alike.values():
         first, *others = group
-        if len(others) < _FEW:
+        if len(others) < 5:
             together += group
         else:
             together.append(first._replace(reason=f"{first.reason} (and in {counted(len(others), 'row')} more)"))

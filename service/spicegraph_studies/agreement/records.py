@@ -170,10 +170,6 @@ class JudgementRow:
 IMAGES = ("image_id", "image", "imgid", "img", "seg_id")
 CANDIDATES = ("candidate", "caption", "hyp", "test", "mt", "cand")
 REFERENCES = ("references", "refs")
-SECOND = ("references_b",)
-SYSTEMS = ("system", "SYS")
-RATINGS = ("ratings", "rating", "human_score", "score")
-PREFERENCES = ("preferred", "label")
 
 
 def judgements_of_records(records: Records, faults: list[Fault], *, rating: str | None) -> Iterator[Judgement | None]:
@@ -181,13 +177,13 @@ def judgements_of_records(records: Records, faults: list[Fault], *, rating: str 
     for place, fields in records:
         row = JudgementRow(place, fields, faults)
         candidate, references = row.caption(CANDIDATES), row.references(REFERENCES)
-        key = rating if rating is not None else field_of(fields, RATINGS)
+        key = rating if rating is not None else field_of(fields, ("ratings", "rating", "human_score", "score"))
         ratings = row.numbers(key) if key in fields else ()
         if key not in fields:
             row.fault(key, "is missing")
         given = {name: row.number(f"metrics.{name}", value) for name, value in row.mapping("metrics").items()}
         image = _image(row, references, candidate)
-        system = row.text(field_of(fields, SYSTEMS)) if ratings else None
+        system = row.text(field_of(fields, ("system", "SYS"))) if ratings else None
         yield Judgement(place, image, candidate, references, ratings, given, system) if ratings else None
 
 
@@ -200,14 +196,14 @@ def pairs_of_records(records: Records, faults: list[Fault]) -> Iterator[CaptionP
             texts = (first, second)
         else:
             row.fault("captions", "is missing" if captions is None else "is not a list of two captions")
-        key = field_of(fields, PREFERENCES)
+        key = field_of(fields, ("preferred", "label"))
         preferred = fields.get(key)
         if key not in fields:
             row.fault(key, "is missing")
         elif preferred is not None and (isinstance(preferred, bool) or preferred not in {0, 1}):
             row.fault(key, f"is {preferred!a:.60}, expected 0 or 1 (which of the captions), or null for a tie")
         references = row.references(REFERENCES)
-        others = row.references(SECOND) if SECOND[0] in fields else None
+        others = row.references(("references_b",)) if "references_b" in fields else None
         category = row.text("category") or ""
         choice = preferred if isinstance(preferred, int) else None
         image = _image(row, references, texts[0])
@@ -226,9 +222,6 @@ def _image(row: JudgementRow, references: tuple[str, ...], candidate: str) -> st
     return row.image(IMAGES) or "\n".join(references) or candidate
 
 
-_LAST_NUMBER = re.compile(r"(\d+)$")
-
-
 class CaptionBank:
     """Captions by image (file name without its ending) and by caption id (``image.jpg#0``)."""
 
@@ -240,7 +233,7 @@ class CaptionBank:
     def references(self, image: str, row: JudgementRow) -> tuple[str, ...]:
         """Return an image's captions; a fault of the row if there are none."""
         stem = _stem(image)
-        number = _LAST_NUMBER.search(stem)
+        number = re.search(r"(\d+)$", stem)
         texts = self._images.get(stem) or (self._images.get(str(int(number[1]))) if number else None)
         if not texts:
             row.fault("image", f"{shown(image)} has no captions in {self._name}")
