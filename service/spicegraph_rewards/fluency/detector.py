@@ -42,6 +42,9 @@ _TOKEN: Final = re.compile(r"\w+(?:['’-]\w+)*|[,;:]")
 _END: Final = re.compile(r"[.!?]+(?:\s+|$)")
 _CONNECTIVE: Final = frozenset([",", "and", "then", "followed", "by", "while", "as", "with", "before", "after"])
 _PRIMES: Final = tuple(np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1], np.uint64))
+_WORD_GRAMS: Final = ((0, 1), (0, 2), (0, 1, 2))
+_TAG_GRAMS: Final = ((0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4))
+_COUNTED: Final = (("word", (0, 1)), ("word", (0, 1, 2)), ("tag", (0, 1, 2, 3, 4)))
 
 
 def sentences_of(text: str) -> list[list[str]]:
@@ -95,11 +98,6 @@ def _hashed(salt: int, columns: Sequence[Ints], size: int) -> Ints:
 
 def _windows(values: Ints, offsets: Sequence[int], starts: Ints) -> list[Ints]:
     return [values[starts + offset] for offset in offsets]
-
-
-_WORD_GRAMS: Final = ((0, 1), (0, 2), (0, 1, 2))
-_TAG_GRAMS: Final = ((0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4))
-_COUNTED: Final = (("word", (0, 1)), ("word", (0, 1, 2)), ("tag", (0, 1, 2, 3, 4)))
 
 
 def counter_places(kinds: Ints, tags: Ints, rows: Ints) -> Iterator[tuple[Ints, Ints, int]]:

@@ -23,6 +23,9 @@ THRESHOLD: Final = 0.9
 """The probability above which a caption counts as broken, as FENSE and DCASE set it."""
 PENALTY: Final = 0.9
 """The share of SPIDEr that a broken caption loses in SPIDEr-FL."""
+_REMEMBERED: Final = 20_000  # texts
+_remembered: Final[dict[tuple[str, str], FluencyStatistic]] = {}
+"""What was found, by detector and text: the guards of a reward ask for what its fluency has just read."""
 
 
 class FluencyStatistic(NamedTuple):
@@ -45,11 +48,6 @@ class FluencyStatistic(NamedTuple):
         """Return JSON values: the probability of an error, whether that counts as one, and that of each kind."""
         kinds: dict[str, Json] = dict(zip(KINDS, self.kinds, strict=True))
         return {"wrong": self.wrong, "is_broken": self.is_broken, "kinds": kinds}
-
-
-_REMEMBERED: Final = 20_000  # texts
-_remembered: Final[dict[tuple[str, str], FluencyStatistic]] = {}
-"""What was found, by detector and text: the guards of a reward ask for what its fluency has just read."""
 
 
 def fluency_of(detector: Detector, texts: Sequence[str]) -> list[FluencyStatistic]:

@@ -24,6 +24,12 @@ Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 Indices: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 Numbers: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.float64 | np.int64]]"
 AnyShape = TypeVar("AnyShape", bound="np.ndarray[tuple[int, ...], np.dtype[np.float64]]")
+_Level: TypeAlias = tuple[Indices, Vector, Indices, Indices]
+"""One bit of the ranks: an order in which ranks that agree above the bit stand together, and by it the bits, the places
+of those that are 0, and for each of these the place where its group begins."""
+_FEWEST = 3  # two points correlate perfectly, whatever they are
+_CELLS = 1 << 20  # numbers in a block of resamples: what fits a processor's cache
+_MOST = 64
 
 
 class Bounded(NamedTuple):
@@ -52,11 +58,6 @@ class Balance(NamedTuple):
     tied_second: Vector
     size: Vector
     classes: Vector
-
-
-_Level: TypeAlias = tuple[Indices, Vector, Indices, Indices]
-"""One bit of the ranks: an order in which ranks that agree above the bit stand together, and by it the bits, the places
-of those that are 0, and for each of these the place where its group begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +161,6 @@ def ratio(above: AnyShape, below: Numbers) -> AnyShape:
     return ratios
 
 
-_FEWEST = 3  # two points correlate perfectly, whatever they are
-
-
 @dataclass(frozen=True, slots=True)
 class Coefficient:
     """A correlation coefficient: what to call it, how scipy gives it, and its values for resamples."""
@@ -236,10 +234,6 @@ def resampled(of: PairOrder, weights: Matrix, names: Iterable[str]) -> dict[str,
 def of_balance(balance: Balance) -> dict[str, Vector]:
     """Return Kendall's coefficients."""
     return {"tau_b": tau_b(balance), "tau_c": tau_c(balance)}
-
-
-_CELLS = 1 << 20  # numbers in a block of resamples: what fits a processor's cache
-_MOST = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ GivenScores = Mapping[str, float | None]
 """Scores that stand in the input, by the metric's name: of metrics that are not ours."""
 
 Content = TypeVar("Content")
+MetricScores: TypeAlias = "Mapping[str, Sequence[float | None]]"
+"""Each score's values for each caption, by its name (``SPICE``, ``Bleu_4``); ``1 - CHAIRi`` where less is better."""
+
+Scored: TypeAlias = "tuple[MetricScores, Mapping[str, Json]]"  # scores and the metrics' signatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +113,6 @@ class JudgementScoring:
             return self
         source = load_pipeline(self.pipeline) if isinstance(self.pipeline, str) else self.pipeline
         return replace(self, pipeline=FactCache(source, self.progress))
-
-
-MetricScores: TypeAlias = "Mapping[str, Sequence[float | None]]"
-"""Each score's values for each caption, by its name (``SPICE``, ``Bleu_4``); ``1 - CHAIRi`` where less is better."""
-
-Scored: TypeAlias = "tuple[MetricScores, Mapping[str, Json]]"  # scores and the metrics' signatures
 
 
 def caption_scores(judgements: Sequence[Judgement], scoring: JudgementScoring) -> Scored:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
 
+_OWN = "captions that are a reference of their image"
+_NONE_LEFT = "captions without another reference"
+
 
 class Ratings(StrEnum):
     """What one observation is."""
@@ -250,10 +253,6 @@ def caption_protocol(name: str) -> CaptionProtocol:
 def pair_protocol(name: str) -> PairProtocol:
     """Return a protocol for pairs by name."""
     return protocol_of(PAIR_PROTOCOLS, name, "pairs")
-
-
-_OWN = "captions that are a reference of their image"
-_NONE_LEFT = "captions without another reference"
 
 
 def prepare(judgements: Iterable[Judgement], protocol: CaptionProtocol) -> tuple[tuple[Judgement, ...], dict[str, int]]:

@@ -30,6 +30,15 @@ Chosen: TypeAlias = "Iterator[CaptionPair | None]"  # the pairs of a file; ``Non
 _CAPTION_ID = re.compile(r"[^\t]+#\d+")
 _IMAGE_COLUMN = "Input.image_url"
 _TEXT_COLUMN = re.compile(r"Input\.text(\d+)")
+_POLARIS_TEXTS: Final = ("mt", "cand")  # the columns and keys of captions, by the published set
+_TRIPLETS = "consensus_pascal.mat"  # of PASCAL-50S
+_PAIRS = "pair_pascal.mat"
+_CATEGORIES = {1: "HC", 2: "HI", 3: "HM", 4: "MM"}
+_WRONG: Final = ("negative_caption", "foil")  # of SugarCrepe and VALSE, as the next
+_IMAGES: Final = ("filename", "image_file")
+_FENSE_PAIR: Final = re.compile(r"(HC|HI|HM|MM)(_\d+)?")
+_CORRECTED: Final = ("human_corrected_hall_caption", "hall_caption")  # of D-FOIL
+AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
 
 
 def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Rated:
@@ -125,9 +134,6 @@ def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault
             yield Judgement(where, image, caption, references, (rating,))
 
 
-_POLARIS_TEXTS: Final = ("mt", "cand")
-
-
 def is_polaris(content: Content) -> bool:
     """Say whether a file is Polaris's or Nebula's table: comma-separated, with a column ``refs``."""
     names = content.data.split(b"\n", 1)[0].decode(errors="replace").strip().split(",")
@@ -153,11 +159,6 @@ def polaris_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
             continue
         image = row.image(("imgid", "img", "image_id")) or "\n".join(references)
         yield Judgement(row.place, image, candidate, references, (rating,))
-
-
-_TRIPLETS = "consensus_pascal.mat"
-_PAIRS = "pair_pascal.mat"
-_CATEGORIES = {1: "HC", 2: "HI", 3: "HM", 4: "MM"}
 
 
 def is_pascal50s(path: str) -> bool:
@@ -223,10 +224,6 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
-_WRONG: Final = ("negative_caption", "foil")
-_IMAGES: Final = ("filename", "image_file")
-
-
 def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> Chosen:
     """Read ``{id: {"filename", "caption", "negative_caption"}}`` (SugarCrepe), ``image_file`` and ``foil`` (VALSE)."""
     for name, entry in content.value.items() if isinstance(content.value, dict) else ():
@@ -262,9 +259,6 @@ def foil_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> Chos
         yield CaptionPair(row.place, image, "", captions, 0, bank.references(image, row))
 
 
-_FENSE_PAIR: Final = re.compile(r"(HC|HI|HM|MM)(_\d+)?")
-
-
 def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Chosen:
     """Read ``audiocaps_eval.json`` or ``clotho_eval.json``: by kind (``MM_1``), two captions, their sources, votes."""
     for place, entry in enumerate(_rows(content.value)):
@@ -282,9 +276,6 @@ def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Ch
             balance = sum(votes)
             preferred = None if balance == 0 else int(balance < 0)
             yield CaptionPair(f"{row.place}, {name}", image, kind[1], captions, preferred, references)
-
-
-_CORRECTED: Final = ("human_corrected_hall_caption", "hall_caption")
 
 
 def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Chosen:
@@ -328,9 +319,6 @@ def category_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) ->
         for number, row in enumerate(rows, start=1)
     ]
     return pairs_of_records(records, faults)
-
-
-AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,17 @@ if TYPE_CHECKING:
 
 _JSON_LINES = "JSON Lines"
 _PASCAL50S = "PASCAL-50S"
+_OTHER_COMMANDS: Final = (
+    ({"hallucinated"}, "marked words", "hallucinations"),
+    ({"grounding"}, "marked words", "hallucinations"),
+    ({"baseline", "foil"}, "captions with foils", "hallucinations"),
+    ({"captions", "label"}, "pairs of captions", "pairs"),
+    ({"captions", "preferred"}, "pairs of captions", "pairs"),
+)
+"""The fields by which records for another command are known: what they are, and the command."""
+SystemTable = dict[str, dict[str, float | None]]  # by system, numbers by the name of their column
+
+_SYSTEM = "system"
 
 
 def read_judgements(
@@ -149,16 +160,6 @@ def _together(faults: Sequence[Fault]) -> list[Fault]:
     return together
 
 
-_OTHER_COMMANDS: Final = (
-    ({"hallucinated"}, "marked words", "hallucinations"),
-    ({"grounding"}, "marked words", "hallucinations"),
-    ({"baseline", "foil"}, "captions with foils", "hallucinations"),
-    ({"captions", "label"}, "pairs of captions", "pairs"),
-    ({"captions", "preferred"}, "pairs of captions", "pairs"),
-)
-"""The fields by which records for another command are known: what they are, and the command."""
-
-
 def _other_command(content: Content, what: str) -> str:
     """Return a hint where another command of ``agree`` reads such files, else nothing."""
     value = content.value
@@ -183,11 +184,6 @@ def _joined(read: Sequence[Judged[AnyJudged]]) -> Judged[AnyJudged]:
         ", ".join(dict.fromkeys(part.format for part in read)),
         sum(part.unrated for part in read),
     )
-
-
-SystemTable = dict[str, dict[str, float | None]]  # by system, numbers by the name of their column
-
-_SYSTEM = "system"
 
 
 def read_system_table(path: str) -> SystemTable:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from spicegraph_scorer.readers.checks import Empty
 
 Records: TypeAlias = "Sequence[tuple[str, Mapping[str, object]]]"  # objects and where they stand
+IMAGES = ("image_id", "image", "imgid", "img", "seg_id")
+CANDIDATES = ("candidate", "caption", "hyp", "test", "mt", "cand")
+REFERENCES = ("references", "refs")
 
 
 class Content:
@@ -165,11 +168,6 @@ class JudgementRow:
         if value is not None and not is_number(value):
             self.fault(name, f"is {shown(value)}, expected a number or null")
         return float(value) if isinstance(value, int | float) and is_number(value) else None
-
-
-IMAGES = ("image_id", "image", "imgid", "img", "seg_id")
-CANDIDATES = ("candidate", "caption", "hyp", "test", "mt", "cand")
-REFERENCES = ("references", "refs")
 
 
 def judgements_of_records(records: Records, faults: list[Fault], *, rating: str | None) -> Iterator[Judgement | None]:

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_service.kit import Spread
 
+Advance: TypeAlias = Callable[[int, int], None]  # is called with how much of a metric's work is done, and of how much
+
+Path: TypeAlias = Callable[..., list[Table["Cube"]]]
+"""A way to collect a metric's scores: those of each trial, given the metric, the study, the trials' candidates, and as
+keywords ``spread`` and ``advance``."""
+
 
 def item_scores(work: tuple[Metric[Any], tuple[Candidates, ...]]) -> list[Table[Matrix]]:
     """Return the scores of each trial's candidates, each against its image's other captions."""
@@ -66,13 +72,6 @@ def cider_rounds(metric: Cider, study: BoundsStudy, candidates: Candidates) -> I
 def _table(source: FactSource, texts: list[str]) -> FunctionSource:
     """Return the facts of texts, in the place of what parses."""
     return FunctionSource.of_table(source.signature, dict(zip(texts, source.facts(texts), strict=True)))
-
-
-Advance: TypeAlias = Callable[[int, int], None]  # is called with how much of a metric's work is done, and of how much
-
-Path: TypeAlias = Callable[..., list[Table["Cube"]]]
-"""A way to collect a metric's scores: those of each trial, given the metric, the study, the trials' candidates, and as
-keywords ``spread`` and ``advance``."""
 
 
 def by_caption(portable: Callable[[Any, list[str]], Any] = lambda metric, _texts: metric) -> Path:

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
     from spicegraph_service.kit import Spread
 
-
 Weights: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.uint16]]
 
 _BLOCK = 64  # resamples at a time: bounds memory
+Ranks: TypeAlias = "Mapping[str, Mapping[str, Bounded]]"
+"""Kendall's tau-b with its p-value (observations taken as independent) for every two scores, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +156,6 @@ def _mean(values: Matrix) -> Vector:
 
 def _defined(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-Ranks: TypeAlias = "Mapping[str, Mapping[str, Bounded]]"
-"""Kendall's tau-b with its p-value (observations taken as independent) for every two scores, by their names."""
 
 
 def rank_agreement(scores: Mapping[str, Matrix], study: BoundsStudy, lower: Collection[str] = ()) -> dict[str, Ranks]:

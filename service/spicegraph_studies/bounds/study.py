@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.metric import Metric
 
-
 Integers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 IntegerTable: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
@@ -42,6 +41,15 @@ Candidates: TypeAlias = tuple[tuple[str, ...], ...]
 HUMAN: Final = "human"  # the name of the trial in which the held-out captions themselves are scored: the upper bound
 
 _SHOWN: Final = 5
+Cube: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
+Scores = TypeVar("Scores", bound="np.ndarray[tuple[int, ...], np.dtype[np.float64]]")
+
+_PAIRS: Final = 10_000  # pairs of captions in a batch: bounds memory, and lets processes share the work
+_SHORTEST_SENTENCE: Final = 5  # words
+_SHORTEST_TEXT: Final = 10  # characters
+Texts: TypeAlias = "Iterator[tuple[str, str, Sequence[str]]]"
+"""Of each trial its name, its title in words, and its texts: one for each place where a text is drawn."""
+Substitutes: TypeAlias = "Callable[[BoundsStudy, Integers, Lower, np.random.Generator], Texts]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +163,6 @@ def _some(names: Iterable[ItemId]) -> str:
     return ", ".join(ascii(name) for name in listed[:_SHOWN]) + more
 
 
-Cube: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
-Scores = TypeVar("Scores", bound="np.ndarray[tuple[int, ...], np.dtype[np.float64]]")
-
-_PAIRS: Final = 10_000  # pairs of captions in a batch: bounds memory, and lets processes share the work
-
-
 @dataclass(frozen=True, slots=True)
 class Table(Generic[Scores]):
     """A metric's scores of one trial, [round, image, score]; of a part, [item, score]; NaN where undefined."""
@@ -188,10 +190,6 @@ def joined(parts: Sequence[Table[Matrix]], join: Callable[[list[Matrix]], Cube])
     """Return the table of parts: ``join`` stacks rounds, or puts the scores of held-out captions in their rounds."""
     columns = [of_part.columns for of_part in parts if of_part.columns is not None]
     return Table(parts[0].names, join([of_part.each for of_part in parts]), join(columns) if columns else None)
-
-
-_SHORTEST_SENTENCE: Final = 5  # words
-_SHORTEST_TEXT: Final = 10  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +224,6 @@ class Lower:
             raise InputError(f"per image: at least one text is drawn, got {self.per_image}")
         if not all(self.others):
             raise InputError("another corpus contains no caption")
-
-
-Texts: TypeAlias = "Iterator[tuple[str, str, Sequence[str]]]"
-"""Of each trial its name, its title in words, and its texts: one for each place where a text is drawn."""
 
 
 def lower_trials(study: BoundsStudy, lower: Lower) -> Iterator[Trial]:
@@ -269,9 +263,6 @@ def _inter(_study: BoundsStudy, counts: Integers, lower: Lower, generator: np.ra
         for corpus, share in zip(corpora, shares, strict=True)
     ]
     yield "inter", "a caption of another corpus", texts
-
-
-Substitutes: TypeAlias = "Callable[[BoundsStudy, Integers, Lower, np.random.Generator], Texts]"
 
 
 def _of_sentences(name: str, title: str, texts_of: Callable[[Lower], Sequence[str] | None]) -> Substitutes:

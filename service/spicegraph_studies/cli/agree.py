@@ -47,6 +47,8 @@ agree = typer.Typer(
     help="Compare metrics with human judgements: ratings of captions, pairs, marked words, systems.",
     no_args_is_help=True,
 )
+_ALL = "all"
+_MANY_TIES = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,10 +152,6 @@ def captions(
     with computing(scoring, parsing, empty=empty) as computed:
         agreement = agree_on_captions(judged.items, chosen, scoring=computed, resampling=options.resampling)
     write(pages.caption_study(agreement, judged))
-
-
-_ALL = "all"
-_MANY_TIES = 0.05
 
 
 @agree.command()

@@ -14,7 +14,6 @@ from spicegraph_studies.pages.output import Chart
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-
 _MOST_POINTS = 600
 DIFFERENCE = "Is the difference more than chance?"  # the title of the section with paired tests
 

@@ -64,6 +64,32 @@ _CAPTION_ROWS = (
     *headings("metric|text", "coefficient|text", "value", "p|p", "interval|span"),
     *(Column(name, "count") for name in ("pairs", "tied_metric", "tied_human", "tied_both", "undefined")),
 )
+TIES_SAY: Mapping[Ties, str] = {
+    Ties.HALF: "a tie counts half",
+    Ties.RIGHT: "a tie counts as right",
+    Ties.WRONG: "a tie counts as wrong",
+}
+PAIRS_OWN_SAY: Mapping[Own, str] = {
+    Own.KEEP: "references equal to a caption are kept",
+    Own.DROP_CAPTION: "pairs with a caption among the references are left out",
+    Own.DROP_REFERENCE: "a caption is not a reference of its own",
+    Own.DROP_FROM_IMAGE: _NO_JUDGED_REFERENCE,
+}
+COIN_SAYS = "; pairs on which people are tied count half"
+_PAIR_NOTES = (
+    "Intervals: 95 % percentile bootstrap over images. Ties: of 100 pairs, how many the metric scores equally.",
+    "mean is the mean of the categories; all is over all pairs.",
+)
+_PAIR_ROWS = (
+    *headings("metric|text", "category|text", "references|count", "pairs|count"),
+    *headings("right|mean count", "tied|mean count", "wrong|mean count", "accuracy", "interval|span"),
+)
+_FIGURE_ROWS = headings("score|text", "figure|text", "value", "interval|span")
+_SYSTEM_NOTE = "In brackets: the two-sided p of no association. Intervals, over resampled systems, are in JSON and CSV."
+_PEARSON = COEFFICIENTS["pearson"].label
+_SYSTEM_ROWS = headings(
+    "metric|text", "human|text", "systems|count", "coefficient|text", "value", "p|p", "interval|span"
+)
 
 
 def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Study:
@@ -142,28 +168,6 @@ def _caption_grid(agreement: CaptionAgreement, key: str, label: str) -> Grid:
         *headings(f"95 % of {label}|span", "p|p", "ties: metric|percent", "people|percent", "both|percent"),
     )
     return Grid(f"Agreement with ratings (the protocol's coefficient: {label})", columns, rows, notes)
-
-
-TIES_SAY: Mapping[Ties, str] = {
-    Ties.HALF: "a tie counts half",
-    Ties.RIGHT: "a tie counts as right",
-    Ties.WRONG: "a tie counts as wrong",
-}
-PAIRS_OWN_SAY: Mapping[Own, str] = {
-    Own.KEEP: "references equal to a caption are kept",
-    Own.DROP_CAPTION: "pairs with a caption among the references are left out",
-    Own.DROP_REFERENCE: "a caption is not a reference of its own",
-    Own.DROP_FROM_IMAGE: _NO_JUDGED_REFERENCE,
-}
-COIN_SAYS = "; pairs on which people are tied count half"
-_PAIR_NOTES = (
-    "Intervals: 95 % percentile bootstrap over images. Ties: of 100 pairs, how many the metric scores equally.",
-    "mean is the mean of the categories; all is over all pairs.",
-)
-_PAIR_ROWS = (
-    *headings("metric|text", "category|text", "references|count", "pairs|count"),
-    *headings("right|mean count", "tied|mean count", "wrong|mean count", "accuracy", "interval|span"),
-)
 
 
 def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
@@ -277,9 +281,6 @@ def _curve_charts(agreement: PairAgreement) -> list[Chart]:
     return charts
 
 
-_FIGURE_ROWS = headings("score|text", "figure|text", "value", "interval|span")
-
-
 def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Judgement]) -> Study:
     """Return the study of what metrics find of the words that people marked."""
     protocol, share = agreement.protocol, agreement.faulty / agreement.captions
@@ -344,13 +345,6 @@ def _finds_most(measured: Mapping[str, list[tuple[str, Bounded]]], chance: float
         name, words = best["localisation"]
         after += f" {name} finds the word itself best: {words.value:.3f}{words.said}."
     return f"{score} finds captions with a wrong word best: average precision {value.value:.3f}{value.said}", after
-
-
-_SYSTEM_NOTE = "In brackets: the two-sided p of no association. Intervals, over resampled systems, are in JSON and CSV."
-_PEARSON = COEFFICIENTS["pearson"].label
-_SYSTEM_ROWS = headings(
-    "metric|text", "human|text", "systems|count", "coefficient|text", "value", "p|p", "interval|span"
-)
 
 
 def system_study(agreement: SystemAgreement, source: str) -> Study:

@@ -24,6 +24,37 @@ _SPREADS = ("captions", "images", "within")
 _OF_SCORE = headings("trial|text", "kind|text", "score|text")
 _SCORES = headings("value", "low", "high", "percent", "percent_low", "percent_high")
 _RANKING = headings("over|text", "first|text", "second|text", "tau_b", "p|p")
+_PARTS = ("minimum", "q1", "median", "q3", "maximum", "mean")
+_TABLE = "The tables have the numbers."
+_SYSTEMS_TOGETHER: Final = 2
+_LOWER_TOGETHER: Final = 4
+_RANKS_TOGETHER: Final = 16
+"""So many side by side fit a terminal."""
+
+_INTERVALS = (
+    "Intervals: 95 % percentile bootstrap over images, the same draws for people and what stands in their place."
+)
+_SPREAD = "Mean to max: single captions. Of images: means of each image's captions."
+_METHOD = (
+    "Round k holds out caption k of every image; an image with fewer captions starts again from its first. Each round "
+    "is a corpus that a metric scores as any other: BLEU sums its counts, and CIDEr takes its document frequencies "
+    "from the references in it unless they were given. A corpus score here is the mean of the rounds'. Each caption "
+    "counts once in the spread over captions (micro), and in its image's mean (macro).",
+    "After Wang and Gaizauskas, LREC 2016, “Cross-validating Image Description Datasets and Evaluation Metrics”.",
+)
+_CHARTS = (
+    "Points: corpus scores with 95 % intervals, in the order and the colours of the boxes. Boxes: single captions, "
+    "from the first to the third quartile, with the median as a gap, the mean as a diamond, and a line from the least "
+    "to the most."
+)
+_LENGTH_NOTE = (
+    "Image by image, by the means of its held-out captions and of what the system says in their places. At equal "
+    "length: the difference regressed on the log of the ratio of words; –: on no image are they of like length. A "
+    "difference whose interval has 0 here may be one of length alone."
+)
+_SPREAD_COLUMNS = "mean", "sd", "min", "q1", "median", "q3", "max"
+"""The headings of a distribution's fields, without their number."""
+_OF_SYSTEM = headings("95 % interval|score span", "%|percent", "95 % of it|percent span")
 
 
 def _tables(result: BoundsResult) -> Iterator[Grid]:
@@ -83,42 +114,10 @@ def metric_charts(result: BoundsResult) -> list[Chart]:
     return charts
 
 
-_PARTS = ("minimum", "q1", "median", "q3", "maximum", "mean")
-_TABLE = "The tables have the numbers."
-
-
 def _share_note(bound: Bound) -> str:
     if bound.share is None:
         return "the upper bound"
     return "no human score" if bound.share.value is None else f"{bound.share.value:.1f} % of the human score"
-
-
-_SYSTEMS_TOGETHER: Final = 2
-_LOWER_TOGETHER: Final = 4
-_RANKS_TOGETHER: Final = 16
-"""So many side by side fit a terminal."""
-
-_INTERVALS = (
-    "Intervals: 95 % percentile bootstrap over images, the same draws for people and what stands in their place."
-)
-_SPREAD = "Mean to max: single captions. Of images: means of each image's captions."
-_METHOD = (
-    "Round k holds out caption k of every image; an image with fewer captions starts again from its first. Each round "
-    "is a corpus that a metric scores as any other: BLEU sums its counts, and CIDEr takes its document frequencies "
-    "from the references in it unless they were given. A corpus score here is the mean of the rounds'. Each caption "
-    "counts once in the spread over captions (micro), and in its image's mean (macro).",
-    "After Wang and Gaizauskas, LREC 2016, “Cross-validating Image Description Datasets and Evaluation Metrics”.",
-)
-_CHARTS = (
-    "Points: corpus scores with 95 % intervals, in the order and the colours of the boxes. Boxes: single captions, "
-    "from the first to the third quartile, with the median as a gap, the mean as a diamond, and a line from the least "
-    "to the most."
-)
-_LENGTH_NOTE = (
-    "Image by image, by the means of its held-out captions and of what the system says in their places. At equal "
-    "length: the difference regressed on the log of the ratio of words; –: on no image are they of like length. A "
-    "difference whose interval has 0 here may be one of length alone."
-)
 
 
 def bounds_study(result: BoundsResult) -> Study:
@@ -181,11 +180,6 @@ def _verdict(human: Bound, systems: Sequence[tuple[str, Bound]], lower: Sequence
         value, trial = max(floors, key=lambda floor: floor[0] or 0.0)
         floor = f"Without the image, {trial.title} ({trial.name}) gets most: {value:.3f}."
     return headline, floor
-
-
-_SPREAD_COLUMNS = "mean", "sd", "min", "q1", "median", "q3", "max"
-"""The headings of a distribution's fields, without their number."""
-_OF_SYSTEM = headings("95 % interval|score span", "%|percent", "95 % of it|percent span")
 
 
 def _beside_people(human: TrialBounds, trials: Sequence[TrialBounds], *, is_lower: bool = False) -> Iterator[Grid]:

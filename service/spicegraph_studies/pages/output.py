@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.results import Json
 
+_MOST_ROWS = 14  # longer tables of a page are folded
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -93,9 +95,6 @@ def _contents(study: Study) -> Iterator[RenderableType]:
 
 def _short_sections(study: Study) -> Iterator[Section]:
     return (section for section in study.sections if not section.is_detail)
-
-
-_MOST_ROWS = 14  # longer tables of a page are folded
 
 
 def _html(study: Study) -> str:
