@@ -125,25 +125,25 @@ def test_phrases_and_their_links_are_found(write: Write, tmp_path: Path) -> None
     data = load_data(cache=tmp_path, sources=write())
     words = TextWords(data)
     texts = [words.numbers(["x", "a", "b", "c", "d"]), words.numbers(["d"]), words.numbers(["a"] * 8)]
-    book = PhraseFinder(data.paraphrases).find(texts, words.texts)
-    names = {number: texts[0][start : start + size] for start, size, number in book.occurrences[0]}
+    occurrences, linked = PhraseFinder(data.paraphrases).find(texts, words.texts)
+    names = {number: texts[0][start : start + size] for start, size, number in occurrences[0]}
     phrases = {" ".join(words.texts[word] for word in name): number for number, name in names.items()}
     assert set(phrases) == {"a", "a b", "b c d", "c", "d"}
-    assert [occurrence[:2] for occurrence in book.occurrences[0]] == [(1, 1), (1, 2), (2, 3), (3, 1), (4, 1)]
-    assert [occurrence[2] for occurrence in book.occurrences[1]] == [phrases["d"]]
-    assert [start for start, size, _ in book.occurrences[2] if size == 7] == [0, 1]
-    assert links(book.links[phrases["a b"]]) == {phrases["c"]: (1, 0), phrases["b c d"]: (2, 1)}
-    assert links(book.links[phrases["b c d"]]) == {phrases["a b"]: (1, 2)}
-    assert links(book.links[phrases["c"]]) == {phrases["d"]: (1, 0), phrases["a"]: (2, 0), phrases["a b"]: (0, 1)}
+    assert [occurrence[:2] for occurrence in occurrences[0]] == [(1, 1), (1, 2), (2, 3), (3, 1), (4, 1)]
+    assert [occurrence[2] for occurrence in occurrences[1]] == [phrases["d"]]
+    assert [start for start, size, _ in occurrences[2] if size == 7] == [0, 1]
+    assert links(linked[phrases["a b"]]) == {phrases["c"]: (1, 0), phrases["b c d"]: (2, 1)}
+    assert links(linked[phrases["b c d"]]) == {phrases["a b"]: (1, 2)}
+    assert links(linked[phrases["c"]]) == {phrases["d"]: (1, 0), phrases["a"]: (2, 0), phrases["a b"]: (0, 1)}
 
 
 def test_long_words_and_empty_texts_hold_no_phrases(write: Write, tmp_path: Path) -> None:
     data = load_data(cache=tmp_path, sources=write())
     words = TextWords(data)
     texts = [words.numbers(["a", "x" * 10_000, "b"]), (), words.numbers(["c"])]
-    book = PhraseFinder(data.paraphrases).find(texts, words.texts)
-    assert [[occurrence[:2] for occurrence in found] for found in book.occurrences] == [[(0, 1)], [], [(0, 1)]]
-    assert PhraseFinder(data.paraphrases).find([(), ()], []).occurrences == [[], []]
+    occurrences, _ = PhraseFinder(data.paraphrases).find(texts, words.texts)
+    assert [[occurrence[:2] for occurrence in found] for found in occurrences] == [[(0, 1)], [], [(0, 1)]]
+    assert PhraseFinder(data.paraphrases).find([(), ()], [])[0] == [[], []]
 
 
 @given(st.lists(st.tuples(st.text("ab ", min_size=1, max_size=5), st.text("ab ", min_size=1, max_size=5)), min_size=1))

@@ -45,8 +45,7 @@ class CorpusCounts:
     vocabulary: tuple[str, ...]
     orders: tuple[NgramCounts, ...]
     lengths: Integers  # The number of words of each row's caption.
-    item: Integers
-    """The item that each reference belongs to."""
+    item: Integers  # The item that each reference belongs to.
 
     @property
     def items(self) -> int:

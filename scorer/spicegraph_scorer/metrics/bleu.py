@@ -37,8 +37,7 @@ class _OfCounts(Metric[BleuStatistic]):
 
     __slots__ = ()
 
-    shown: ClassVar[str]
-    """The score of which people are told."""
+    shown: ClassVar[str]  # The score of which people are told.
 
     def collect(self, corpus: Corpus) -> list[BleuStatistic]:
         """Return the counts of each item, in the order of ``corpus.items``."""

@@ -11,8 +11,7 @@ from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, TokenizedItem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Words: TypeAlias = "Sequence[str | int]"
-"""Words, or numbers that stand for them: only which are equal matters."""
+Words: TypeAlias = "Sequence[str | int]"  # Words, or numbers that stand for them: only which are equal matters.
 
 _EMPTY: Final = ("",)
 

@@ -65,8 +65,7 @@ _FILE_NAME = re.compile(r"[^\s]+\.(?:jpe?g|png|gif|bmp|webp|tiff?|wav|mp3|flac|m
 _PLAIN = re.compile(r"[A-Za-z]++(?: [A-Za-z',]++)++\.?")
 _INTEGER_DIGITS = 18
 
-Names = tuple[str, ...]
-"""What an image is called: its id, and its file name where that is known."""
+Names = tuple[str, ...]  # What an image is called: its id, and its file name where that is known.
 
 
 def _is_empty(caption: str, _names: Names) -> bool:

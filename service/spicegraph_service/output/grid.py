@@ -89,14 +89,6 @@ _score = partial(_number, form=".4f")
 _percent = partial(_number, form=".1f", times=100)
 
 
-def _p(cell: Cell) -> str:
-    return f"< {_SMALL:g}" if isinstance(cell, int | float) and cell < _SMALL else _number(cell)
-
-
-def _mean_count(cell: Cell) -> str:
-    return f"{cell:g}" if isinstance(cell, int | float) and float(cell).is_integer() else f"{cell:.1f}"
-
-
 def _span(cell: Cell, write: Callable[[Cell], str] = _number) -> str:
     if not isinstance(cell, tuple) or cell[0] is None or cell[1] is None:
         return UNDEFINED
@@ -117,12 +109,14 @@ _WRITTEN: Mapping[str, Callable[[Cell], str]] = {
     "range": str,
     "figure": str,
     "count": str,
-    "mean count": _mean_count,
+    "mean count": lambda cell: (
+        f"{cell:g}" if isinstance(cell, int | float) and float(cell).is_integer() else f"{cell:.1f}"
+    ),
     "number": _number,
     "score": _score,
     "estimate": _estimate,
     "short": partial(_number, form=".2f"),
-    "p": _p,
+    "p": lambda cell: f"< {_SMALL:g}" if isinstance(cell, int | float) and cell < _SMALL else _number(cell),
     "exact p": _score,
     "percent": _percent,
     "span": _span,

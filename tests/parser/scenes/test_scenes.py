@@ -573,9 +573,9 @@ def test_graded_matching_sees_denials(scenes: CaptionPipeline) -> None:
     assert [fact.words[0] for fact in facts if fact.rule == DENIED] == ["cars"]
     assert [fact.words for fact in facts if fact.rule == LOOSE] == [("cars",)]
     assert [node.strings for node in merge([facts], load_lexicon()).tuples()] == [("no cars",), ("street",)]
-    read = {fact.words for fact in read_caption(facts).facts}
+    read = {fact.words for fact in read_caption(facts)[0]}
     assert ("no cars",) in read
-    assert not any(fact.rule == WORD_RULE for fact in read_caption(facts).facts)
+    assert not any(fact.rule == WORD_RULE for fact in read_caption(facts)[0])
 
 
 @pytest.mark.model

@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.spice.loose import (
     DENIED,
@@ -56,17 +56,10 @@ def comparable_facts(facts: Sequence[Fact]) -> Sequence[Fact]:
     Nouns of prepositions are not objects, nor are numbers ("two" in "two of the dogs", or where the parse takes it for
     a noun). What is denied is an object, attribute or relation of its own: "no hat".
     """
-    return read_caption(facts).facts
+    return read_caption(facts)[0]
 
 
-class Told(NamedTuple):
-    """What a caption says: its facts as they are compared, and its content words, whatever these are said of."""
-
-    facts: Sequence[Fact]
-    words: frozenset[str]
-
-
-def read_caption(facts: Sequence[Fact]) -> Told:
+def read_caption(facts: Sequence[Fact]) -> tuple[Sequence[Fact], frozenset[str]]:
     """Return the facts of :func:`comparable_facts` and their content words; of what is denied, "no hat" is one."""
     if facts and facts[0][1] in SCENE_RULES:
         facts = [fact for fact in facts if fact[1] != WORD_RULE]
@@ -89,7 +82,7 @@ def read_caption(facts: Sequence[Fact]) -> Told:
         strings = set(chain.from_iterable(map(_words_of, facts)))
     if facts and facts[0][1] in SCENE_RULES:
         strings = _stated(facts)
-    return Told(facts, _content_of(facts, strings))
+    return facts, _content_of(facts, strings)
 
 
 def content_words(facts: Iterable[Fact]) -> frozenset[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, chain, islice, repeat, starmap
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.metrics.graded import matching
 from spicegraph_scorer.metrics.graded.credit import Shares, graded_credit, shares_of
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
-from spicegraph_scorer.metrics.graded.facts import Told, comparable_facts, content_words, read_caption
+from spicegraph_scorer.metrics.graded.facts import comparable_facts, content_words, read_caption
 from spicegraph_scorer.metrics.graded.texts import (
     PRECISION_SHARE,
     Meaning,
@@ -50,16 +50,13 @@ _AT_A_TIME: Final = 512  # items whose vectors are made together
 _NO_TEXTS: Final = matching.TextMatch()
 
 
-class _Reading(NamedTuple):
-    """Captions as the metric compares them: their merged graph, and the content words of each."""
-
-    graph: matching.Nodes
-    words: Sequence[frozenset[str]]
+# Captions as the metric compares them: their merged graph, and the content words of each.
+_Reading: TypeAlias = "tuple[matching.Nodes, Sequence[frozenset[str]]]"
 
 
 def _reading_of(graph: SceneGraph) -> _Reading:
     """Return what a graph that has its evidence says."""
-    return _Reading(matching.nodes_of(graph), list(map(content_words, told_by_captions(graph))))
+    return matching.nodes_of(graph), list(map(content_words, told_by_captions(graph)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,7 +170,7 @@ class SpiceG(Metric[GradedStatistic]):
     def _compared(self, items: Sequence[Item], facts_in_order: FactsInOrder) -> list[GradedStatistic]:
         facts = {text: facts_in_order.take(text) for item in items for text in (item.candidate, *item.references)}
         cache = self.references or ReferenceCache(len(items))
-        told: dict[str, Told] = {}
+        told: dict[str, tuple[Sequence[Fact], frozenset[str]]] = {}
 
         def read(*texts: str) -> _Reading:
             told.update({text: read_caption(facts[text]) for text in texts if text not in told})
@@ -199,11 +196,11 @@ class SpiceG(Metric[GradedStatistic]):
             for item, share, value, whole in zip(items, shares, aligned, meant, strict=True)
         ]
 
-    def _reading(self, captions: Sequence[Told]) -> _Reading:
-        facts, words = [told.facts for told in captions], [told.words for told in captions]
+    def _reading(self, captions: Iterable[tuple[Sequence[Fact], frozenset[str]]]) -> _Reading:
+        facts, words = zip(*captions, strict=True)
         if self.evidence:
-            return _Reading(matching.nodes_of(merge(facts, self.lexicon, loose=True)), words)
-        return _Reading(matching.counted_nodes(*merge_counted(facts, self.lexicon)), words)
+            return matching.nodes_of(merge(facts, self.lexicon, loose=True)), words
+        return matching.counted_nodes(*merge_counted(facts, self.lexicon)), words
 
     def compare(
         self, candidate: SceneGraph, reference: SceneGraph, *, texts: matching.TextMatch = _NO_TEXTS
@@ -258,13 +255,13 @@ class SpiceG(Metric[GradedStatistic]):
         """Return the graphs and words of distinct readings as arrays, the numbers of each pair's two, and all rows."""
         of_pairs = {id(reading): reading for pair in pairs for reading in pair}
         readings, places = list(of_pairs.values()), {known: number for number, known in enumerate(of_pairs)}
-        vocabulary = sorted(set().union(*chain.from_iterable(reading.words for reading in readings)))
-        strings = chain.from_iterable(reading.graph.strings for reading in readings)
+        vocabulary = sorted(set().union(*chain.from_iterable(words for _, words in readings)))
+        strings = chain.from_iterable(graph.strings for graph, _ in readings)
         rows = self.vectors.rows(chain(strings, [(word,) for word in vocabulary]))
         candidates, references = ([places[id(pair[side])] for pair in pairs] for side in (0, 1))
-        graphs = matching.sides_of([reading.graph for reading in readings], rows)
-        words = matching.word_sides([reading.words for reading in readings], vocabulary, rows)
-        return graphs, words, candidates, references, rows
+        graphs = matching.sides_of([graph for graph, _ in readings], rows)
+        word_sides = matching.word_sides([words for _, words in readings], vocabulary, rows)
+        return graphs, word_sides, candidates, references, rows
 
     def credit(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[Credit]:
         """Divide F1 among the words; see :mod:`spicegraph_scorer.metrics.graded.credit`."""
@@ -288,7 +285,7 @@ class SpiceG(Metric[GradedStatistic]):
                 )
             order = self.vectors.order if self.texts else None
             for number, (match, *shares, of_plain) in enumerate(zip(some, tuples, words, plain, strict=True), start):
-                names = sorted(frozenset[str]().union(*pairs[number - start][0].words))
+                names = sorted(frozenset[str]().union(*pairs[number - start][0][1]))
                 score = statistics[number].weights[ALL].f1
                 players = shares[0], (names, shares[1]), of_plain
                 item = corpus.items[number]

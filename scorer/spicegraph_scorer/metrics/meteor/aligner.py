@@ -7,7 +7,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_scorer.metrics.meteor.paraphrases import BACK, PhraseBook
+from spicegraph_scorer.metrics.meteor.paraphrases import BACK
 from spicegraph_scorer.metrics.meteor.text import Module, Sentence, TextWords
 
 if TYPE_CHECKING:
@@ -279,10 +279,10 @@ _NO_PARAPHRASES: tuple[list[_Spot], list[_Reverse]] = ([], [])
 class Probe:
     """A candidate, ready to be held against its references; it remembers words and phrases, which these share."""
 
-    def __init__(self, candidate: Sentence, words: TextWords, book: PhraseBook) -> None:
+    def __init__(self, candidate: Sentence, words: TextWords, links: Sequence[Mapping[int, int]]) -> None:
         self.candidate = candidate
         self._words = words
-        self._links = book.links
+        self._links = links
         self._places: dict[int, list[int]] = {}
         for position, word in enumerate(candidate.words):
             self._places.setdefault(word, []).append(position)

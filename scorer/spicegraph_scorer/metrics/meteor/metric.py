@@ -158,11 +158,11 @@ class _MeteorScorer:
         """Yield the statistic of each item: a candidate and one or more references."""
         texts = chain.from_iterable((candidate, *references) for candidate, references in items)
         tokens = [tokenize(text, prefixes=self._prefixes, options=self._options) for text in texts]
-        sentences, book = read_sentences(tokens, self._words, self._finder)
+        sentences, links = read_sentences(tokens, self._words, self._finder)
         cuts = accumulate((1 + len(references) for _, references in items), initial=0)
         for first, end in pairwise(cuts):
             candidate, item_references = sentences[first], sentences[first + 1 : end]
-            probe = Probe(candidate, self._words, book)
+            probe = Probe(candidate, self._words, links)
             # Texts of ordinary lengths cannot have so many matches of words, and those are not counted.
             if len(candidate.words) * sum(len(reference.words) for reference in item_references) > _MOST_MATCHES:
                 _check_matches(sum(map(probe.count, item_references)))

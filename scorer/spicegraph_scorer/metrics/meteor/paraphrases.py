@@ -182,14 +182,6 @@ _MAX_WORDS = 7  # of a phrase of the table
 _MAX_BYTES = 128  # the table's longest phrase has 71
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PhraseBook:
-    """The phrases of some texts that have paraphrases in these texts."""
-
-    occurrences: Sequence[Sequence[Occurrence]]  # for each text its phrases, by first word and then by length
-    links: Sequence[Mapping[int, int]]
-
-
 def _places(ordered: NDArray[np.generic], wanted: NDArray[np.generic]) -> Integers:
     """Return where each wanted value is in an ascending array, -1 where it is not."""
     if not len(ordered):
@@ -207,8 +199,10 @@ class PhraseFinder:
         self._hashes: Hashes = np.empty(0, dtype=np.uint64)
         self._lengths: Integers = np.empty(0, dtype=np.int64)
 
-    def find(self, texts: Sequence[tuple[int, ...]], words: Sequence[str]) -> PhraseBook:
-        """Return the phrases of texts that are given as numbers of ``words``."""
+    def find(
+        self, texts: Sequence[tuple[int, ...]], words: Sequence[str]
+    ) -> tuple[list[list[Occurrence]], Sequence[Mapping[int, int]]]:
+        """Return each text's phrases that have paraphrases in the texts, by first word and length, and their links."""
         new = words[len(self._hashes) :]
         hashes, lengths = self._hasher.words([word if len(word) <= _MAX_BYTES else "" for word in new])
         too_long = np.fromiter((len(word) > _MAX_BYTES for word in new), dtype=bool, count=len(new))
@@ -228,7 +222,7 @@ class PhraseFinder:
         triples = zip(firsts.tolist(), counts[phrases].tolist(), numbers[phrases].tolist(), strict=True)
         everything: list[Occurrence] = list(triples)
         cuts = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
-        return PhraseBook([everything[a:b] for a, b in pairwise(cuts)], links)
+        return [everything[a:b] for a, b in pairwise(cuts)], links
 
     def _grams(self, flat: Integers, ends: Integers) -> tuple[Hashes, Integers, Integers]:
         """Return hash, first word and number of words of every n-gram that is short enough for the table."""

@@ -14,7 +14,7 @@ from spicegraph_parser.spice.lexicon import java_hash
 from spicegraph_scorer.metrics.meteor.data import INSTALL, MeteorData
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.metrics.meteor.paraphrases import Occurrence, PhraseBook, PhraseFinder
+    from spicegraph_scorer.metrics.meteor.paraphrases import Occurrence, PhraseFinder
 
 Prefixes = Mapping[str, bool]  # Words that may keep a final dot; true for those that keep it only before a number.
 
@@ -25,16 +25,12 @@ _ALNUM = _LETTER + "0-9"
 _Substitution = tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 
 
-def _dots(match: re.Match[str]) -> str:
-    """Return the word that stands for a run of dots until all rules about single dots are through."""
-    return f" {'DOT' * (len(match[0]) - 1)}DOTMULTI "
-
-
 # One left-to-right substitution after the other. Each consumes the neighbours that it names, so that in
 # a-b-c only every other hyphen is seen: look-around would be shorter and would differ.
 _SUBSTITUTIONS: tuple[_Substitution, ...] = (
     (re.compile(rf"([^{_ALNUM} \t\n\v\f\r.'`,\-‘’])"), r" \1 "),
-    (re.compile(r"\.{2,}"), _dots),
+    # A run of dots is a word until all rules about single dots are through.
+    (re.compile(r"\.{2,}"), lambda match: f" {'DOT' * (len(match[0]) - 1)}DOTMULTI "),
     (re.compile(r"DOTMULTI\."), "DOTDOTMULTI "),  # only where the text itself has that word
     (re.compile(r"([^0-9]),([^0-9])"), r"\1 , \2"),
     (re.compile(r"([0-9]),([^0-9])"), r"\1 , \2"),
@@ -225,12 +221,12 @@ class Sentence:
 
 def read_sentences(
     texts: Sequence[Sequence[str]], words: TextWords, finder: PhraseFinder
-) -> tuple[list[Sentence], PhraseBook]:
-    """Return tokenized texts as sentences, and the book that their phrases' numbers refer to."""
+) -> tuple[list[Sentence], Sequence[Mapping[int, int]]]:
+    """Return tokenized texts as sentences, and the links of their phrases by number."""
     numbers = [words.numbers(tokens) for tokens in texts]
-    book = finder.find(numbers, words.texts)
+    occurrences, links = finder.find(numbers, words.texts)
     sentences = [
         Sentence(row, tuple([words.hashes[word] for word in row]), phrases)
-        for row, phrases in zip(numbers, book.occurrences, strict=True)
+        for row, phrases in zip(numbers, occurrences, strict=True)
     ]
-    return sentences, book
+    return sentences, links
