@@ -47,11 +47,7 @@ if TYPE_CHECKING:
 _PRIVATE = " private"  # parses of private references are not found by guesses
 _KEEPALIVE_S = 60.0  # without a sign of life of a client before it is asked for one
 _UNANSWERED_S = 20.0  # keepalives, and handshakes
-_RELOAD_EVERY_S = 2.0
 _MOST_CALLS = 1_024  # under way
-_BATCH_CAPTIONS = 256
-_TASK_TIMEOUT_S = 120.0
-_WORKER_GROWTH_BYTES = 1 << 30
 # Refused calls leave reference cycles (errors with their frames). Python looks for them in the middle of calls: after
 # 50,000 values, as other commands have it, that takes tens of milliseconds, after 2,000 one or two.
 _COLLECTIONS = (2_000, 20, 100)
@@ -100,8 +96,8 @@ class Server:
         start_pool = partial(
             WorkerPool,
             (config.pipeline, data),
-            task_timeout_s=_TASK_TIMEOUT_S,
-            growth_bytes=_WORKER_GROWTH_BYTES,
+            task_timeout_s=120.0,
+            growth_bytes=1 << 30,
             changed=self._workers_changed,
         )
         self.pool = start_pool(count)
@@ -224,7 +220,7 @@ class Server:
                 self.pool,
                 parses,
                 parsing=info.parsing,
-                batch_captions=_BATCH_CAPTIONS,
+                batch_captions=256,
                 window_s=self.config.window_ms / 1000,
                 reserve=reserve,
                 observe=self.telemetry.batch,
@@ -296,7 +292,7 @@ class Server:
     async def _reload_regularly(self) -> None:
         """Find new certificates without a signal, which those who renew them cannot always send."""
         while True:
-            await asyncio.sleep(_RELOAD_EVERY_S)
+            await asyncio.sleep(2.0)
             self._reload_certificates()
 
     async def hurry(self) -> None:

@@ -129,7 +129,6 @@ Images: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int32]]
 ORDERS: Final = 4
 
 _FORMAT: Final = 1
-_DIGEST_CHARACTERS: Final = 16
 _UNKNOWN: Final = -1
 
 
@@ -289,7 +288,7 @@ class DocumentFrequencies:
         for order in self.orders:
             contents.update(order.codes.astype("<i8").tobytes())
             contents.update(order.images.astype("<i8").tobytes())
-        return contents.hexdigest()[:_DIGEST_CHARACTERS]
+        return contents.hexdigest()[:16]
 
     def write(self, path: Path) -> None:
         """Write the frequencies to a file (numpy's compressed ``.npz``)."""

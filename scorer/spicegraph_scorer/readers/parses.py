@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.items import Item
 
-_DIGEST_CHARACTERS = 8
-
 
 def graph_texts(source: FactSource, graphs: Mapping[str, ParsedCaption] | None = None) -> FunctionSource:
     """Return a source for captions and graphs as text, ``( man , ride , horse )`` or another notation, side by side."""
@@ -117,7 +115,7 @@ def read_parses(path: str, *, scheme: Scheme = Scheme.AUTO) -> FunctionSource:
             raise InputError(f"{path}: the caption {shown(caption.text)} has two different parses")
     if not parses:
         raise InputError(f"{path}: contains no parse")
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_DIGEST_CHARACTERS]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
     return given_parses(parses, f"parses-{digest}")
 
 

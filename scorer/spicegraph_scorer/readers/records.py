@@ -90,7 +90,6 @@ _LIST_FORMS: tuple[tuple[frozenset[str], Format], ...] = (
     (frozenset({"refs"}), SPICE_INPUT),
     (frozenset({"caption"}), COCO_RESULTS),
 )
-_SHOWN_KEYS = 8
 
 _raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _raw_lists = msgspec.json.Decoder(list[msgspec.Raw])
@@ -177,7 +176,7 @@ def _list_records(values: Iterable[object], faults: list[Fault]) -> Iterator[Rec
 
 
 def _keys(fields: Mapping[str, object]) -> str:
-    return ", ".join(shown(key) for key in list(fields)[:_SHOWN_KEYS]) or "none"
+    return ", ".join(shown(key) for key in list(fields)[:8]) or "none"
 
 
 def _read_lines(source: Source, limits: ReadLimits) -> Records:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _HERE = "spicegraph_service.output"
 _NUMBER = re.compile(r"-?\d+")
 _TRUSTS = "'strict-dynamic'"  # what a trusted script adds is trusted
-_PICTURES = "http: https: file: data:"
 
 PAGE_HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -58,7 +57,7 @@ def render_page(
     style = static("style.css") + style
     policy = [
         "default-src 'none'",
-        f"img-src {_PICTURES}" if images else "img-src data:",
+        "img-src http: https: file: data:" if images else "img-src data:",
         f"style-src '{digest(style)}'",
         f"script-src '{digest(script)}'{' ' + _TRUSTS if parts else ''}" if script else "script-src 'none'",
         "base-uri 'none'",

@@ -33,7 +33,6 @@ TOOLKIT_NOTE = (
     "SPICE is of the COCO toolkit's tokens, as COCOEvalCap prints it; for captions as written: --spice-text written"
 )
 _PLAIN_WIDTH = 120
-_ANY_WIDTH = 10_000
 _LONGEST_HEAD = 24
 _SHOWN_ITEMS = 20
 
@@ -81,7 +80,7 @@ def fitted(table: Table, console: Console) -> Iterator[Table]:
 
 def _measured(table: Table, console: Console) -> Measurement:
     """Return how wide a table is if its texts wrap between words, and if they do not."""
-    return console.measure(table, options=console.options.update(max_width=_ANY_WIDTH))
+    return console.measure(table, options=console.options.update(max_width=10_000))
 
 
 def _part(table: Table, numbers: Sequence[int], console: Console, *, first: bool) -> Table:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _Parses: TypeAlias = "dict[tasks.StyledText, StoredParse]"
 _REQUESTED = frozenset({"categories", "spice_text"})
-_GIVEN = 8
 _CHANGES = 3  # of SPICE-G, at most
 _IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
 _log = logging.getLogger(__name__)
@@ -69,7 +68,7 @@ class Evaluator:
         self._parsing = {
             name: "spice_text" in metric.needs.data for name, metric in self._metrics.items() if metric.needs.facts
         }
-        self._made = lru_cache(maxsize=_GIVEN)(self._make)  # a training loop gives the same again and again
+        self._made = lru_cache(maxsize=8)(self._make)  # a training loop gives the same again and again
         self._corpus_dependent = {name for name, metric in self._metrics.items() if metric.weigh is not None}
 
     def _facts(self, style: tasks.GraphStyle, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LENGTH = struct.Struct(">I")
-_STREAM_LIMIT = 1 << 20
 _WAITING = "RD"  # states of a thread
 _LONGEST_WAIT_S = 30.0  # for a processor or a disk
 # One core per process: threads of the linear algebra would only compete with the other processes.
@@ -49,7 +48,7 @@ class ChildProcess:
                 *("-m", module, *arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                limit=_STREAM_LIMIT,
+                limit=1 << 20,
                 env=os.environ | _ENVIRONMENT,
             )
         )

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-_START_TIMEOUT_S = 120.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 10.0
 _LOOK_EVERY = 64  # tasks between two looks at a worker's memory
@@ -156,7 +155,7 @@ class WorkerPool:
         pause = _FIRST_PAUSE
         while True:
             try:
-                worker = await Worker.start(self._setup, name=self._name, timeout_s=_START_TIMEOUT_S)
+                worker = await Worker.start(self._setup, name=self._name, timeout_s=120.0)
             except (DataError, WorkerDiedError, OSError) as error:
                 if self._ready is not None and not self._ready.done() and isinstance(error, DataError):
                     self._ready.set_exception(error)

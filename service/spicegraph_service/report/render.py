@@ -132,10 +132,6 @@ def _blocks(report: Report) -> list[dict[str, object]]:
     ]
 
 
-_GROUPS_SHOWN = 12
-_EXAMPLES_SHOWN = 4
-
-
 class ReportFormat(StrEnum):
     """The output formats of ``report``."""
 
@@ -154,8 +150,8 @@ def to_html(report: Report, *, parts: str | None = None) -> str:
         "parts": parts,
         "verdict": verdict(report),
         "blocks": _blocks(report),
-        "groups_shown": _GROUPS_SHOWN,
-        "examples_shown": _EXAMPLES_SHOWN,
+        "groups_shown": 12,
+        "examples_shown": 4,
         "charts": report_charts(report),
     }
     return render_page(

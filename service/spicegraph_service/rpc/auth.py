@@ -31,7 +31,6 @@ SCOPES: Mapping[str, str] = {
 
 _PREFIX = "sgt_"
 _REMEMBERED_S = 3.0  # how long after its revocation a token may still pass; streams look a second later at most
-_MOST_REMEMBERED = 10_000
 _TOUCHED_S = 60.0  # how exactly the last use of a token is recorded
 _LONGEST_TOKEN = 200
 _BURST_S = 10.0  # of a rate that may be used at once
@@ -125,7 +124,7 @@ class Authenticator:
         self._rate = rate
         self._max_calls = max_calls
         self._anonymous = TokenCaller(TokenRecord("", "anonymous", "", tuple(SCOPES), 0.0, 0.0), self._own_bucket(0.0))
-        self._callers = RefreshAheadCache(self._find, seconds=_REMEMBERED_S, most=_MOST_REMEMBERED)
+        self._callers = RefreshAheadCache(self._find, seconds=_REMEMBERED_S, most=10_000)
 
     async def identify(self, authorization: str | None) -> TokenCaller:
         """Return the caller of an ``authorization`` header (``Bearer sgt_...``)."""

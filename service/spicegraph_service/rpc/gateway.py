@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from spicegraph_service.rpc.service import Service
 
 Requests: TypeAlias = "Message | Malformed | AsyncIterator[Message | Malformed]"
-_DETAILS = "grpc-status-details-bin"
 _INTERNAL = "grpc-"  # of gRPC's own; what else is in the trailers is for the client
 
 
@@ -38,7 +37,7 @@ class FailedCallError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
-        packed = dict(trailers).get(_DETAILS, b"")
+        packed = dict(trailers).get("grpc-status-details-bin", b"")
         self.details = tuple(Status.FromString(packed).details) if isinstance(packed, bytes) and packed else ()
         self.headers = _headers(trailers)
 
@@ -176,7 +175,6 @@ def _headers(trailers: Sequence[tuple[str, str | bytes]]) -> dict[str, str]:
     return {name: value for name, value in trailers if isinstance(value, str) and not name.startswith(_INTERNAL)}
 
 
-_TIMESTAMP = "google.protobuf.Timestamp"
 _UNDEFINED = {"enum": ["NaN", "Infinity", "-Infinity"]}
 _SCALARS: Mapping[int, Mapping[str, object]] = {
     FieldDescriptor.CPPTYPE_BOOL: {"type": "boolean"},
@@ -279,7 +277,7 @@ def _schema(field: FieldDescriptor, schemas: dict[str, Any]) -> dict[str, Any]:
     if kind is not None and kind.GetOptions().map_entry:
         return {"type": "object", "additionalProperties": _schema(kind.fields_by_name["value"], schemas)}
     element: dict[str, Any]
-    if kind is not None and kind.full_name == _TIMESTAMP:
+    if kind is not None and kind.full_name == "google.protobuf.Timestamp":
         element = {"type": "string", "format": "date-time"}
     elif kind is not None:
         _add(kind, schemas)

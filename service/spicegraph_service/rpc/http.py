@@ -42,8 +42,6 @@ _CONNECT = "application/connect+"
 _HEADER_BYTES = 5
 _END = 2  # the flag of Connect's last envelope
 _COMPRESSED = 1
-_STREAM_BYTES = 256 << 20  # of a request that is read whole
-_IN_MEMORY = 1 << 20
 _PIECE = 1 << 16
 _LONGEST_TIMEOUT = 10  # digits
 _LEAST_RATE = 64  # bytes per second of a body, on average
@@ -220,7 +218,7 @@ class CallRoutes:
 
     async def _stream(self, request: web.Request, method: MethodDescriptor, origin: Origin) -> web.StreamResponse:
         framing = _framing(request)
-        body = self._body(request, most=_STREAM_BYTES if method.server_streaming else None)
+        body = self._body(request, most=256 << 20 if method.server_streaming else None)
         if not method.client_streaming:
             requests = [message async for message in self._messages(body, framing, method)]
             if len(requests) != 1:
@@ -232,7 +230,7 @@ class CallRoutes:
                 return await self._respond(request, framing, self._one(request.path, messages, origin))
             message, headers = await self._gateway.unary(request.path, messages, origin)
             return web.Response(body=codec.to_json(message), content_type=_JSON, headers=headers)
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spool, self._budget.account(str(request.remote)) as count:
+        with tempfile.SpooledTemporaryFile(1 << 20) as spool, self._budget.account(str(request.remote)) as count:
             async for chunk in body:
                 count(len(chunk))
                 spool.write(chunk)

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from spicegraph_service.rpc.limits import Limits
     from spicegraph_service.rpc.service import HealthMonitor
 
-_PREFLIGHT_S = "7200"
 _ALLOWED = "authorization, connect-protocol-version, connect-timeout-ms, content-type, traceparent, x-request-id"
 _EXPOSED = "retry-after, traceparent, x-request-id"
-_KEEPALIVE_S = 75.0
 _AT_ONCE_S = 0.01
 _SAY_EVERY_S = 10.0
 _SERVER_ERROR = 500
@@ -76,7 +74,7 @@ class WebServer:
             app,
             access_log=None,
             handler_cancellation=True,
-            keepalive_timeout=_KEEPALIVE_S,
+            keepalive_timeout=75.0,
             shutdown_timeout=max(grace_s, _AT_ONCE_S),
         )
 
@@ -219,7 +217,7 @@ def _across(origins: frozenset[str]) -> Middleware:
         allowed = origin if origin in origins else "*" if "*" in origins else None
         if origin is not None and request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
             headers = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": _ALLOWED}
-            headers["Access-Control-Max-Age"] = _PREFLIGHT_S
+            headers["Access-Control-Max-Age"] = "7200"
             return (
                 web.Response(status=204, headers=headers | _sharing(allowed)) if allowed else web.Response(status=403)
             )

@@ -19,7 +19,6 @@ _FIRST_RATE = 6_000.0  # captions per second, until there was enough work to mea
 _MEASURED_S = 0.25  # of work without a pause, at least: a few captions alone take longer than among many
 _REMEMBERED_S = 2.0  # of work, about: what counts for the rate
 _OWN_TIMES = 2  # a request may wait this often its own time longer
-_SHARED_EVERY_S = 0.1
 _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
 
 
@@ -238,7 +237,7 @@ class SharedBucket:
 
     async def _share(self) -> None:
         while self._unsent:
-            await asyncio.sleep(_SHARED_EVERY_S)
+            await asyncio.sleep(0.1)
             spent, self._unsent = self._unsent, 0
             level = await self._spend(spent)
             if level is not None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _KIND = "reference set"
 _SET_REMEMBERED_S = 5.0  # how long a set that another server deleted may still be used here
-_MOST_SETS_REMEMBERED = 1_000
 _UPLOADS_AT_ONCE = 4
 _ID = re.compile(r"[0-9a-f]{32}")
 _LONGEST_NAME = 200
@@ -53,9 +52,7 @@ class References:
         self._thread = thread
         self._entries = memory
         self._sets: RefreshAheadCache[tuple[str, str], ReferenceSet] = RefreshAheadCache(
-            lambda key: thread.run(lambda: thread.store.get_set(*key)),
-            seconds=_SET_REMEMBERED_S,
-            most=_MOST_SETS_REMEMBERED,
+            lambda key: thread.run(lambda: thread.store.get_set(*key)), seconds=_SET_REMEMBERED_S, most=1_000
         )
 
     async def check(self, set_id: str, *, evidence: bool) -> str:

@@ -28,7 +28,6 @@ _KINDS = {
 }
 _SCORES_ALONE = frozenset({scores_pb2.DETAIL_UNSPECIFIED, scores_pb2.DETAIL_SCORES})
 
-_LONGEST_SILENCE_S = 60
 _NUL = "\0"
 _MAX_PAGE = 1_000
 _DEFAULT_PAGE = 100
@@ -36,7 +35,7 @@ T = TypeVar("T")
 
 
 async def patiently(
-    requests: AsyncIterator[T], *, silence_s: float = _LONGEST_SILENCE_S, reason: str = "UPLOAD_STALLED"
+    requests: AsyncIterator[T], *, silence_s: float = 60, reason: str = "UPLOAD_STALLED"
 ) -> AsyncIterator[T]:
     """Return a stream's messages; ABORTED after ``silence_s`` in which its sender was waited for."""
     while True:

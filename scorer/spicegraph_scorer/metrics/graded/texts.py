@@ -146,7 +146,6 @@ def weighted_stem(word: str) -> tuple[str, float]:
 Floats = npt.NDArray[np.float32]
 
 _FORMAT: Final = "1"
-_DIGEST_CHARACTERS: Final = 8
 _SHORTEST: Final = 1e-6
 
 
@@ -172,7 +171,7 @@ class MeaningTable:
         contents = hashlib.sha256("\n".join([self.name, *self.words]).encode())
         contents.update(self.vectors.tobytes())
         contents.update(self.scales.astype("<f4").tobytes())
-        return f"{self.name}-{contents.hexdigest()[:_DIGEST_CHARACTERS]}"
+        return f"{self.name}-{contents.hexdigest()[:8]}"
 
     def write(self, path: Path) -> None:
         """Write the table to a file (numpy's compressed ``.npz``)."""

@@ -33,7 +33,6 @@ _PARTS: Final = "nva"
 _SENSES: Final = 2  # the most frequent ones of each part of speech
 _STEPS: Final = 3  # up from a word, and down to another
 _MOST_BELOW: Final = 400  # known words under a synset that still says something
-_NEAREST: Final = 8
 _REMEMBERED: Final = 50_000
 
 
@@ -70,7 +69,7 @@ class UnknownWords:
             if len(below) <= _MOST_BELOW:
                 for other, down in below:
                     steps[other] = min(up + down, steps.get(other, up + down))
-        near = sorted(steps.items(), key=lambda word_steps: (word_steps[1], self.places[word_steps[0]]))[:_NEAREST]
+        near = sorted(steps.items(), key=lambda word_steps: (word_steps[1], self.places[word_steps[0]]))[:8]
         if not near:
             return None
         total: Floats = reduce(
@@ -106,7 +105,6 @@ def _above(word: str) -> Iterator[tuple[Synset, int]]:
 
 
 _FORMAT: Final = 2
-_DIGEST_CHARACTERS: Final = 8
 _NO_ORDER: Final = WordOrder((), np.zeros((0, 0), np.int8))
 _LOWEST_IDF, _HIGHEST_IDF = 0.1, 7.0
 
@@ -131,7 +129,7 @@ class VectorTable:
         if self.order is not None:
             contents.update("\n".join(self.order.kinds).encode())
             contents.update(self.order.information.tobytes())
-        return f"{self.name}-{contents.hexdigest()[:_DIGEST_CHARACTERS]}"
+        return f"{self.name}-{contents.hexdigest()[:8]}"
 
     def directions(self) -> Floats:
         """Return the vectors at length 1."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_SYNSETS = "synonym/english.synsets"
 _FUNCTION_WORDS = "function/english.words"
 _PREFIXES = "nonbreaking/english.prefixes"
 
@@ -65,7 +64,7 @@ class Sources:
     @cached_property
     def synsets(self) -> dict[str, list[int]]:
         """WordNet's synset numbers for every word, words of several parts joined by underscores."""
-        lines = _lines(self._member(_SYNSETS))  # a word, and on the line below it its numbers
+        lines = _lines(self._member("synonym/english.synsets"))  # a word, and on the line below it its numbers
         return {word: list(map(int, numbers.split())) for word, numbers in zip(lines[::2], lines[1::2], strict=True)}
 
     @cached_property

@@ -58,7 +58,6 @@ MOST_WORDS = 10_000
 MOST_ROOTS = 100
 LONGEST_NAME = 60
 LONGEST_WORD = 200
-_HASH_CHARACTERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,5 +196,5 @@ def categories_digest(categories: Mapping[str, Category]) -> str | None:
     rows = [
         (name, category.length, sorted(map(str, category.keys or ())), category.roots) for name, category in defined
     ]
-    digest = hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:_HASH_CHARACTERS]
+    digest = hashlib.sha256(msgspec.json.encode(rows)).hexdigest()[:8]
     return "+".join(name for name, _ in defined) + "," + digest

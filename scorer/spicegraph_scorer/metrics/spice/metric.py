@@ -216,9 +216,6 @@ class Spice(Metric[SpiceStatistic]):
         return statistic.match
 
 
-_READY = "ready"
-
-
 class ScoredTuple(NamedTuple):
     """A merged tuple as SPICE prints it (subject, relation, object) and whether it found a partner."""
 
@@ -282,7 +279,7 @@ def _facts(tuples: Sequence[Sequence[str]], field: str) -> list[Fact]:
             raise InputError(f"{field}[{index}]: a tuple is a list of one to three words, got {words!r}")
         if not all(isinstance(word, str) and word.strip() for word in words):
             raise InputError(f"{field}[{index}]: a word is a non-empty string, got {words!r}")
-        facts.append(Fact(tuple(words), _READY, ()))
+        facts.append(Fact(tuple(words), "ready", ()))
     return facts
 
 
