@@ -108,8 +108,8 @@ class Target:
             path = Path(name) / "results.json"
             path.write_text(json.dumps([{"image_id": key, "caption": text} for key, text in captions.items()]))
             images = split_images([[Image(key, "", len(texts)) for key, texts in self.references.items()]])
-            checked = read_submission(str(path), path.name, "val", {"val": images}, disclosure)
-            if checked.faults:
+            _, faults = read_submission(str(path), path.name, "val", {"val": images}, disclosure)
+            if faults:
                 return None
             corpus = Corpus(tuple(Item(key, captions[key], texts) for key, texts in self.references.items()))
             metrics = make_metrics(METRICS, resources(self.cache, metrics=METRICS, evidence=False))

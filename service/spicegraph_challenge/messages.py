@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.model import catalogue
-from spicegraph_challenge.model.leaderboard import scores_of, shown_domains, shown_scores, visible
+from spicegraph_challenge.model.leaderboard import is_current, scores_of, shown_domains, shown_scores, visible
 from spicegraph_challenge.model.schema import MemberRole, State
 from spicegraph_challenge.model.settings import NO_ERRORS, moment
 from spicegraph_challenge.queue.submissions import queue_position
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spicegraph_challenge.model import schema
     from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.model.database import Transactions
-    from spicegraph_challenge.model.leaderboard import ScorerVersion, Standing
+    from spicegraph_challenge.model.leaderboard import Standing
     from spicegraph_challenge.sandbox.files import FaultRow, Incoming
     from spicegraph_service.kit import WorkerInfo
 
@@ -141,9 +141,9 @@ def value_of(kind: EnumDescriptor, word: StrEnum | None) -> int:
         >>> value_of(pb.UserRole.DESCRIPTOR, Role.HOST)
         3
     """
-    unspecified: str = kind.values_by_number[0].name
     if word is None:
         return 0
+    unspecified: str = kind.values_by_number[0].name
     number: int = kind.values_by_name[unspecified.removesuffix("UNSPECIFIED") + word.name].number
     return number
 
@@ -220,18 +220,13 @@ def token_message(token: schema.UserToken) -> pb.UserToken:
     )
 
 
-def fault_message(row: FaultRow) -> pb.SubmissionFault:
-    """Return a fault."""
-    return pb.SubmissionFault(file=row.file, item=row.item, field=row.field, reason=row.reason)
-
-
 def submission_message(
     session: Session,
     submission: schema.Submission,
     account: Account,
     now: datetime,
     *,
-    scorer: ScorerVersion | None,
+    workers: WorkerInfo | None,
     faults: Sequence[FaultRow] = (),
 ) -> pb.Submission:
     """Return a submission as its user, or an organiser, may see it now."""
@@ -260,11 +255,11 @@ def submission_message(
     if submission.state is State.FAILED:
         message.failure.reason = submission.failure or ""
         message.failure.message = submission.failure_message
-        message.failure.faults.extend(fault_message(row) for row in faults[:SHOWN_FAULTS])
+        message.failure.faults.extend(pb.SubmissionFault(**row._asdict()) for row in faults[:SHOWN_FAULTS])
         message.failure.fault_count = submission.fault_count
     if submission.state is State.SUCCEEDED:
         message.scores.extend(split_scores(submission, account, now))
-        message.origin.CopyFrom(_origin(submission.runs[-1], scorer))
+        message.origin.CopyFrom(_origin(submission.runs[-1], workers))
     return message
 
 
@@ -296,26 +291,27 @@ def split_scores(submission: schema.Submission, account: Account, now: datetime)
                 yield part
 
 
-def _origin(run: schema.ScoringRun, scorer: ScorerVersion | None) -> pb.ScoreOrigin:
+def _origin(run: schema.ScoringRun, workers: WorkerInfo | None) -> pb.ScoreOrigin:
     return pb.ScoreOrigin(
         version=run.version,
         signatures=[scores_pb2.MetricSignature(metric=name, fields=fields) for name, fields in run.signatures.items()],
         score_time=timestamp(run.created),
-        outdated=scorer is not None and not scorer.is_of(run),
+        outdated=workers is not None and not is_current(run, workers),
     )
 
 
 def leaderboard_message(
-    standing: Standing, account: Account, now: datetime, *, scorer: ScorerVersion | None
+    standing: Standing, account: Account, now: datetime, *, workers: WorkerInfo | None
 ) -> pb.GetLeaderboardResponse:
     """Return a leaderboard."""
+    challenge = standing.reference_set.split.challenge
     return pb.GetLeaderboardResponse(
-        title=standing.challenge.settings.title,
-        challenge=standing.challenge.name,
-        split=standing.split.name,
+        title=challenge.settings.title,
+        challenge=challenge.name,
+        split=standing.reference_set.split.name,
         reference_set=standing.reference_set.name,
         domain=standing.domain,
-        domains=shown_domains(standing.reference_set, standing.challenge, account),
+        domains=shown_domains(standing.reference_set, challenge, account),
         score=standing.score,
         rows=[
             pb.LeaderboardRow(
@@ -325,9 +321,9 @@ def leaderboard_message(
                 user=row.submission.user.entrant,
                 method=row.submission.method,
                 create_time=timestamp(row.submission.created),
-                scores=shown_scores(row.scores, standing.challenge, account),
-                origin=_origin(row.submission.runs[-1], scorer),
-                submission=row.submission.id if account.may(MemberRole.VIEWER, standing.challenge) else "",
+                scores=shown_scores(row.scores, challenge, account),
+                origin=_origin(row.submission.runs[-1], workers),
+                submission=row.submission.id if account.may(MemberRole.VIEWER, challenge) else "",
                 team=row.submission.team,
                 paper_url=row.submission.paper_url,
                 code_url=row.submission.code_url,
@@ -335,7 +331,7 @@ def leaderboard_message(
             for row in standing.rows
         ],
         create_time=timestamp(now),
-        lower_is_better=sorted(lower_is_better(standing.challenge.settings.metrics)),
+        lower_is_better=sorted(lower_is_better(challenge.settings.metrics)),
         history=[
             pb.LeaderboardPoint(user=entry.user.entrant, create_time=timestamp(entry.created), value=value)
             for entry, value in standing.history

@@ -17,7 +17,6 @@ from spicegraph_api.challenge.v1.challenge_pb2_grpc import add_ChallengeServiceS
 from spicegraph_api.challenge.v1.methods import METHODS, PUBLIC_SCOPE
 from spicegraph_challenge.model.accounts import NOBODY, find_account, touch_token
 from spicegraph_challenge.model.database import Database
-from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import Challenge, State, Submission
 from spicegraph_challenge.model.settings import warnings
 from spicegraph_challenge.queue import submissions
@@ -59,15 +58,7 @@ def files_of(path: Path) -> set[str]:
 
 
 class ChallengeService:
-    """The ``ChallengeService`` as the server runs it.
-
-    Its way to the workers is not that of other calls: a call waits behind one chunk of a submission at most, and parses
-    of private references are not found by guesses.
-
-    Raises:
-        InputError: an option is wrong.
-        StoreError: the database or the folder cannot be opened.
-    """
+    """The ``ChallengeService`` as the server runs it."""
 
     descriptor = challenge_pb2.DESCRIPTOR.services_by_name["ChallengeService"]
     methods = METHODS[descriptor.full_name]
@@ -79,6 +70,8 @@ class ChallengeService:
         self._counted = -_COUNT_EVERY_S
         self._state = ChallengeState(options, host)
         self._servicer = ChallengeServicer(self._state)
+        # Its way to the workers is not that of other calls: a call waits behind one chunk of a submission at most, and
+        # parses of private references are not found by guesses.
         self._scheduler = host.open_scheduler()
         self._chunks_at_once = max(1, host.workers - 1)
         self._owner = secrets.token_hex(8)
@@ -124,12 +117,7 @@ class ChallengeService:
     def start(self, workers: WorkerInfo) -> None:
         """Begin to take jobs."""
         state = self._state
-        state.scorer = ScorerVersion(
-            workers.version,
-            {metric.name: metric.signature for metric in workers.metrics},
-            {metric.name: metric.scores for metric in workers.metrics},
-            workers,
-        )
+        state.workers = workers
         scoring = Scoring(
             self._scheduler,
             state.sandbox,
@@ -138,7 +126,7 @@ class ChallengeService:
             data=state.data,
             at_once=self._chunks_at_once,
         )
-        state.runner = Runner(state, scoring, state.scorer, self._owner)
+        state.runner = Runner(state, scoring, workers, self._owner)
         self._tasks = [asyncio.create_task(state.runner.run()), asyncio.create_task(self._sweep())]
 
     async def probe(self) -> None:

@@ -23,7 +23,6 @@ from spicegraph_challenge.model.accounts import Account
 from spicegraph_challenge.model.schema import MemberRole, Role, State, Submission
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.sandbox.files import image_info, read_faults
-from spicegraph_challenge.sandbox.processes import Allowance
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, ReportTask
 from spicegraph_parser.errors import counted
 from spicegraph_parser.scenes import SCENE
@@ -49,21 +48,18 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_challenge.model.leaderboard import ScorerVersion
     from spicegraph_challenge.model.schema import Submission
     from spicegraph_challenge.queue.runner import ChallengeState
     from spicegraph_challenge.sandbox.files import FaultRow
-    from spicegraph_service.kit import Context
+    from spicegraph_service.kit import Context, WorkerInfo
 
 _PLACE = re.compile("[0-9]{1,9}")
 _UPLOADS_AT_ONCE = 4  # of one user; others wait
 _SHOWN = 60
 _REFERENCE_BYTES = 1 << 30
-_PREPARING = Allowance(memory_bytes=8 << 30, seconds=600)
 _LOOK_EVERY_S = 0.5
 _LOOK_SELDOM_S = 2.0
 _PATIENCE_S = 60.0
-_REPORTING = Allowance(memory_bytes=0, seconds=3600)
 _REPORT_IMAGES = 500
 _MOST_REPORT_IMAGES = 5_000
 _CHUNK = 1 << 20
@@ -114,27 +110,28 @@ class ChallengeServicer(ChallengeServiceServicer):
         self._files = state.files
         self._uploads: defaultdict[int, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_UPLOADS_AT_ONCE))
 
-    def _scorer(self) -> ScorerVersion:
-        if self._state.scorer is None:
+    def _workers(self) -> WorkerInfo:
+        if self._state.workers is None:
             raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
-        return self._state.scorer
+        return self._state.workers
 
     @_writes
     def CreateChallenge(self, request: pb.CreateChallengeRequest, at: Turn) -> pb.CreateChallengeResponse:
         """Create a challenge."""
         if not at.account.creates:
             at.account.check_organises()
-        settings = messages.new_settings(request.challenge.settings, self._scorer().workers)
+        settings = messages.new_settings(request.challenge.settings, self._workers())
         if not settings.metrics or len(set(settings.metrics)) < len(settings.metrics):
             raise wrong("challenge.settings.metrics", "at least one metric, each once")
-        check_metrics(settings.metrics, list(self._scorer().signatures))
+        check_metrics(settings.metrics, [metric.name for metric in self._workers().metrics])
         self._check_score("challenge.settings", settings)
         challenge = catalogue.add_challenge(at.session, at.account, request.challenge.name, settings, at.now)
         return pb.CreateChallengeResponse(challenge=messages.challenge_message(challenge))
 
     def _check_score(self, path: str, settings: pb.ChallengeSettings) -> None:
         """Refuse a score to rank by that no submission will have."""
-        names = [name for metric in settings.metrics for name in self._scorer().scores.get(metric, ())]
+        scores = {metric.name: metric.scores for metric in self._workers().metrics}
+        names = [name for metric in settings.metrics for name in scores.get(metric, ())]
         for field in ("primary_score", "secondary_score"):
             score = getattr(settings, field)
             if score and score not in names:
@@ -227,7 +224,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                 most = _REFERENCE_BYTES
                 key = await messages.receive(chunks, incoming, transactions, most_bytes=most)
                 output = folder / "references"
-                prepared = await self._state.sandbox.run(Prepare(str(incoming.path), str(output)), Prepared, _PREPARING)
+                prepared = await self._state.sandbox.run(Prepare(str(incoming.path), str(output)), Prepared)
                 if prepared.faults:
                     # Messages are logged, and faults quote the private file: they are in the details alone.
                     details = invalid([Violation("chunk", fault) for fault in prepared.faults]).details
@@ -378,7 +375,8 @@ class ChallengeServicer(ChallengeServiceServicer):
         rows = self._faults(submissions.find_submission(at.session, at.account, request.id))
         faults, more = _page(rows[start:], size)
         return pb.ListSubmissionFaultsResponse(
-            faults=map(messages.fault_message, faults), next_page_token=str(start + size) if more else ""
+            faults=(pb.SubmissionFault(**row._asdict()) for row in faults),
+            next_page_token=str(start + size) if more else "",
         )
 
     @_writes
@@ -397,7 +395,7 @@ class ChallengeServicer(ChallengeServiceServicer):
     def _message(self, submission: Submission, at: Turn) -> pb.Submission:
         faults = self._faults(submission) if submission.state is State.FAILED else []
         return messages.submission_message(
-            at.session, submission, at.account, at.now, scorer=self._state.scorer, faults=faults
+            at.session, submission, at.account, at.now, workers=self._state.workers, faults=faults
         )
 
     def _faults(self, submission: Submission) -> list[FaultRow]:
@@ -411,7 +409,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         leaderboard.check_visible(split, at.account, at.now)
         reference_set = catalogue.find_reference_set(split, request.reference_set)
         standing = leaderboard.standing(at.session, reference_set, request, at.account, at.now)
-        return messages.leaderboard_message(standing, at.account, at.now, scorer=self._state.scorer)
+        return messages.leaderboard_message(standing, at.account, at.now, workers=self._state.workers)
 
     async def GetImageInfo(
         self, request: pb.GetImageInfoRequest, context: Context
@@ -441,12 +439,12 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Have submissions scored again."""
         del context
         account = account_of_call()
-        scorer = self._scorer()
+        workers = self._workers()
 
         def rescore(session: Session, _now: datetime) -> int:
             challenge = catalogue.find_challenge(session, request.challenge, lock=True)
             account.check_may(MemberRole.ORGANISER, challenge)
-            return leaderboard.rescore(session, challenge, scorer, everything=request.all)
+            return leaderboard.rescore(session, challenge, workers, everything=request.all)
 
         count = await self._state.transactions.write(rescore)
         self._state.nudge()
@@ -490,7 +488,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                 )
 
             task = await self._state.transactions.read(plan)
-            await self._state.reports.run(task, type(None), _REPORTING)
+            await self._state.reports.run(task, type(None))
             with output.open("rb") as stream:
                 while chunk := stream.read(_CHUNK):
                     yield pb.GetSubmissionReportResponse(chunk=chunk)

@@ -106,9 +106,9 @@ def test_a_hostile_file_is_refused_with_its_reason(kind: str, tmp_path: Path) ->
     content, reason = REFUSED[kind]
     path = tmp_path / "file"
     path.write_bytes(content)
-    found = read_submission(str(path), NAME, "", SPLITS, LOOSE)
-    assert len(found.faults) == 1
-    assert reason in found.faults[0].reason
+    _, faults = read_submission(str(path), NAME, "", SPLITS, LOOSE)
+    assert len(faults) == 1
+    assert reason in faults[0].reason
 
 
 WRONG = {
@@ -134,11 +134,11 @@ def test_a_wrong_record_is_named(kind: str, tmp_path: Path) -> None:
     record, field, reason = WRONG[kind]
     path = tmp_path / "file"
     path.write_text(json.dumps([*SOUND, record]))
-    found = read_submission(str(path), NAME, "", SPLITS, LOOSE)
-    assert [fault.field for fault in found.faults] == [field]
-    assert reason in found.faults[0].reason
-    assert found.faults[0].item.startswith("item 4")
-    assert found.faults[0].file == NAME
+    _, faults = read_submission(str(path), NAME, "", SPLITS, LOOSE)
+    assert [fault.field for fault in faults] == [field]
+    assert reason in faults[0].reason
+    assert faults[0].item.startswith("item 4")
+    assert faults[0].file == NAME
 
 
 def test_files_of_few_captions_are_refused(tmp_path: Path) -> None:
@@ -148,11 +148,11 @@ def test_files_of_few_captions_are_refused(tmp_path: Path) -> None:
     rows = [{"image_id": key, "caption": f"a {('man', 'qqq', 'dog', 'cat')[key % 4]}"} for key in range(20)]
     path.write_text(json.dumps(rows))
     settings = pb.ChallengeSettings(equal_percent=50, different_percent=25)
-    (fault,) = read_submission(str(path), NAME, "", images, settings).faults
+    _, (fault,) = read_submission(str(path), NAME, "", images, settings)
     assert fault.reason == "4 captions for 20 images are different; at least 25 % of the images must have one"
     rows[0]["caption"] = "another"
     path.write_text(json.dumps(rows))
-    assert not read_submission(str(path), NAME, "", images, settings).faults
+    assert not read_submission(str(path), NAME, "", images, settings)[1]
 
 
 def test_files_of_one_caption_are_refused(tmp_path: Path) -> None:
@@ -162,10 +162,8 @@ def test_files_of_one_caption_are_refused(tmp_path: Path) -> None:
 
     def faults(captions: list[str]) -> list[str]:
         path.write_text(json.dumps([{"image_id": key, "caption": text} for key, text in enumerate(captions)]))
-        return [
-            row.reason
-            for row in read_submission(str(path), NAME, "", images, pb.ChallengeSettings(equal_percent=50)).faults
-        ]
+        _, rows = read_submission(str(path), NAME, "", images, pb.ChallengeSettings(equal_percent=50))
+        return [row.reason for row in rows]
 
     others = [
         f"a dog with {word}" for word in ("ears", "legs", "fur", "eyes", "a tail", "teeth", "spots", "a toy", "x")
@@ -181,8 +179,8 @@ def test_files_of_one_caption_are_refused(tmp_path: Path) -> None:
 def test_all_faults_come_at_once(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text('[{"image_id": 0, "caption": ""}, {"image_id": 0, "caption": 5, "caption": 6}, 7, {"image_id": 5}]')
-    found = read_submission(str(path), NAME, "", SPLITS, LOOSE)
-    assert [str(fault.reason) for fault in found.faults] == [
+    _, faults = read_submission(str(path), NAME, "", SPLITS, LOOSE)
+    assert [str(fault.reason) for fault in faults] == [
         "is empty",
         "stands twice in the object",
         "is 7, expected an object",
@@ -197,19 +195,20 @@ def test_sound_files(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with_more = [*SOUND, {"image_id": 7, "caption": "an image without references", "score": 0.5}]
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(with_more).encode())
-    found = read_submission(str(path), NAME, "", SPLITS, LOOSE)
-    assert not found.faults
-    assert list(found.results["val"]) == [0, 1, 2, 7]
-    assert read_submission(str(path), "anything", "val", SPLITS, LOOSE) == found
-    assert read_submission(str(path), "anything.json", "", {"val": SPLITS["val"]}, LOOSE) == found
+    submitted = read_submission(str(path), NAME, "", SPLITS, LOOSE)
+    results, faults = submitted
+    assert not faults
+    assert list(results["val"]) == [0, 1, 2, 7]
+    assert read_submission(str(path), "anything", "val", SPLITS, LOOSE) == submitted
+    assert read_submission(str(path), "anything.json", "", {"val": SPLITS["val"]}, LOOSE) == submitted
     both = {
         f"folder/{NAME}": json.dumps(SOUND).encode(),
         "captions_test_x_results.json": b'[{"image_id":"a","caption":"b"}]',
     }
     path.write_bytes(zipped(both))
-    found = read_submission(str(path), "both.zip", "", SPLITS, LOOSE)
-    assert not found.faults
-    assert set(found.results) == {"val", "test"}
+    results, faults = read_submission(str(path), "both.zip", "", SPLITS, LOOSE)
+    assert not faults
+    assert set(results) == {"val", "test"}
 
 
 def test_names_of_files() -> None:

@@ -41,5 +41,5 @@ def test_without_the_extra_packed_references_are_a_fault(tmp_path, monkeypatch):
 def test_a_packed_submission_is_refused_with_what_to_send(ending, tmp_path):
     path = tmp_path / f"captions_val_x_results.json.{ending}"
     path.write_bytes(PACK[ending](b'[{"image_id": 1, "caption": "a dog"}]'))
-    found = read_submission(str(path), path.name, "val", {"val": split_images([])}, pb.ChallengeSettings())
-    assert [fault.reason for fault in found.faults] == [f"is compressed with {NAMES[ending]}; send JSON or a zip"]
+    _, faults = read_submission(str(path), path.name, "val", {"val": split_images([])}, pb.ChallengeSettings())
+    assert [fault.reason for fault in faults] == [f"is compressed with {NAMES[ending]}; send JSON or a zip"]

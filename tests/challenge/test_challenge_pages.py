@@ -27,7 +27,6 @@ from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model import schema
 from spicegraph_challenge.model.accounts import add_user
 from spicegraph_challenge.model.database import Database
-from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import Role, State
 from spicegraph_challenge.pages import views
 from spicegraph_challenge.pages.visit import PACKAGE, Sessions, shared_key
@@ -36,6 +35,7 @@ from spicegraph_challenge.service import ChallengeService
 from spicegraph_service.app import Server
 from spicegraph_service.config import ServerConfig
 from spicegraph_service.output.pages import render_page, static
+from spicegraph_service.pool.tasks import ServedMetric, WorkerInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -129,7 +129,11 @@ class Site:
             started.set_exception(error)
             raise
         service = next(each for each in server.services if isinstance(each, ChallengeService))
-        service._state.scorer = ScorerVersion("0", {name: {"v": "1"} for name in SCORES}, SCORES)
+        metrics = (
+            ServedMetric(name, {"v": "1"}, corpus_dependent=False, parses=False, scores=names)
+            for name, names in SCORES.items()
+        )
+        service._state.workers = WorkerInfo("0", metrics=tuple(metrics))
         started.set_result(server.web_port)
         await self._end.wait()
         await server.stop(1)

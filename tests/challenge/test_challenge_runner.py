@@ -22,7 +22,6 @@ from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model import catalogue
 from spicegraph_challenge.model.accounts import Account, add_user
 from spicegraph_challenge.model.database import Database, Transactions
-from spicegraph_challenge.model.leaderboard import ScorerVersion
 from spicegraph_challenge.model.schema import Challenge, JobKind, Role, State, Submission
 from spicegraph_challenge.model.settings import changed
 from spicegraph_challenge.queue import runner as challenge_runner
@@ -31,9 +30,10 @@ from spicegraph_challenge.queue.runner import Runner
 from spicegraph_challenge.queue.submissions import accept, cancel, used_files
 from spicegraph_challenge.registration import ChallengeOptions
 from spicegraph_challenge.sandbox.files import FileStore
-from spicegraph_challenge.sandbox.processes import Allowance, OverAllowanceError, Sandbox, SandboxError
+from spicegraph_challenge.sandbox.processes import OverAllowanceError, Sandbox, SandboxError
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared
 from spicegraph_challenge.service import loose_settings
+from spicegraph_service.pool.tasks import WorkerInfo
 from spicegraph_service.rpc.status import CallError
 from spicegraph_service.store import StoreError, StoreFullError
 
@@ -121,7 +121,7 @@ def runner(transactions: Transactions, tmp_path: Path) -> Runner:
         options=ChallengeOptions(challenge_lease=0.03),
         caption_characters=2_000,
     )
-    return Runner(state, None, ScorerVersion("1", {}, {}), OWNER)
+    return Runner(state, None, WorkerInfo("1"), OWNER)
 
 
 def test_a_job_s_end_is_told_though_its_lease_is_seen_to_be_gone(
@@ -285,7 +285,7 @@ def test_a_child_that_finds_no_room_on_the_disk_says_so(
 
     async def run() -> None:
         with pytest.raises(StoreFullError, match="no room left on the disk"):
-            await Sandbox(1).run(Prepare(str(source), "/dev/full"), Prepared, Allowance(1 << 30, 60))
+            await Sandbox(1).run(Prepare(str(source), "/dev/full"), Prepared)
 
     asyncio.run(run())
     assert "Traceback" not in capfd.readouterr().err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -28,16 +27,6 @@ class ServerError(SpicegraphError):
     """The server refused a call, or cannot be reached."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerConnection:
-    """Which server, and as whom."""
-
-    server: str
-    token: str
-    tls: bool
-    tls_ca: Path | None
-
-
 def connection(
     context: typer.Context,
     *,
@@ -56,7 +45,7 @@ def connection(
     ] = None,
 ) -> None:
     """Take part in a challenge on an evaluation server (spicegraph serve --challenges), or organise one."""
-    context.obj = ServerConnection(server, token, tls, tls_ca)
+    context.obj = (server, token, tls, tls_ca)
 
 
 _FILE = "chunk"
@@ -87,16 +76,20 @@ def connected(context: typer.Context, *, file: str | None = None) -> Iterator[Ch
 
         from spicegraph_challenge.client import ChallengeClient  # noqa: PLC0415
         from spicegraph_service.client import TlsOptions  # noqa: PLC0415
-    chosen = context.find_object(ServerConnection)
-    if chosen is None or not chosen.token:
+    address: str
+    token: str
+    with_tls: bool
+    authority: Path | None
+    address, token, with_tls, authority = context.obj
+    if not token:
         raise InputError("a user's token is needed: set SPICEGRAPH_TOKEN, or spicegraph challenge --token TOKEN ...")
     try:
-        authority = chosen.tls_ca.read_bytes() if chosen.tls_ca is not None else None
-        tls = TlsOptions(authority) if chosen.tls or authority else None
-        with ChallengeClient(chosen.server, chosen.token, tls=tls) as client:
+        certificates = authority.read_bytes() if authority is not None else None
+        tls = TlsOptions(certificates) if with_tls or certificates else None
+        with ChallengeClient(address, token, tls=tls) as client:
             yield client
     except grpc.RpcError as error:
-        raise ServerError(_told(chosen.server, error, file)) from error
+        raise ServerError(_told(address, error, file)) from error
     except OSError as error:
         if error.filename is None:  # not of a file that is sent, but of what is written
             raise

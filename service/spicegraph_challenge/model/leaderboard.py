@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ from spicegraph_challenge.model.schema import (
 from spicegraph_challenge.model.settings import ALL_DIGITS
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
-from spicegraph_service.kit import WorkerInfo, wrong
+from spicegraph_service.kit import wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from spicegraph_challenge.model.accounts import Account
-    from spicegraph_service.kit import RequestData
+    from spicegraph_service.kit import RequestData, WorkerInfo
 
 
 _FIRST_ROWS = 10  # whose history is shown
@@ -52,54 +52,38 @@ _HIGHEST_DRAW = 65_535
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class ScorerVersion:
-    """What scores now: the package's version, the metrics' signatures and scores' names, and what the workers do."""
+def signatures_of(workers: WorkerInfo, names: Iterable[str], given: RequestData) -> dict[str, dict[str, str]]:
+    """Return the signatures of metrics in a challenge that gives them a text to parse and a style of graphs."""
+    signatures = {metric.name: metric.signature for metric in workers.metrics}
+    parsing = workers.parsing
+    text = {"text": SPICE_TEXTS[given.spice_text]}
+    graphs = {"pipeline": workers.scene_pipeline} if given.graph_style == "scene" else {}
+    return {
+        name: {**signatures.get(name, {}), **(text if parsing.get(name) else {}), **(graphs if name in parsing else {})}
+        for name in names
+    }
 
-    version: str
-    signatures: Mapping[str, Mapping[str, str]]
-    scores: Mapping[str, tuple[str, ...]]
-    workers: WorkerInfo = field(default_factory=WorkerInfo)
 
-    def signatures_of(self, names: Iterable[str], given: RequestData) -> dict[str, dict[str, str]]:
-        """Return the signatures of metrics in a challenge that gives them a text to parse and a style of graphs."""
-        parsing = self.workers.parsing
-        text = {"text": SPICE_TEXTS[given.spice_text]}
-        graphs = {"pipeline": self.workers.scene_pipeline} if given.graph_style == "scene" else {}
-        return {
-            name: {
-                **self.signatures.get(name, {}),
-                **(text if parsing.get(name) else {}),
-                **(graphs if name in parsing else {}),
-            }
-            for name in names
-        }
-
-    def is_of(self, run: ScoringRun) -> bool:
-        """Say whether a run's scores would come out the same today."""
-        wanted = self.signatures_of(run.signatures, run.submission.challenge.given)
-        return run.version == self.version and run.signatures == wanted
+def is_current(run: ScoringRun, workers: WorkerInfo) -> bool:
+    """Say whether a run's scores would come out the same today."""
+    wanted = signatures_of(workers, run.signatures, run.submission.challenge.given)
+    return run.version == workers.version and run.signatures == wanted
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A submission on the leaderboard; ``rank`` is ``None`` where its score is undefined.
+    """A submission on the leaderboard."""
 
-    ``places`` are the best and the worst that exact scores allow, ``None`` where ranks are by these.
-    """
-
-    rank: int | None
+    rank: int | None  # none where its score is undefined
     submission: Submission
     scores: tuple[RunScore, ...]
-    places: tuple[int, int] | None
+    places: tuple[int, int] | None  # the best and the worst that exact scores allow; none where ranks are by these
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A leaderboard: rows in order, the score that orders them, and how the first ones came there."""
 
-    challenge: Challenge
-    split: Split
     reference_set: SplitReferences
     domain: str
     score: str
@@ -241,7 +225,7 @@ def standing(
         and chosen.get(submission.user.entrant, submission.id) == submission.id
         and (value := shown_value(submission)) is not None
     )
-    return Standing(challenge, split, reference_set, domain, by, ranked, history)
+    return Standing(reference_set, domain, by, ranked, history)
 
 
 def possible_places(values: Sequence[float], reach: Sequence[float]) -> list[tuple[int, int]]:
@@ -297,7 +281,7 @@ def _entries(submissions: Iterable[Submission], chosen: Mapping[str, str | None]
     return list(entries.values())
 
 
-def rescore(session: Session, challenge: Challenge, current: ScorerVersion, *, everything: bool) -> int:
+def rescore(session: Session, challenge: Challenge, workers: WorkerInfo, *, everything: bool) -> int:
     """Have submissions scored again, behind all that wait; return how many."""
     query = (
         select(Submission)
@@ -307,7 +291,7 @@ def rescore(session: Session, challenge: Challenge, current: ScorerVersion, *, e
     )
     count = 0
     for submission in session.scalars(query):
-        if submission.job is None and (everything or not current.is_of(submission.runs[-1])):
+        if submission.job is None and (everything or not is_current(submission.runs[-1], workers)):
             session.add(Job(kind=JobKind.RESCORE, submission_id=submission.id))
             count += 1
     return count

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_challenge.model.database import Database, Transactions
+from spicegraph_challenge.model.leaderboard import signatures_of
 from spicegraph_challenge.model.schema import JobKind, SplitReferences, Submission
 from spicegraph_challenge.queue import submissions
 from spicegraph_challenge.queue.scoring import Part, Plan
-from spicegraph_challenge.queue.submissions import Failure, Lease, LeaseLostError
+from spicegraph_challenge.queue.submissions import Lease, LeaseLostError
 from spicegraph_challenge.sandbox.files import FileStore
-from spicegraph_challenge.sandbox.processes import Allowance, OverAllowanceError, Sandbox
+from spicegraph_challenge.sandbox.processes import OverAllowanceError, Sandbox
 from spicegraph_challenge.sandbox.tasks import Validate, Validated
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_service.kit import StoreError
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_challenge.model.leaderboard import ScorerVersion
     from spicegraph_challenge.queue.scoring import Scoring
     from spicegraph_challenge.registration import ChallengeOptions
-    from spicegraph_service.kit import Host, RequestData
+    from spicegraph_service.kit import Host, RequestData, WorkerInfo
 
 _TASKS_AT_ONCE = 2
 _REPORTS_AT_ONCE = 1
@@ -51,7 +51,7 @@ class ChallengeState:
         self.transactions = Transactions(Database(database))
         self.sandbox = Sandbox(_TASKS_AT_ONCE)
         self.reports = Sandbox(_REPORTS_AT_ONCE)
-        self.scorer: ScorerVersion | None = None  # until the workers are ready
+        self.workers: WorkerInfo | None = None  # until they are ready
         self.runner: Runner | None = None
         self.leaving = False  # the server is about to stop
         self.moved = asyncio.Event()  # set for a moment whenever a submission may have got on
@@ -63,8 +63,6 @@ class ChallengeState:
         self.moved.set()  # those who watch submissions look again
         self.moved.clear()
 
-
-VALIDATION = Allowance(memory_bytes=1 << 30, seconds=60)
 
 _LOOK_EVERY_S = 1.0  # for jobs that other servers have left
 _PAUSE_S = 1.0
@@ -80,16 +78,13 @@ Work: TypeAlias = Callable[[Lease], Coroutine[Any, Any, None]]
 class Runner:
     """Does one job of each lane at a time, under the name of an owner."""
 
-    def __init__(self, state: ChallengeState, scoring: Scoring, scorer: ScorerVersion, owner: str) -> None:
+    def __init__(self, state: ChallengeState, scoring: Scoring, workers: WorkerInfo, owner: str) -> None:
         self._transactions = state.transactions
-        self._files = state.files
-        self._sandbox = state.sandbox
+        self._state = state
         self._scoring = scoring
-        self._scorer = scorer
+        self._workers = workers
         self._owner = owner
-        self._told = state.nudge
         self._lease_s = state.options.challenge_lease
-        self._caption_characters = state.caption_characters
         self._nudges = [asyncio.Event() for _ in _LANES]
         self._work: Mapping[JobKind, Work] = {
             JobKind.VALIDATE: self._validate,
@@ -183,7 +178,7 @@ class Runner:
             if isinstance(error, OverAllowanceError) and lease.kind is JobKind.VALIDATE:
                 _log.warning("submission %s: %s", lease.submission_id, error)
                 message = "the file needs more memory or time to read than results for this challenge do"
-                return await self._fail(lease, Failure("VALIDATION_LIMIT", message))
+                return await self._fail(lease, "VALIDATION_LIMIT", message)
             # No fault of the file: the job is done again, and given up at the third time.
             incident = secrets.token_hex(6)
             _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
@@ -192,9 +187,7 @@ class Runner:
                 return await self._end(
                     lease, lambda session, _now: submissions.give_up(session, lease), "is tried again"
                 )
-            return await self._fail(
-                lease, Failure("INTERNAL", f"internal error; the server's log has it as {incident}")
-            )
+            return await self._fail(lease, "INTERNAL", f"internal error; the server's log has it as {incident}")
 
     async def _end(self, lease: Lease, end: Callable[[Session, datetime], None], outcome: str) -> None:
         """End a job and log its outcome."""
@@ -202,7 +195,7 @@ class Runner:
         async def finish() -> None:  # even when this server stops meanwhile, or the beat sees that the job is gone
             await self._transactions.write(end)
             lease.ended = True
-            self._told()
+            self._state.nudge()
             subject = f"submission {lease.submission_id}" if lease.submission_id else f"job {lease.job_id}"
             _log.info("%s %s", subject, outcome)
 
@@ -213,12 +206,11 @@ class Runner:
             await finishing
             raise
 
-    async def _fail(self, lease: Lease, failure: Failure) -> None:
-        await self._end(
-            lease,
-            lambda session, now: submissions.end_failed(session, lease, now, failure),
-            f"failed: {failure.reason}",
-        )
+    async def _fail(self, lease: Lease, reason: str, message: str, faults: str | None = None, count: int = 0) -> None:
+        def end(session: Session, now: datetime) -> None:
+            submissions.end_failed(session, lease, now, reason, message, faults=faults, fault_count=count)
+
+        await self._end(lease, end, f"failed: {reason}")
 
     async def _validate(self, lease: Lease) -> None:
         def find(session: Session, _now: datetime) -> tuple[Submission, bytes, dict[str, tuple[int, tuple[str, ...]]]]:
@@ -230,21 +222,21 @@ class Runner:
             return submission, submission.challenge.settings.SerializeToString(), splits
 
         sent, settings, splits = await self._transactions.read(find)
-        with self._files.workspace() as folder:
+        with self._state.files.workspace() as folder:
             task = Validate(
-                str(self._files.path(sent.sha256)),
+                str(self._state.files.path(sent.sha256)),
                 sent.file_name,
                 sent.split,
-                {name: tuple(str(self._files.path(key)) for key in keys) for name, (_, keys) in splits.items()},
+                {name: tuple(str(self._state.files.path(key)) for key in keys) for name, (_, keys) in splits.items()},
                 str(folder),
-                self._caption_characters,
+                self._state.caption_characters,
                 settings,
             )
-            validated = await self._sandbox.run(task, Validated, VALIDATION)
+            validated = await self._state.sandbox.run(task, Validated)
             if validated.faults:
                 key = await self._adopt(validated.faults)
                 message = f"the file has {counted(validated.fault_count, 'fault')}"
-                await self._fail(lease, Failure("INVALID_FILE", message, key, validated.fault_count))
+                await self._fail(lease, "INVALID_FILE", message, key, validated.fault_count)
                 return
             files = {
                 splits[name][0]: (await self._adopt(path), validated.empty[name])
@@ -253,7 +245,7 @@ class Runner:
         await self._end(lease, lambda session, _now: submissions.end_validated(session, lease, files), "is sound")
 
     async def _adopt(self, path: str) -> str:
-        return await self._transactions.thread(lambda: self._files.adopt(Path(path)))
+        return await self._transactions.thread(lambda: self._state.files.adopt(Path(path)))
 
     async def _score(self, lease: Lease) -> None:
         def find(session: Session, _now: datetime) -> Plan:
@@ -268,11 +260,11 @@ class Runner:
 
         plan = await self._transactions.read(find)
         scores = await self._scoring.score(plan, lease)
-        signatures = self._scorer.signatures_of(plan.metrics, plan.given)
+        signatures = signatures_of(self._workers, plan.metrics, plan.given)
 
         def end(session: Session, now: datetime) -> None:
             submissions.end_scored(
-                session, lease, now, version=self._scorer.version, signatures=signatures, scores=scores
+                session, lease, now, version=self._workers.version, signatures=signatures, scores=scores
             )
 
         await self._end(lease, end, "is scored")
@@ -282,7 +274,7 @@ class Runner:
             reference_set = session.get_one(SplitReferences, lease.reference_set_id)
             challenge = reference_set.split.challenge
             return (
-                self._files.path(reference_set.file or ""),
+                self._state.files.path(reference_set.file or ""),
                 reference_set.caption_count,
                 list(challenge.settings.metrics),
                 challenge.given,

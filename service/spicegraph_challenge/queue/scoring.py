@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.sandbox.files import read_references, read_results
-from spicegraph_challenge.sandbox.processes import Allowance
 from spicegraph_challenge.sandbox.tasks import Finish, Finished
 from spicegraph_service.kit import NOTHING_GIVEN, ItemWork, RequestData, frame, parsed_texts
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from spicegraph_challenge.sandbox.processes import Sandbox
     from spicegraph_service.kit import Scheduler
 
-_FINISHING = Allowance(memory_bytes=0, seconds=3600)
 _FINISHING_SHARE = 0.1  # of the work, roughly: what remains when all items are done
 _CHUNK_S = 0.05  # of a worker's time go to the items of a chunk, so long may a call wait behind them
 _FIRST_ITEMS, _MOST_ITEMS = 8, 64  # of a chunk
@@ -89,7 +87,7 @@ class Scoring:
                 secret = f"{part.references} {part.results}"
                 references = str(self._files.path(part.references))
                 task = Finish(plan.metrics, str(statistics), self._data, secret, plan.submissions, references)
-                scores[part.reference_set_id] = await self._sandbox.run(task, Finished, _FINISHING)
+                scores[part.reference_set_id] = await self._sandbox.run(task, Finished)
         lease.progress = 1.0
         return scores
 

@@ -291,16 +291,6 @@ class Lease:
     ended: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a submission fails; ``faults`` is the key of the file of faults."""
-
-    reason: str
-    message: str
-    faults: str | None = None
-    fault_count: int = 0
-
-
 def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime, lease_s: float) -> Lease | None:
     """Take the next free job of these kinds: the first kind first, then the oldest job."""
     # One that was taken several times, and may be what ends servers, goes behind those that were taken less often.
@@ -317,7 +307,7 @@ def claim(session: Session, kinds: Sequence[JobKind], owner: str, now: datetime,
         job.progress = 0.0
         lease = Lease(owner, job.id, job.kind, job.fence, job.submission_id, job.reference_set_id)
         if job.fence > _MOST_TAKEN:
-            _fail(session, job, Failure("INTERNAL", "the server failed on it again and again"), now)
+            _fail(session, job, now, "INTERNAL", "the server failed on it again and again")
             return None
         if job.kind is JobKind.SCORE and job.submission_id is not None:
             submission = session.get_one(Submission, job.submission_id, with_for_update=True)
@@ -345,7 +335,7 @@ def end_validated(session: Session, lease: Lease, files: Mapping[int, tuple[str,
             if split.id in files:
                 _check_takes(session, split, account, submission.created)
     except CallError as error:
-        _fail(session, job, Failure(error.reason, error.message), submission.created)
+        _fail(session, job, submission.created, error.reason, error.message)
         return
     for split_id, (key, empty) in files.items():
         session.add(SubmissionFile(submission_id=submission.id, split_id=split_id, file=key, empty_captions=empty))
@@ -388,9 +378,11 @@ def end_parsed(session: Session, lease: Lease) -> None:
     session.delete(_held(session, lease))
 
 
-def end_failed(session: Session, lease: Lease, now: datetime, failure: Failure) -> None:
-    """End a job without a result. A submission that is only scored again keeps its old scores."""
-    _fail(session, _held(session, lease), failure, now)
+def end_failed(
+    session: Session, lease: Lease, now: datetime, reason: str, message: str, *, faults: str | None, fault_count: int
+) -> None:
+    """End a job without a result, perhaps with a file of faults. What is only scored again keeps its old scores."""
+    _fail(session, _held(session, lease), now, reason, message, faults=faults, fault_count=fault_count)
 
 
 def give_up(session: Session, lease: Lease) -> None:
@@ -410,12 +402,21 @@ def _free(session: Session, job: Job) -> None:
         session.get_one(Submission, job.submission_id, with_for_update=True).state = State.QUEUED
 
 
-def _fail(session: Session, job: Job, failure: Failure, now: datetime) -> None:
+def _fail(
+    session: Session,
+    job: Job,
+    now: datetime,
+    reason: str,
+    message: str,
+    *,
+    faults: str | None = None,
+    fault_count: int = 0,
+) -> None:
     if job.kind in {JobKind.VALIDATE, JobKind.SCORE} and job.submission_id is not None:
         submission = session.get_one(Submission, job.submission_id, with_for_update=True)
         submission.state, submission.ended = State.FAILED, now
-        submission.failure, submission.failure_message = failure.reason, failure.message
-        submission.faults, submission.fault_count = failure.faults, failure.fault_count
+        submission.failure, submission.failure_message = reason, message
+        submission.faults, submission.fault_count = faults, fault_count
     session.delete(job)
 
 

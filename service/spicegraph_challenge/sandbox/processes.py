@@ -11,14 +11,13 @@ import logging
 import os
 import sys
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 
 from spicegraph_challenge.sandbox.files import NO_ROOM
-from spicegraph_challenge.sandbox.tasks import WORK, SandboxReply, SandboxTask, TaskFailed
+from spicegraph_challenge.sandbox.tasks import LIMITS, WORK, SandboxReply, SandboxTask, TaskFailed
 from spicegraph_service.kit import ChildProcess, ProcessEndedError, StoreFullError, open_replies, read_frame
 
 _NICE = 10
@@ -36,34 +35,25 @@ class OverAllowanceError(Exception):
     """The task needed more memory or time than it may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What a task may take: bytes beyond the process's own (0: any), and seconds."""
-
-    memory_bytes: int
-    seconds: int
-
-
 class Sandbox:
     """Runs tasks, a few at a time."""
 
     def __init__(self, at_once: int) -> None:
         self._turns = asyncio.Semaphore(at_once)
 
-    async def run(self, task: SandboxTask, expected: type[Answer], allowance: Allowance) -> Answer:
+    async def run(self, task: SandboxTask, expected: type[Answer]) -> Answer:
         """Do a task; if the caller is cancelled, the process is ended."""
+        _, seconds = LIMITS[type(task)]
         async with self._turns:
-            process = await ChildProcess.start(
-                "spicegraph_challenge.sandbox.processes", str(allowance.memory_bytes), str(allowance.seconds)
-            )
+            process = await ChildProcess.start("spicegraph_challenge.sandbox.processes")
             try:
-                async with asyncio.timeout(2 * allowance.seconds or None):
+                async with asyncio.timeout(2 * seconds):
                     # Its input stays open until it is ended: the task sees by that that the server is there.
                     reply: Answer | TaskFailed = msgspec.msgpack.decode(
                         await process.ask(msgspec.msgpack.encode(task)), type=expected | TaskFailed
                     )
             except TimeoutError as error:
-                raise OverAllowanceError(f"a task took more than {allowance.seconds} s") from error
+                raise OverAllowanceError(f"a task took more than {seconds} s") from error
             except ProcessEndedError as error:
                 code = await process.wait()
                 if code in _KILLED_FOR_TIME:
@@ -81,7 +71,7 @@ class Sandbox:
         return reply
 
 
-def main(memory_bytes: int, seconds: int) -> int:
+def main() -> int:
     """Do the task that stands on standard input, write the reply to standard output; return the exit code."""
     logging.basicConfig(level=logging.INFO, format="sandbox %(process)d: %(message)s")
     if hasattr(os, "nice"):
@@ -98,11 +88,10 @@ def main(memory_bytes: int, seconds: int) -> int:
     threading.Thread(target=end_with_the_server, daemon=True).start()
     with open_replies() as replies:
         task = msgspec.msgpack.decode(task_bytes, type=SandboxTask)
-        work = WORK[type(task)]
         reply: SandboxReply
         try:
-            _limit(memory_bytes, seconds)
-            reply = work(task)
+            _limit(*LIMITS[type(task)])
+            reply = WORK[type(task)](task)
         except MemoryError:
             reply = TaskFailed("memory", kind="MemoryError")
         except Exception as error:  # noqa: BLE001 (the server says which submission it was, and goes on)
@@ -124,9 +113,8 @@ def _limit(memory_bytes: int, seconds: int) -> None:
     if memory_bytes and used.exists():
         most = int(used.read_text(encoding="ascii").split()[0]) * resource.getpagesize() + memory_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    if seconds:
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    sys.exit(main())

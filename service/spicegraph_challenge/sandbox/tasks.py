@@ -142,7 +142,7 @@ def _validate(task: Validate) -> Validated:
     from spicegraph_challenge.sandbox.validation import read_submission, split_images  # noqa: PLC0415
 
     splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
-    submitted = read_submission(
+    by_split, faults = read_submission(
         task.path,
         task.file_name,
         task.split,
@@ -151,12 +151,12 @@ def _validate(task: Validate) -> Validated:
         caption_characters=task.caption_characters,
     )
     folder = Path(task.output)
-    if submitted.faults:
+    if faults:
         path = folder / "faults"
-        path.write_bytes(packed(submitted.faults))
-        return Validated(faults=str(path), fault_count=len(submitted.faults))
+        path.write_bytes(packed(faults))
+        return Validated(faults=str(path), fault_count=len(faults))
     results, empty = {}, {}
-    for number, (split, captions) in enumerate(submitted.results.items()):
+    for number, (split, captions) in enumerate(by_split.items()):
         path = folder / f"results-{number}"
         path.write_bytes(packed(captions))
         results[split] = str(path)
@@ -340,3 +340,11 @@ WORK: Mapping[type[SandboxTask], Callable[[Any], SandboxReply]] = {
     ReportTask: _report,
 }
 """How each task is done. What only one of them needs is imported there: every task has a process of its own."""
+
+LIMITS: Mapping[type[SandboxTask], tuple[int, int]] = {
+    Validate: (1 << 30, 60),
+    Prepare: (8 << 30, 600),
+    Finish: (0, 3600),
+    ReportTask: (0, 3600),
+}
+"""What a task may take: bytes beyond the process's own (0: any), and seconds."""

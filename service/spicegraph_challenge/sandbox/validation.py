@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections import Counter
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.sandbox.files import FaultRow, Image
@@ -49,13 +49,6 @@ class _RefusedError(Exception):
     """A file, or a file in a zip, is refused whole."""
 
 
-class SubmittedResults(NamedTuple):
-    """What came out: captions by split and image, and faults. With a fault, no caption counts."""
-
-    results: dict[str, dict[Id, str]]
-    faults: list[FaultRow]
-
-
 def split_images(reference_sets: Iterable[Iterable[Image]]) -> dict[Id, Image]:
     """Put the images of all reference sets of a split together; those with references need a result."""
     together: dict[Id, Image] = {}
@@ -85,8 +78,8 @@ def read_submission(
     settings: pb.ChallengeSettings,
     *,
     caption_characters: int = 2_000,
-) -> SubmittedResults:
-    """Read a submitted file, which its sender gave a name and, perhaps, a split; ``splits`` are the challenge's."""
+) -> tuple[dict[str, dict[Id, str]], list[FaultRow]]:
+    """Return a submitted file's captions by split and image, and its faults: with a fault, no caption counts."""
     empty: Empty = "zero" if settings.empty == scores_pb2.EMPTY_CANDIDATES_ZERO else "refuse"
     results: dict[str, dict[Id, str]] = {}
     faults: list[FaultRow] = []
@@ -100,7 +93,7 @@ def read_submission(
             faults += of_file or _equal_faults(file, captions, settings)
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
-    return SubmittedResults(results, faults[:_MOST_FAULTS])
+    return results, faults[:_MOST_FAULTS]
 
 
 def _split_of(name: str, given: str, splits: Mapping[str, Images], taken: Container[str]) -> str:
