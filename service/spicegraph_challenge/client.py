@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
 
 import grpc
 
@@ -15,12 +14,14 @@ from spicegraph_api.challenge.v1.methods import METHODS
 from spicegraph_service.client.evaluation import PAGE, Connection, TlsOptions, service_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from google.protobuf.message import Message
     from google.protobuf.timestamp_pb2 import Timestamp
 
 _CHUNK = 1 << 20
 _PAUSE_S = 1.0
+_Reply = TypeVar("_Reply")
 
 
 class ChallengeClient(Connection):
@@ -73,13 +74,8 @@ class ChallengeClient(Connection):
     def upload_references(self, challenge: str, split: str, reference_set: str, path: str | Path) -> pb.Challenge:
         """Upload COCO annotations as the references of a split."""
         target = pb.ReferencesTarget(challenge=challenge, split=split, reference_set=reference_set)
-
-        def messages(stream: Iterator[bytes]) -> Iterator[pb.UploadReferencesRequest]:
-            yield pb.UploadReferencesRequest(target=target)
-            yield from (pb.UploadReferencesRequest(chunk=chunk) for chunk in stream)
-
-        with _chunks(path) as chunks:
-            return self._stub.UploadReferences(messages(chunks), metadata=self._metadata).challenge
+        reply = self._upload(self._stub.UploadReferences, pb.UploadReferencesRequest(target=target), path)
+        return reply.challenge
 
     def set_member(self, challenge: str, user: str, role: pb.ChallengeRole.ValueType) -> None:
         """Say what a user may do in a challenge; ``CHALLENGE_ROLE_UNSPECIFIED``: they are no longer a member."""
@@ -151,13 +147,7 @@ class ChallengeClient(Connection):
             paper_url=paper_url,
             code_url=code_url,
         )
-
-        def messages(stream: Iterator[bytes]) -> Iterator[pb.CreateSubmissionRequest]:
-            yield pb.CreateSubmissionRequest(settings=settings)
-            yield from (pb.CreateSubmissionRequest(chunk=chunk) for chunk in stream)
-
-        with _chunks(path) as chunks:
-            reply = self._stub.CreateSubmission(messages(chunks), metadata=self._metadata)
+        reply = self._upload(self._stub.CreateSubmission, pb.CreateSubmissionRequest(settings=settings), path)
         return reply.submission, reply.existed
 
     def get_submission(self, submission_id: str) -> pb.Submission:
@@ -239,9 +229,11 @@ class ChallengeClient(Connection):
         for reply in self._stub.GetSubmissionReport(request, metadata=self._metadata):
             yield reply.chunk
 
+    def _upload(self, call: Callable[..., _Reply], first: Message, path: str | Path) -> _Reply:
+        def messages() -> Iterator[Message]:
+            yield first
+            while chunk := stream.read(_CHUNK):
+                yield type(first)(chunk=chunk)
 
-@contextmanager
-def _chunks(path: str | Path) -> Iterator[Iterator[bytes]]:
-    """Give the content of a file in pieces."""
-    with Path(path).open("rb") as stream:
-        yield iter(lambda: stream.read(_CHUNK), b"")
+        with Path(path).open("rb") as stream:
+            return call(messages(), metadata=self._metadata)

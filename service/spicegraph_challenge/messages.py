@@ -122,7 +122,6 @@ def split_names(session: Session, settings: pb.SubmissionSettings) -> list[str]:
 
 
 SHOWN_FAULTS = 50
-
 Word = TypeVar("Word", bound=StrEnum)
 
 
@@ -134,13 +133,7 @@ def word_of(field: str, kind: EnumDescriptor, value: int, words: type[Word]) -> 
 
 
 def value_of(kind: EnumDescriptor, word: StrEnum | None) -> int:
-    """Return an enum's value for a word; the unspecified one for ``None``.
-
-    Example:
-        >>> from spicegraph_challenge.model.schema import Role
-        >>> value_of(pb.UserRole.DESCRIPTOR, Role.HOST)
-        3
-    """
+    """Return an enum's value for a word; the unspecified one for ``None``."""
     if word is None:
         return 0
     unspecified: str = kind.values_by_number[0].name

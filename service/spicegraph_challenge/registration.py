@@ -54,11 +54,7 @@ class ChallengeFolder:
     challenge_files: Annotated[Path | None, typer.Option(metavar="FOLDER", envvar="SPICEGRAPH_CHALLENGE_FILES")] = None
 
     def part(self) -> StatePart:
-        """Return the database and its files.
-
-        Raises:
-            DataError: it is a database server, which has a tool of its own.
-        """
+        """Return the database and its files; not of a database server, which has a tool of its own."""
         from spicegraph_service.kit import file_of  # noqa: PLC0415 (only this needs it)
 
         database = file_of("--challenges", self.challenges, by="pg_dump")

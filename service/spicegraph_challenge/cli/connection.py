@@ -124,12 +124,7 @@ def _told(server: str, error: grpc.RpcError, file: str | None) -> str:
 
 
 def _word(field: str, file: str | None) -> str:
-    """Return what a field is called on the command line: the longest part of its path that has a word.
-
-    Example:
-        >>> _word("challenge.settings.splits[0].name", None), _word("chunk", "captions.json")
-        ('--references', 'captions.json')
-    """
+    """Return what a field is called on the command line: the longest part of its path that has a word."""
     if field == _FILE and file is not None:
         return file
     path = field.replace("challenge.settings", "settings")

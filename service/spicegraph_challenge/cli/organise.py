@@ -379,16 +379,5 @@ def _upload(context: typer.Context, challenge: str, files: Sequence[tuple[str, s
             client.upload_references(challenge, split, reference_set, path)
 
 
-ORGANISERS_COMMANDS: tuple[Callable[..., None], ...] = (
-    init,
-    migrate,
-    create,
-    references,
-    update,
-    delete,
-    member,
-    members,
-    rescore,
-    report,
-)
-"""In the order of ``--help``."""
+# In the order of --help.
+ORGANISERS_COMMANDS = (init, migrate, create, references, update, delete, member, members, rescore, report)

@@ -12,16 +12,14 @@ from spicegraph_challenge.cli.connection import connected
 from spicegraph_service.kit import check_output, format_by_ending, note, progress_bar, write_stdout, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from google.protobuf.message import Message
 
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_challenge.client import ChallengeClient
 
-FAILED = 1
-"""Exit code of a command that waited for a submission which did not succeed."""
-
+FAILED = 1  # exit code of a command that waited for a submission which did not succeed
 SubmissionArgument = Annotated[str, typer.Argument(metavar="SUBMISSION", help="Its id.")]
 ChallengeArgument = Annotated[str, typer.Argument(metavar="CHALLENGE")]
 
@@ -253,15 +251,5 @@ def _write(messages: Message | Sequence[Message], form: ShownAs, view: str = "")
     write_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
-PARTICIPANTS_COMMANDS: tuple[Callable[..., None], ...] = (
-    show,
-    submit,
-    status,
-    submissions,
-    faults,
-    images,
-    cancel,
-    choose,
-    leaderboard,
-)
-"""In the order of ``--help``."""
+# In the order of --help.
+PARTICIPANTS_COMMANDS = (show, submit, status, submissions, faults, images, cancel, choose, leaderboard)

@@ -41,7 +41,6 @@ _BUSY_MS = 30_000
 _MIGRATION_LOCK = 0x73706963  # any number that nobody else locks in this database
 _DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 
-
 T = TypeVar("T")
 
 

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from spicegraph_challenge.model.accounts import Account
     from spicegraph_service.kit import RequestData, WorkerInfo
 
-
 _FIRST_ROWS = 10  # whose history is shown
 _DIGITS = 4  # decimal places of scores that are shown in full, and the most that participants see
 _WORD = 0.55

@@ -44,10 +44,7 @@ _LOCAL_PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 
 class Board:
-    """The pages: ``identify`` says who a token's or a session's user is, ``transactions`` keep the sessions.
-
-    With ``https`` browsers reach the server by a proxy that ends TLS.
-    """
+    """The pages: ``identify`` says who a token's or a session's user is, ``transactions`` keep the sessions."""
 
     def __init__(
         self,
@@ -62,7 +59,7 @@ class Board:
         self._identify = identify
         self._transactions = transactions
         self._sessions = sessions
-        self._https = https
+        self._https = https  # browsers reach the server by a proxy that ends TLS
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
         """Yield the route of every page and form."""
@@ -142,11 +139,11 @@ _ROUTES: dict[tuple[str, str], _Page] = {}
 _PUBLIC: set[_Page] = set()
 
 
-def _get(path: str, *, public: bool = False) -> Callable[[_Registered], _Registered]:
-    """Let a function answer for a page."""
+def _route(method: str, path: str, *, public: bool = False) -> Callable[[_Registered], _Registered]:
+    """Let a function answer for a page, or take a form."""
 
     def register(page: _Registered) -> _Registered:
-        _ROUTES["GET", path] = page
+        _ROUTES[method, path] = page
         if public:
             _PUBLIC.add(page)
         return page
@@ -154,38 +151,25 @@ def _get(path: str, *, public: bool = False) -> Callable[[_Registered], _Registe
     return register
 
 
-def _post(path: str) -> Callable[[_Registered], _Registered]:
-    """Let a function take a form."""
-
-    def register(page: _Registered) -> _Registered:
-        _ROUTES["POST", path] = page
-        return page
-
-    return register
-
-
 def _form(path: str, method: str, fields: Mapping[str, str], *after: str) -> None:
-    """Let a form make one call, whose fields stand in the path or in the form, and show another page.
-
-    Parts of that one's address that are fields of the request stand for their values.
-    """
+    """Let a form make one call, whose fields stand in the path or in the form, and show another page."""
 
     async def page(visit: Visit) -> web.Response:
         texts = {**await visit.read_form(), **visit.request.match_info}
         values = {field: texts.get(name, "").strip() for field, name in fields.items()}
         await visit.ask(getattr(pb, f"{method}Response"), method, getattr(pb, f"{method}Request")(**values))
-        raise go(*(values.get(part, part) for part in after))
+        raise go(*(values.get(part, part) for part in after))  # fields of the request stand for their values
 
     _ROUTES["POST", path] = page
 
 
-@_get("/", public=True)
+@_route("GET", "/", public=True)
 async def start(_visit: Visit) -> web.Response:
     """Send to the challenges."""
     raise go("/challenges")
 
 
-@_get("/challenges")
+@_route("GET", "/challenges")
 async def challenges(visit: Visit) -> web.Response:
     """Show the challenges."""
     request = pb.ListChallengesRequest(page_token=visit.request.query.get("after", ""))
@@ -194,7 +178,7 @@ async def challenges(visit: Visit) -> web.Response:
     return visit.page("challenges.html.j2", challenges=cards, next=answer.next_page_token)
 
 
-@_get("/challenges/{name}")
+@_route("GET", "/challenges/{name}")
 async def challenge(visit: Visit) -> web.Response:
     """Show a challenge with the submissions that its visitor sees."""
     name = visit.request.match_info["name"]
@@ -215,7 +199,7 @@ async def challenge(visit: Visit) -> web.Response:
     )
 
 
-@_post("/challenges/{name}/submissions")
+@_route("POST", "/challenges/{name}/submissions")
 async def submit(visit: Visit) -> web.Response:
     """Take a submission."""
     part = await visit.read_upload()
@@ -255,7 +239,7 @@ async def _get_submission(visit: Visit) -> pb.Submission:
     return (await visit.ask(pb.GetSubmissionResponse, "GetSubmission", request)).submission
 
 
-@_get("/submissions/{id}")
+@_route("GET", "/submissions/{id}")
 async def submission_page(visit: Visit) -> web.Response:
     """Show a submission beside the one of the same user before it."""
     submission = await _get_submission(visit)
@@ -283,7 +267,7 @@ async def submission_page(visit: Visit) -> web.Response:
     )
 
 
-@_get("/submissions/{id}/state")
+@_route("GET", "/submissions/{id}/state")
 async def submission_state(visit: Visit) -> web.Response:
     """Tell a page's script how far a submission is."""
     submission = await _get_submission(visit)
@@ -296,7 +280,7 @@ async def submission_state(visit: Visit) -> web.Response:
     )
 
 
-@_post("/submissions/{id}/choose")
+@_route("POST", "/submissions/{id}/choose")
 async def choose(visit: Visit) -> web.Response:
     """Put a submission on the leaderboard."""
     await visit.read_form()
@@ -310,7 +294,7 @@ _form("/submissions/{id}/cancel", "CancelSubmission", {"id": "id"}, "/submission
 _form("/challenges/{name}/choose", "ChooseSubmission", {"challenge": "name"}, "/challenges", "challenge", "leaderboard")
 
 
-@_get("/challenges/{name}/leaderboard", public=True)
+@_route("GET", "/challenges/{name}/leaderboard", public=True)
 async def leaderboard(visit: Visit) -> web.Response:
     """Show a leaderboard, or send it as a file."""
     name, query = visit.request.match_info["name"], visit.request.query
@@ -341,7 +325,7 @@ async def _board(visit: Visit) -> pb.GetLeaderboardResponse:
     return await visit.ask(pb.GetLeaderboardResponse, "GetLeaderboard", request)
 
 
-@_get("/challenges/{name}/leaderboard/{user}", public=True)
+@_route("GET", "/challenges/{name}/leaderboard/{user}", public=True)
 async def method_page(visit: Visit) -> web.Response:
     """Show the entry of a user: who made it, its paper and code, and its scores on all boards of the reference set."""
     board, user = await _board(visit), visit.request.match_info["user"]
@@ -357,13 +341,13 @@ async def method_page(visit: Visit) -> web.Response:
     return visit.page("method.html.j2", name=board.challenge, title=board.title, method=method)
 
 
-@_get("/account")
+@_route("GET", "/account")
 async def account(visit: Visit) -> web.Response:
     """Show what a user may change of their own."""
     return visit.page("account.html.j2", secret="")
 
 
-@_post("/tokens")
+@_route("POST", "/tokens")
 async def make_token(visit: Visit) -> web.Response:
     """Make a token, and show it this once."""
     form = await visit.read_form()
@@ -382,14 +366,14 @@ def _me(visit: Visit) -> str:
     return visit.me.entrant if visit.me is not None else ""
 
 
-@_get("/new")
+@_route("GET", "/new")
 async def new(visit: Visit) -> web.Response:
     """Show the form of a new challenge."""
     parts = views.setting_fields(pb.ChallengeSettings(), new=True)
     return visit.page("edit.html.j2", heading="New challenge", action="/new", parts=parts, new=True)
 
 
-@_post("/new")
+@_route("POST", "/new")
 async def create(visit: Visit) -> web.Response:
     """Create a challenge."""
     form = await visit.read_form()
@@ -410,7 +394,7 @@ async def create(visit: Visit) -> web.Response:
     raise go("/challenges", answer.challenge.name)
 
 
-@_get("/challenges/{name}/edit")
+@_route("GET", "/challenges/{name}/edit")
 async def edit(visit: Visit) -> web.Response:
     """Show the form of a challenge's settings."""
     name = visit.request.match_info["name"]
@@ -419,7 +403,7 @@ async def edit(visit: Visit) -> web.Response:
     return visit.page("edit.html.j2", heading=f"Edit {name}", action=action, parts=parts, new=False)
 
 
-@_post("/challenges/{name}/edit")
+@_route("POST", "/challenges/{name}/edit")
 async def update(visit: Visit) -> web.Response:
     """Change a challenge's settings."""
     form = await visit.read_form()
@@ -438,7 +422,7 @@ async def update(visit: Visit) -> web.Response:
     raise go("/challenges", name)
 
 
-@_post("/challenges/{name}/references")
+@_route("POST", "/challenges/{name}/references")
 async def upload_references(visit: Visit) -> web.Response:
     """Take references."""
     part = await visit.read_upload()
@@ -456,7 +440,7 @@ _form("/challenges/{name}/delete", "DeleteChallenge", {"name": "name"}, "/challe
 _form("/challenges/{name}/rescore", "RescoreChallenge", {"challenge": "name"}, "/challenges", "challenge")
 
 
-@_get("/submissions/{id}/report")
+@_route("GET", "/submissions/{id}/report")
 async def report(visit: Visit) -> web.StreamResponse:
     """Send the error report, which shows references, as a page that has nothing of this site's."""
     request = pb.GetSubmissionReportRequest(
@@ -469,7 +453,7 @@ async def report(visit: Visit) -> web.StreamResponse:
     return await _send(visit, response, "GetSubmissionReport", request)
 
 
-@_get("/challenges/{name}/images")
+@_route("GET", "/challenges/{name}/images")
 async def images(visit: Visit) -> web.StreamResponse:
     """Send the images of a split as a file."""
     name, split = visit.request.match_info["name"], visit.request.query.get("split", "")
@@ -490,7 +474,7 @@ async def _send(visit: Visit, response: web.StreamResponse, method: str, request
     return response
 
 
-@_get("/users")
+@_route("GET", "/users")
 async def users(visit: Visit, *, user: str = "", secret: str = "") -> web.Response:
     """Show the users, and the token that was made for one of them."""
     request = pb.ListUsersRequest(page_token=visit.request.query.get("after", ""))
@@ -505,7 +489,7 @@ async def users(visit: Visit, *, user: str = "", secret: str = "") -> web.Respon
     )
 
 
-@_post("/users")
+@_route("POST", "/users")
 async def add_user(visit: Visit) -> web.Response:
     """Add a user."""
     form = await visit.read_form()

@@ -29,7 +29,6 @@ from spicegraph_service.kit import Line, Mark, ink, interval_chart, line_chart
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-
 _LONG = 10_000  # characters of a text that has several lines
 _ADDRESS = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)\]}]")
 _DRAWN = 7  # teams of a figure, one for each colour

@@ -39,11 +39,9 @@ if TYPE_CHECKING:
     from spicegraph_challenge.model.accounts import Account
     from spicegraph_service.kit import Gateway
 
-PACKAGE = "spicegraph_challenge.pages"
-"""Where the templates and scripts of the pages are."""
+PACKAGE = "spicegraph_challenge.pages"  # where the templates and scripts of the pages are
 _COOKIE = "spicegraph-session"
-LASTS_S = 12 * 3600
-"""How long a browser is signed in."""
+LASTS_S = 12 * 3600  # so long a browser is signed in
 _KEY_BYTES = 32
 _LONGEST = 1_000
 _KEY_FILE = "session.key"
@@ -133,23 +131,15 @@ class NotOursError(Exception):
 
 @dataclass(slots=True)
 class Visit:
-    """One request.
-
-    Attributes:
-        session: the browser's; ``None`` on the page for signing in.
-        me: the user; ``None``: nobody has signed in.
-        form: the fields of a form, as far as they have been read.
-        file_name: the name of the file in it.
-        https: whether the browser got here by HTTPS, with a proxy that ends it.
-    """
+    """One request."""
 
     request: web.Request
     gateway: Gateway
-    session: Session | None = None
-    me: Account | None = None
-    form: dict[str, str] = field(default_factory=dict)
-    file_name: str = ""
-    https: bool = False
+    session: Session | None = None  # the browser's; none on the page for signing in
+    me: Account | None = None  # none: nobody has signed in
+    form: dict[str, str] = field(default_factory=dict)  # as far as its fields have been read
+    file_name: str = ""  # of the file in the form
+    https: bool = False  # the browser got here by HTTPS, with a proxy that ends it
 
     @property
     def origin(self) -> Origin:

@@ -71,7 +71,6 @@ _BEATS = 3  # in the time of a lease
 _LANES = ((JobKind.VALIDATE,), (JobKind.SCORE, JobKind.RESCORE), (JobKind.PARSE,))
 _log = logging.getLogger(__name__)
 
-
 Work: TypeAlias = Callable[[Lease], Coroutine[Any, Any, None]]
 
 

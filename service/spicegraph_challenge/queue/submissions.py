@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from spicegraph_challenge.model.schema import Split
     from spicegraph_challenge.sandbox.tasks import Finished
 
-
 ID = re.compile(r"[0-9a-f]{16}")
 
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,6 @@ from spicegraph_service.kit import StoreError, StoreFullError, frame, read_frame
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
-
 
 NO_ROOM = {28, 122}  # ENOSPC, EDQUOT
 _ABANDONED_S = 24 * 3600.0
@@ -172,8 +171,7 @@ def reference_frames(
 
 def read_images(path: Path) -> list[Image]:
     """Return the images of a reference set."""
-    with path.open("rb") as stream:
-        return _images.decode(_next(stream))
+    return _images.decode(_first_frame(path))
 
 
 def image_info(paths: Iterable[Path]) -> bytes:
@@ -205,18 +203,17 @@ def packed(value: object) -> bytes:
 
 def read_results(path: Path) -> dict[int | str, str]:
     """Return the captions of a submission for one split, by image."""
-    with path.open("rb") as stream:
-        return _results.decode(_next(stream))
+    return _results.decode(_first_frame(path))
 
 
 def read_faults(path: Path) -> list[FaultRow]:
     """Return the faults of a submission."""
+    return _faults.decode(_first_frame(path))
+
+
+def _first_frame(path: Path) -> bytes:
     with path.open("rb") as stream:
-        return _faults.decode(_next(stream))
-
-
-def _next(stream: IO[bytes]) -> bytes:
-    data = read_frame(stream)
+        data = read_frame(stream)
     if data is None:
-        raise ValueError(f"{stream.name} is cut off")
+        raise ValueError(f"{path} is cut off")
     return data
