@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_challenge.cli.connection import _word
+from spicegraph_challenge.messages import value_of
+from spicegraph_challenge.model.schema import Role
 from spicegraph_challenge.pages.tables import to_csv, to_html, to_json
 from spicegraph_service.cli import main
 
@@ -287,3 +290,9 @@ def test_a_url_needs_a_folder(start_server: Callable[..., RunningServer]) -> Non
     server = start_server("--challenges=postgresql://127.0.0.1:1/nothing", wait=False)
     assert server.process.wait(60) == 2
     assert "--challenge-files" in server.log.read_text()
+
+
+def test_words_of_fields_and_values_of_words() -> None:
+    assert _word("challenge.settings.splits[0].name", None) == "--references"
+    assert _word("chunk", "captions.json") == "captions.json"
+    assert value_of(pb.UserRole.DESCRIPTOR, Role.HOST) == pb.USER_ROLE_HOST

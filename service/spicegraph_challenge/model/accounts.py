@@ -118,8 +118,7 @@ class Account:
         """Count nothing."""
 
 
-NOBODY = Account(0, "", Role.PARTICIPANT)
-"""A caller without a token, who sees what is public."""
+NOBODY = Account(0, "", Role.PARTICIPANT)  # a caller without a token, who sees what is public
 
 
 def check_name(field: str, name: str) -> None:

@@ -68,9 +68,7 @@ class State(StrEnum):
         return self in {State.SUCCEEDED, State.FAILED, State.CANCELLED}
 
 
-UNCHARGED = (State.FAILED, State.CANCELLED)
-"""States that count against no limit."""
-
+UNCHARGED = (State.FAILED, State.CANCELLED)  # states that count against no limit
 _CHARGED = text("state NOT IN ('failed', 'cancelled')")
 
 

@@ -493,8 +493,9 @@ async def users(visit: Visit, *, user: str = "", secret: str = "") -> web.Respon
 async def add_user(visit: Visit) -> web.Response:
     """Add a user."""
     form = await visit.read_form()
-    role, team = views.role_of(form.get("role", "")), form.get("team", "").strip()
-    request = pb.CreateUserRequest(name=form.get("name", "").strip(), role=role, team=team)
+    name, team = form.get("name", "").strip(), form.get("team", "").strip()
+    role = pb.UserRole.Value(form["role"]) if form.get("role") in pb.UserRole.keys() else pb.USER_ROLE_UNSPECIFIED  # noqa: SIM118
+    request = pb.CreateUserRequest(name=name, role=role, team=team)
     made = await visit.ask(pb.CreateUserResponse, "CreateUser", request)
     return await users(visit, user=made.user.name, secret=made.secret)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.settings import (
+    ALL_DIGITS,
     SETTINGS,
     SPLIT_SETTINGS,
     Setting,
@@ -15,7 +16,6 @@ from spicegraph_challenge.model.settings import (
     comment,
     expected,
     is_moment,
-    is_noisy,
     moment,
     rules,
     setting_text,
@@ -45,11 +45,6 @@ ROLES = (
     ("USER_ROLE_ORGANISER", "organiser of all"),
 )
 """Choices of a user's role."""
-
-
-def role_of(name: str) -> pb.UserRole.ValueType:
-    """Return a user's role; what is none, as a form may hold: the unspecified one."""
-    return pb.UserRole.Value(name) if name in pb.UserRole.keys() else pb.USER_ROLE_UNSPECIFIED  # noqa: SIM118
 
 
 def rights(role: pb.ChallengeRole.ValueType) -> dict[str, bool]:
@@ -276,7 +271,7 @@ def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: st
         "asked": f"of={chosen}&score={board.score}&domain={board.domain}",
         "tabs": [(name, name or "all images", name == board.domain) for name in ("", *board.domains)],
         "charts": _board_charts(board),
-        "noise": is_noisy(challenge.settings),
+        "noise": challenge.settings.noise and challenge.settings.digits != ALL_DIGITS,  # exact scores have none
         "signatures": shown.signature_lines([row.origin for row in board.rows]),
     }
 

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from spicegraph_challenge.registration import ChallengeOptions
     from spicegraph_service.kit import Host, RequestData, WorkerInfo
 
-_TASKS_AT_ONCE = 2
-_REPORTS_AT_ONCE = 1
-
 
 class ChallengeState:
     """What the calls and the runner share. Servers that share a database share the work, and the folder of files."""
@@ -49,8 +46,8 @@ class ChallengeState:
         self.folder = options.challenge_files or Path(f"{database}.files")
         self.files = FileStore(self.folder)
         self.transactions = Transactions(Database(database))
-        self.sandbox = Sandbox(_TASKS_AT_ONCE)
-        self.reports = Sandbox(_REPORTS_AT_ONCE)
+        self.sandbox = Sandbox(at_once=2)
+        self.reports = Sandbox(at_once=1)
         self.workers: WorkerInfo | None = None  # until they are ready
         self.runner: Runner | None = None
         self.leaving = False  # the server is about to stop

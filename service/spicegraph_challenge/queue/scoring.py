@@ -14,13 +14,12 @@ from spicegraph_challenge.sandbox.tasks import Finish, Finished
 from spicegraph_service.kit import NOTHING_GIVEN, ItemWork, RequestData, frame, parsed_texts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
     from pathlib import Path
 
+    from spicegraph_challenge.queue.runner import ChallengeState
     from spicegraph_challenge.queue.submissions import Lease
-    from spicegraph_challenge.sandbox.files import FileStore
-    from spicegraph_challenge.sandbox.processes import Sandbox
-    from spicegraph_service.kit import Scheduler
+    from spicegraph_service.kit import Scheduler, WorkerInfo
 
 _FINISHING_SHARE = 0.1  # of the work, roughly: what remains when all items are done
 _CHUNK_S = 0.05  # of a worker's time go to the items of a chunk, so long may a call wait behind them
@@ -50,23 +49,14 @@ class Plan:
 
 
 class Scoring:
-    """Scores plans and parses reference sets, so many chunks at the same time; ``parsing`` is what metrics parse."""
+    """Scores plans and parses reference sets, so many chunks at the same time."""
 
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        sandbox: Sandbox,
-        files: FileStore,
-        *,
-        parsing: Mapping[str, bool],
-        data: bytes,
-        at_once: int,
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, state: ChallengeState, workers: WorkerInfo, *, at_once: int) -> None:
         self._scheduler = scheduler
-        self._sandbox = sandbox
-        self._files = files
-        self._parsing = parsing
-        self._data = data
+        self._sandbox = state.sandbox
+        self._files = state.files
+        self._data = state.data
+        self._parsing = workers.parsing
         self._at_once = at_once
         self._items = _FIRST_ITEMS
         self._rate = 0.0  # items a second, waiting included
