@@ -291,6 +291,11 @@ def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
         yield f"more than {_MOST_SUBMISSIONS:,} submissions of all users may be made, for which noise is not made"
 
 
+def is_noisy(settings: pb.ChallengeSettings) -> bool:
+    """Say whether the last place of shown scores is drawn: exact scores have none."""
+    return settings.noise and settings.digits != ALL_DIGITS
+
+
 def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:
     """Return settings in which every number has a value: its own, or the default."""
     complete = pb.ChallengeSettings()

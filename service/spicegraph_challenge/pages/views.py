@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.settings import (
-    ALL_DIGITS,
     SETTINGS,
     SPLIT_SETTINGS,
     Setting,
@@ -16,6 +15,7 @@ from spicegraph_challenge.model.settings import (
     comment,
     expected,
     is_moment,
+    is_noisy,
     moment,
     rules,
     setting_text,
@@ -271,7 +271,7 @@ def board_page(board: pb.GetLeaderboardResponse, challenge: pb.Challenge, me: st
         "asked": f"of={chosen}&score={board.score}&domain={board.domain}",
         "tabs": [(name, name or "all images", name == board.domain) for name in ("", *board.domains)],
         "charts": _board_charts(board),
-        "noise": challenge.settings.noise and challenge.settings.digits != ALL_DIGITS,  # exact scores have none
+        "noise": is_noisy(challenge.settings),
         "signatures": shown.signature_lines([row.origin for row in board.rows]),
     }
 
