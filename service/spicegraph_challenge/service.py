@@ -118,7 +118,9 @@ class ChallengeService:
         """Begin to take jobs."""
         state = self._state
         state.workers = workers
-        scoring = Scoring(self._scheduler, state, workers, at_once=self._chunks_at_once)
+        scoring = Scoring(
+            self._scheduler, workers, state.sandbox, state.files, state.data, at_once=self._chunks_at_once
+        )
         state.runner = Runner(state, scoring, workers, self._owner)
         self._tasks = [asyncio.create_task(state.runner.run()), asyncio.create_task(self._sweep())]
 

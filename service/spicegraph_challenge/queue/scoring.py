@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Sequence
     from pathlib import Path
 
-    from spicegraph_challenge.queue.runner import ChallengeState
     from spicegraph_challenge.queue.submissions import Lease
+    from spicegraph_challenge.sandbox.files import FileStore
+    from spicegraph_challenge.sandbox.processes import Sandbox
     from spicegraph_service.kit import Scheduler, WorkerInfo
 
 _FINISHING_SHARE = 0.1  # of the work, roughly: what remains when all items are done
@@ -51,12 +52,21 @@ class Plan:
 class Scoring:
     """Scores plans and parses reference sets, so many chunks at the same time."""
 
-    def __init__(self, scheduler: Scheduler, state: ChallengeState, workers: WorkerInfo, *, at_once: int) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        workers: WorkerInfo,
+        sandbox: Sandbox,
+        files: FileStore,
+        data: bytes,
+        *,
+        at_once: int,
+    ) -> None:
         self._scheduler = scheduler
-        self._sandbox = state.sandbox
-        self._files = state.files
-        self._data = state.data
         self._parsing = workers.parsing
+        self._sandbox = sandbox
+        self._files = files
+        self._data = data
         self._at_once = at_once
         self._items = _FIRST_ITEMS
         self._rate = 0.0  # items a second, waiting included
