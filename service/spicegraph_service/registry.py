@@ -25,21 +25,15 @@ HELP_GROUPS = ("Score", "Study", "Prepare", "Server")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command.
+    """A command."""
 
-    Attributes:
-        name: as people type it.
-        target: ``module:attribute``: a function, or a ``typer.Typer`` with commands of its own. A function's options
-            are its parameters; a parameter whose type is a dataclass stands for one option per field. Their help stands
-            with them, or in the docstring's section ``Options:``.
-        summary: one line for ``spicegraph --help``.
-        group: under which heading it stands there.
-    """
-
-    name: str
+    name: str  # as people type it
+    # ``module:attribute``: a function, or a ``typer.Typer`` with commands of its own. A function's options are its
+    # parameters; a parameter whose type is a dataclass stands for one option per field. Their help stands with them, or
+    # in the docstring's section ``Options:``.
     target: str
-    summary: str
-    group: str
+    summary: str  # one line for ``spicegraph --help``
+    group: str  # under which heading it stands there
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,37 +43,23 @@ class NoOptions:
 
 @dataclass(frozen=True, slots=True)
 class StatePart:
-    """Something that a service keeps on the disk, for ``spicegraph backup`` and ``restore``.
+    """Something that a service keeps on the disk, for ``spicegraph backup`` and ``restore``."""
 
-    Attributes:
-        name: of the database in a backup, which ends in ``.db``; uploaded files are in the folder ``files`` there.
-        database: an SQLite file; ``None``: there is none, or it is backed up by other means.
-        files: the folder with ``objects/``, files by the SHA-256 of their content; ``None``: there is none.
-        needed: ``module:function``: returns the files that a copy of the database needs.
-    """
-
-    name: str
-    database: Path | None
-    files: Path | None = None
-    needed: str = ""
+    name: str  # of the database in a backup, which ends in ``.db``; uploaded files are in the folder ``files`` there
+    database: Path | None  # an SQLite file; ``None``: there is none, or it is backed up by other means
+    files: Path | None = None  # with ``objects/``, files by the SHA-256 of their content; ``None``: there is none
+    needed: str = ""  # ``module:function``: returns the files that a copy of the database needs
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceEntry:
-    """A service that a server can have.
+    """A service that a server can have."""
 
-    Attributes:
-        opens: ``module:function``: makes the ``Service`` from its options and the ``Host``.
-        options: a dataclass, the service's own options of ``spicegraph serve``, each annotated with ``typer.Option``.
-        state: such a dataclass for ``backup`` and ``restore``, with a method ``part`` that returns the
-            :class:`StatePart`; ``None``: the service keeps nothing on the disk.
-        needs: the option without which the service is neither opened nor loaded; none: it always is.
-    """
-
-    opens: str
-    options: type = NoOptions
-    state: type | None = None
-    needs: str = ""
+    opens: str  # ``module:function``: makes the ``Service`` from its options and the ``Host``
+    options: type = NoOptions  # a dataclass, its own options of ``spicegraph serve``, annotated with ``typer.Option``
+    # Such a dataclass for ``backup`` and ``restore``, with a method ``part`` that returns the :class:`StatePart`.
+    state: type | None = None  # ``None``: the service keeps nothing on the disk
+    needs: str = ""  # the option without which the service is neither opened nor loaded; none: it always is
 
 
 @cache

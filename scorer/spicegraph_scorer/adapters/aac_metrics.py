@@ -42,8 +42,7 @@ _JAVA_OPTIONS = word_set(
     "cache_path java_path java_max_memory n_threads separate_cache_dir timeout tmp_path use_shell verbose"
 )
 """What aac-metrics' functions take for the programs that they start."""
-_DEVICE_OPTIONS = frozenset({"batch_size", "device", "reset_state"})
-"""What they take for networks."""
+_DEVICE_OPTIONS = frozenset({"batch_size", "device", "reset_state"})  # What they take for networks.
 
 
 def spice(

@@ -1,16 +1,4 @@
-"""SPICE for Hugging Face's ``evaluate``, loaded by the path of this file.
-
-```python
-import evaluate
-from spicegraph_scorer.adapters import metric_path
-
-spice = evaluate.load(metric_path())
-spice.compute(predictions=["a dog"], references=[["a brown dog", "the dog"]])
-```
-
-Nothing is fetched from the network. Without ``evaluate``,
-:class:`spicegraph_scorer.adapters.caption_metric.CaptionMetric` has the same methods.
-"""
+"""SPICE for Hugging Face's ``evaluate``, loaded by this file's path: ``evaluate.load(metric_path())``."""
 
 import datasets
 

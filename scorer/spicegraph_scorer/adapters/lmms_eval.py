@@ -1,16 +1,4 @@
-"""SPICE for the caption tasks of lmms-eval, which leaves it out because of Java.
-
-In the ``utils.py`` of a task of your own (``--include_path``), beside a task file that includes the original one:
-
-```python
-from lmms_eval.tasks.coco_cap.utils import coco_process_result
-from spicegraph_scorer.adapters.lmms_eval import spice, with_spice
-
-process_result = with_spice(coco_process_result)
-```
-
-lmms-eval itself is not imported here: what its task functions exchange are mappings.
-"""
+"""SPICE for the caption tasks of lmms-eval, which leaves it out because of Java (docs/how-to/harnesses.md)."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item
 
 
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Is called with what is going on, how much of it is done, and of how much."""
+Progress: TypeAlias = Callable[[str, int, int], None]  # What is going on, how much of it is done, of how much.
 
 
 class FactSource(Protocol):

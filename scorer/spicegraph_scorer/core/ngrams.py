@@ -24,8 +24,7 @@ Number = TypeVar("Number", bound=np.integer[Any])
 CountMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 Floats: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
-_SLICE: Final = 1024
-"""Items whose n-grams are counted together: some 10 MB, and of larger slices the counting is slower."""
+_SLICE: Final = 1024  # Items counted together: some 10 MB; larger slices are slower.
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +166,8 @@ class DocumentFrequencies:
     Kept in a file (:meth:`write`, :meth:`read`), single captions can be scored, and several systems alike.
     """
 
-    images: int
-    """The number of images counted."""
-    vocabulary: tuple[str, ...]
-    """The words, sorted."""
+    images: int  # The number of images counted.
+    vocabulary: tuple[str, ...]  # The words, sorted.
     orders: tuple[_Order, ...]
 
     @classmethod

@@ -24,11 +24,9 @@ PUNCTUATION: Final = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "
 
 TOKENIZER: Final = "ptb-coco, each caption alone"  # The tokenizer's part of a metric's signature.
 
-SpiceText = Literal["written", "coco"]
-"""The text that SPICE parses: captions as written, as its own program does, or the tokens of the COCO toolkit."""
+SpiceText = Literal["written", "coco"]  # The text that SPICE parses: captions, or the toolkit's tokens.
 
-SPICE_TEXTS: Final[Mapping[SpiceText, str]] = {"written": "as written", "coco": TOKENIZER}
-"""What signatures say of the text that SPICE parsed."""
+SPICE_TEXTS: Final[Mapping[SpiceText, str]] = {"written": "as written", "coco": TOKENIZER}  # What signatures say of it.
 
 
 @dataclass(frozen=True, slots=True)

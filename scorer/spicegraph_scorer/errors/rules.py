@@ -126,8 +126,7 @@ class ErrorCause(NamedTuple):
     near: Near | None = None  # how a near miss is near it
 
 
-Rule = Callable[[MatchView, SceneTuple], ErrorCause | None]
-"""Explains a tuple without a partner, or says that it can't."""
+Rule = Callable[[MatchView, SceneTuple], ErrorCause | None]  # Explains a tuple, or ``None``.
 
 
 @dataclass(frozen=True, slots=True)

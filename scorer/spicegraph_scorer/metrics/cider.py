@@ -48,8 +48,7 @@ class CiderWarning(UserWarning):
     """CIDEr is undefined for this input."""
 
 
-CiderStatistic: TypeAlias = float | None
-"""CIDEr of one item, in [0, 10]; ``None`` where the references weigh every n-gram with 0."""
+CiderStatistic: TypeAlias = float | None  # In [0, 10]; ``None`` where the references weigh every n-gram with 0.
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,7 @@ CAPTION_FAULTS: Mapping[str, Callable[[str, Names], bool]] = {
     f"is longer than {MAX_CAPTION:,} characters": lambda caption, _names: len(caption) > MAX_CAPTION,
 }  # Every fault that a caption can have, under the words that name it.
 
-Empty = Literal["refuse", "zero"]
-"""What is done with an empty candidate: it is a fault, or it is scored, as the original programs do, and gets 0."""
+Empty = Literal["refuse", "zero"]  # It is a fault, or scores 0 as in the original programs.
 
 
 def caption_faults(caption: object, names: Names = (), *, empty: Empty = "refuse") -> Iterator[str]:
@@ -199,8 +198,7 @@ def _given_items(given: object, faults: list[Fault]) -> Iterator[Item]:
             faults.append(Fault(f"item {number + 1} ({shown(value)})", "", str(error)))
 
 
-References: TypeAlias = "Sequence[str | Sequence[str]]"
-"""For every candidate one reference or a list of them; their numbers may differ."""
+References: TypeAlias = "Sequence[str | Sequence[str]]"  # One, or a list, for every candidate.
 Candidates: TypeAlias = "Mapping[Any, str | Sequence[str]] | Iterable[str] | str"
 """Candidates by id (each a caption, or a list of one as in pycocoevalcap), in a list, or a single one."""
 
@@ -273,8 +271,7 @@ def _plain(text: str) -> str:
 
 _FEWEST_WORDS: Final = 3
 _FEWEST_KNOWN: Final = 0.5
-_SHARE: Final = 0.1
-"""Share of the candidates from which on a warning is given: names and misspellings are in every set of captions."""
+_SHARE: Final = 0.1  # Of the candidates, from which on a warning is given: some misspellings are in every set.
 _SHORT: Final = 4
 _SAMPLE: Final = 200
 
@@ -355,8 +352,7 @@ def language_note(source: str, items: Sequence[Item], *, is_graph: Callable[[str
     return f"{source}: {others:,} of {candidates} do not seem to be English; all metrics here are made for English"
 
 
-_MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})
-"""What programs write for a caption that is missing."""
+_MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})  # What programs write for a missing caption.
 
 
 def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None) -> Iterator[str]:

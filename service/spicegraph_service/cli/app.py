@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 BAD_INPUT = 2
 _OUTPUT: Final = "output"
 _WRITTEN: Final = (_OUTPUT, "cache")
-_NAMES: Final = frozenset({"CHALLENGE", "SUBMISSION", "NAME", "ID", "TOKEN_ID", "PURPOSE"})
-"""The metavars of arguments that name no file."""
+_NAMES: Final = frozenset({"CHALLENGE", "SUBMISSION", "NAME", "ID", "TOKEN_ID", "PURPOSE"})  # They name no file.
 
 _ALIKE: Final = 0.7
 _NEARLY: Final = 0.1

@@ -43,8 +43,7 @@ def service_config(methods: Mapping[str, Mapping[str, Method]]) -> str:
     return json.dumps(config)
 
 
-SERVICE_CONFIG = service_config(METHODS)
-"""The retry policy of the evaluation and reference services."""
+SERVICE_CONFIG = service_config(METHODS)  # Retries of the evaluation and reference services.
 
 
 PAGE = 1_000  # Reference sets in one page of a list.

@@ -67,21 +67,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Where captions are parsed and scored.
+    """Where captions are parsed and scored."""
 
-    Attributes:
-        score: scores a task; all items are held in memory.
-        summarize: scores a task of any size: returns the scores of the corpus, and writes those of the items to a
-            Parquet file, if one is named; ``None``: the engine always holds all items.
-        score_systems: scores tasks that differ in their source alone, and parses no caption twice; ``None``: the engine
-            scores one system at a time.
-        unsupported: fields of a task that the engine does not know, with what users call them.
-    """
-
-    score: Callable[[Task], Result]
+    score: Callable[[Task], Result]  # all items are held in memory
+    # Returns the corpus scores, and writes the items' to a Parquet file, if one is named; ``None``: holds all items.
     summarize: Callable[[Task, str | None], Summary] | None = None
+    # Scores tasks that differ in their source alone, parsing no caption twice; ``None``: one system at a time.
     score_systems: Callable[[Sequence[Task]], Iterator[Result]] | None = None
-    unsupported: Mapping[str, str] = field(default_factory=dict)
+    unsupported: Mapping[str, str] = field(default_factory=dict)  # fields of a task, with what users call them
 
     def check(self, task: Task, *, name: str) -> None:
         """Refuse a task that the engine can't do."""

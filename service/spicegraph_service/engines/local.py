@@ -44,8 +44,7 @@ class Spread(Protocol):
         """Return the results in the order of the arguments."""
 
 
-Encode: TypeAlias = "Callable[[CaptionPipeline, Iterable[str]], Iterator[bytes]]"
-"""Makes one byte string of each caption, in order, with a pipeline."""
+Encode: TypeAlias = "Callable[[CaptionPipeline, Iterable[str]], Iterator[bytes]]"  # Makes one byte string each.
 
 _fact_lists = msgspec.msgpack.Decoder(list[tuple[Fact, ...]])
 _byte_lists = msgspec.msgpack.Decoder(list[bytes])
@@ -54,8 +53,7 @@ _TASK: Final = 24_000  # characters that a process gets at a time, some 450 capt
 
 _FEWEST: Final = 64  # captions of the shortest tasks: shorter ones cost more than the time that they save
 
-_AHEAD: Final = 4
-"""Tasks for each process that are handed out while earlier results are used: no process is idle, memory is bounded."""
+_AHEAD: Final = 4  # Tasks for each process that are handed out: none is idle, memory is bounded.
 
 _SCORING_ENDED: Final = "a scoring process ended unexpectedly (killed, or out of memory)"
 _PARSING_ENDED: Final = (

@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 
 UNDEFINED: Final = "–"
 SIGNIFICANT: Final = 0.05
-BEST, WORST, SIGNIFICANT_P = "bold green", "red", "bold"
-"""Styles of the best and the worst value of a row or column, and of a small p."""
+BEST, WORST, SIGNIFICANT_P = "bold green", "red", "bold"  # A row's or column's values, and a small p.
 _SMALL = 0.001
 
 Span: TypeAlias = "tuple[float | None, float | None]"
-Estimate: TypeAlias = "tuple[float | None, float | None, float | None]"
-"""A value and the ends of its interval; without an interval both are ``None``."""
+Estimate: TypeAlias = "tuple[float | None, float | None, float | None]"  # A value and its interval, if any.
 Cell: TypeAlias = "str | int | float | Span | Estimate | None"
 
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import Item
 
 
-GraphStyle: TypeAlias = Literal["spice", "scene"]
-"""Whose scene graphs captions get: those of the server's pipeline, or the scene parser's."""
+GraphStyle: TypeAlias = Literal["spice", "scene"]  # Of the server's pipeline, or the scene parser.
 
 
 class StyledText(NamedTuple):

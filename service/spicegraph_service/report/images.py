@@ -74,8 +74,7 @@ def mentions(
     return tuple(known.values())
 
 
-_PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}
-"""The parts of speech of a tuple's slots by its length, the likeliest first."""
+_PARTS = {1: ("nvar",), 2: ("nvar", "anvr"), 3: ("nvar", "vnar", "nvar")}  # Parts of speech by slot, likeliest first.
 
 
 def candidate_view(

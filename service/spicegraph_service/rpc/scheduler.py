@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from spicegraph_service.pool.batching import Dispatcher
     from spicegraph_service.rpc.limits import Budget
 
-CHUNK_ITEMS = 64
-"""Items that go to a worker together; between them a request can be cancelled, and others get their turn."""
+CHUNK_ITEMS = 64  # Items that go to a worker together; between them a request can be cancelled.
 
 _CHUNK_CAPTIONS = 384  # of the items of a chunk: those of 64 items with five references
 

@@ -278,8 +278,7 @@ class COCOEvalCapSpice(_Evaluation):
         self.setEvalImgs()
 
 
-_SEPARATOR = "\n"
-"""Between the captions of one image; tokenized captions do not hold it."""
+_SEPARATOR = "\n"  # Between the captions of one image; tokenized captions do not hold it.
 
 
 def _joined_facts(source: FactSource) -> FunctionSource:

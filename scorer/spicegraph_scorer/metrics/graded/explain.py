@@ -152,8 +152,7 @@ def _alike(first: Concept, second: Concept, rows: Rows) -> float:
     return min(max(float(first_vector @ second_vector), 0.0), 1.0)
 
 
-Rescore = Callable[[Sequence[Sequence[Fact]]], Sequence[float]]
-"""The F1 that candidates of such facts would have against the same references."""
+Rescore = Callable[[Sequence[Sequence[Fact]]], Sequence[float]]  # The F1 of candidates of such facts.
 
 _TRIED: Final = 6  # tuples of each side: those that cost the score most
 _PAIRS: Final = 100_000  # of tuples of both sides, in all that is tried: texts of thousands of words have fewer tries

@@ -170,8 +170,7 @@ def _read(fact: Fact, quantities: Mapping[tuple[int, ...], _Slot], denied: Conta
     return [Fact(tuple(words), fact.rule, tuple([slot_tokens for _, slot_tokens in slots]))]
 
 
-Values = frozenset[tuple[str, int]]
-"""The values that a concept has, each a family and a number: ``gray/grey`` has one, ``red`` another; empty: none."""
+Values = frozenset[tuple[str, int]]  # A family and a number each: ``gray/grey`` has one, ``red`` another.
 
 FAMILIES: Final[Mapping[str, str]] = {
     "colour": "black brown blue red yellow pink gray/grey green white orange purple maroon beige violet tan",

@@ -36,8 +36,7 @@ class WordMatch(NamedTuple):
     module: Module
 
 
-Possible = tuple[int, int, int, int, Module]
-"""A match that could be chosen, in the order of :class:`WordMatch`'s fields."""
+Possible = tuple[int, int, int, int, Module]  # A match that could be chosen, as :class:`WordMatch`.
 
 # rank, the candidate's used words as bits, the first reference word not yet passed, the candidate word
 # after the open chunk, and the choices so far as a chain
@@ -270,8 +269,7 @@ _AHEAD = (1 << BACK) - 1
 
 _Spot = tuple[int, int]  # A phrase of the candidate: first word and number of words.
 
-_Reverse = tuple[int, int, int]
-"""A phrase of the candidate and the place of the reference's phrase among its paraphrases."""
+_Reverse = tuple[int, int, int]  # A candidate's phrase, and the place of the reference's among its paraphrases.
 
 _NO_PARAPHRASES: tuple[list[_Spot], list[_Reverse]] = ([], [])
 

@@ -27,8 +27,7 @@ COLORS = word_set(
     violet"""
 )  # The attribute words that SPICE 1.0 counts as colours.
 
-NUMERALS = word_set("one two three four five six seven eight nine ten")
-"""The attribute words that SPICE 1.0 counts as counts."""
+NUMERALS = word_set("one two three four five six seven eight nine ten")  # What SPICE 1.0 counts as counts.
 
 SIZES = word_set(
     """baby beefy big bony boundless brawny broad colossal compact corpulent curvy elfin emaciated endless

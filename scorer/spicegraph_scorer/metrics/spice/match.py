@@ -147,8 +147,7 @@ def select_categories(tuples: Sequence[SceneTuple], categories: Mapping[str, Cat
     }
 
 
-_Paired = tuple["Concept", list["Concept"]]
-"""What a candidate's tuple ends with (its object, attribute or relation), and the same of each of its partners."""
+_Paired = tuple["Concept", list["Concept"]]  # What a candidate's tuple ends with, and the same of its partners.
 
 
 def count_concepts(
@@ -219,8 +218,7 @@ def _counts_within(category: Category, candidate: Sequence[_Paired], reference: 
     )
 
 
-KINDS: Final = ("object", "attribute", "relation")
-"""What a tuple is, by its length less one."""
+KINDS: Final = ("object", "attribute", "relation")  # What a tuple is, by its length less one.
 
 
 def tuple_credits(matched: int, candidate: int, reference: int) -> tuple[float, float]:
