@@ -1,7 +1,4 @@
-"""The pipelines that parse captions, by name: the bundled one, or any spaCy pipeline for English.
-
-The bundled one runs without spaCy: see :mod:`spicegraph_parser.caption_pipeline.analyser`.
-"""
+"""The pipelines that parse captions, by name: the bundled one, or any spaCy pipeline for English."""
 
 from __future__ import annotations
 
@@ -33,13 +30,7 @@ DEFAULT_PIPELINE = "en_caption"
 """The pipeline that ships with the package."""
 
 RUNTIMES: dict[str, str] = {"fast": "spicegraph_parser.caption_pipeline.integers:IntegerProduct"}
-"""What else the bundled networks run on: the ending of a pipeline's name, and where what makes their large products is.
-
-An entry's name is that of the extra which installs what it needs.
-"""
-
-_BATCH = 2048  # captions that the bundled pipeline parses together
-_NO_PART_OF_IT = (".md", ".py", ".pyc")
+# By a pipeline's ending, which is also the extra that installs it: where what makes the networks' large products is.
 
 
 class FrontEnd(Protocol):
@@ -88,33 +79,30 @@ class CaptionPipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class _AcrossSentences:
-    """A pipeline whose pronouns may stand for something in an earlier sentence."""
+class _ByRules:
+    """What parses captions, and SPICE's rules behind it."""
 
-    front_end: FrontEnd
-
-    def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
-        return map(resolve_across, self.front_end.parse(texts, batch_size=batch_size))
+    parse: Callable[..., Iterator[Caption]]
 
     def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
         return map(extract, self.parse(texts, batch_size=batch_size))
 
 
-@dataclass(frozen=True, slots=True)
-class _BundledParser:
-    """The bundled pipeline; its network is read when the first caption comes."""
+def _parse_across(front_end: FrontEnd, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
+    """Parse captions whose pronouns may stand for something in an earlier sentence."""
+    return map(resolve_across, front_end.parse(texts, batch_size=batch_size))
 
-    analyser: Callable[[], CaptionAnalyser]
 
-    def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
-        stream = iter(texts)
-        done = 0
-        while batch := list(islice(stream, batch_size or _BATCH)):
-            yield from self.analyser().captions(batch, [normalise(text, i) for i, text in enumerate(batch, done)])
-            done += len(batch)
-
-    def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
-        return map(extract, self.parse(texts, batch_size=batch_size))
+def _parse_bundled(
+    product: tuple[MakeProduct, ...], texts: Iterable[str], *, batch_size: int | None = None
+) -> Iterator[Caption]:
+    """Parse captions with the bundled pipeline; its network is read when the first caption comes."""
+    stream = iter(texts)
+    done = 0
+    while batch := list(islice(stream, batch_size or 2048)):
+        normal = [normalise(text, i) for i, text in enumerate(batch, done)]
+        yield from _analyser(*product).captions(batch, normal)
+        done += len(batch)
 
 
 @cache
@@ -139,7 +127,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     expect(name, str, "pipeline", "a name")
     if name.endswith(LONG):
         within = load_pipeline(name.removesuffix(LONG))
-        return CaptionPipeline(_AcrossSentences(within.front_end), within.signature + LONG)
+        return CaptionPipeline(_ByRules(partial(_parse_across, within.front_end)), within.signature + LONG)
     network, plus, runtime = name.partition("+")
     if network in {DEFAULT_PIPELINE, SCENE}:
         product: tuple[MakeProduct, ...] = ()
@@ -152,7 +140,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
                 product = (resolve_name(RUNTIMES[runtime]),)
         signature = _bundled_signature(network) + plus + runtime
         if network == DEFAULT_PIPELINE:
-            return CaptionPipeline(_BundledParser(partial(_analyser, *product)), signature)
+            return CaptionPipeline(_ByRules(partial(_parse_bundled, product)), signature)
         from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
 
         return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), signature)
@@ -197,7 +185,7 @@ def _digest(folder: Path) -> str:
     """Return a hash of a pipeline's files: two trainings may share name and version, but not parses."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix not in _NO_PART_OF_IT:
+        if path.is_file() and path.suffix not in {".md", ".py", ".pyc"}:
             digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:8]

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 
 
 def exports(module: str, file: str) -> tuple[list[str], Callable[[str], object]]:
-    """Return a module's ``__all__`` and ``__getattr__`` (PEP 562), from the imports of the stub beside its ``file``.
-
-    So names stand once, and are loaded when they are first asked for; modules on the way to them are known, too.
-    Type checkers read the same stub; a name of it is never that of a submodule, which would take its place.
-    """
+    """Return a module's ``__all__`` and ``__getattr__`` (PEP 562), from the imports of the stub beside its ``file``."""
+    # So names stand once, and are loaded when they are first asked for; modules on the way to them are known, too.
+    # Type checkers read the same stub; a name of it is never that of a submodule, which would take its place.
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
     places = {alias.name: str(node.module) for node in imports for alias in node.names}
@@ -39,11 +37,9 @@ def exports(module: str, file: str) -> tuple[list[str], Callable[[str], object]]
 
 
 def entry_points(group: str) -> Iterator[tuple[str, str]]:
-    """Yield name and value of a group's entry points of the packages on ``sys.path``, the first of each package.
-
-    ``importlib.metadata`` says the same, but takes a quarter of the time of ``spicegraph --help`` to import, and four
-    times as long to look.
-    """
+    """Yield name and value of a group's entry points of the packages on ``sys.path``, the first of each package."""
+    # ``importlib.metadata`` says the same, but takes a quarter of the time of ``spicegraph --help`` to import, and four
+    # times as long to look.
     heading = f"[{group}]"
     for text in _registered(tuple(sys.path)):
         if heading in text:
@@ -77,16 +73,9 @@ RARE = (50_000, 20, 100)
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Let Python look for reference cycles rarely within this, for all of the process.
-
-    Scoring makes millions of small values without cycles, and Python's default is to look after every 700 of
-    them, which takes a tenth of the time. What was set before is set again at the end.
-
-    Example:
-        >>> with rare_collections():
-        ...     gc.get_threshold()
-        (50000, 20, 100)
-    """
+    """Let Python look for reference cycles rarely within this, for all of the process."""
+    # Scoring makes millions of small values without cycles, and Python's default is to look after every 700 of them,
+    # which takes a tenth of the time.
     before = gc.get_threshold()
     gc.set_threshold(*RARE)
     try:

@@ -125,7 +125,7 @@ def test_an_unknown_runtime_is_named(name: str) -> None:
 
 @pytest.mark.model
 def test_a_runtime_is_a_line_of_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(RUNTIMES, "twin", "spicegraph_parser.caption_pipeline.encoder:FloatProduct")
+    monkeypatch.setitem(RUNTIMES, "twin", "spicegraph_parser.caption_pipeline.encoder:float_product")
     twin = load_pipeline("en_caption+twin")
     assert twin.signature.endswith("+twin")
     assert [caption.facts for caption in twin.captions(["a dog runs"])] == [

@@ -1,8 +1,4 @@
-"""The bundled caption pipeline: a spaCy pipeline that parses captions as SPICE's reference parser does.
-
-``components`` holds what spaCy sees; the network itself is plain numpy. The trained files are package data,
-in ``en_caption`` beside this package.
-"""
+"""The bundled pipeline, which parses as SPICE's reference parser does: plain numpy, with ``components`` for spaCy."""
 
 from __future__ import annotations
 

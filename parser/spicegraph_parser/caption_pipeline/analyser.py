@@ -1,8 +1,4 @@
-"""The bundled pipeline without spaCy: from texts straight to the columns of their parses.
-
-The same tokens, network and lemmas as the spaCy components use, and so the same parses; what is left out are
-spaCy's documents and its import.
-"""
+"""The bundled pipeline without spaCy: from texts to the columns of their parses, the same as the components' ones."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.encoder import FloatProduct
+from spicegraph_parser.caption_pipeline.encoder import float_product
 from spicegraph_parser.caption_pipeline.lemmas import Lemmas
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, cut_sentences, network_from
 from spicegraph_parser.errors import DataError
@@ -40,12 +36,8 @@ class CaptionAnalyser:
         self._labels = np.array(network.vocabulary.labels, dtype=object)
 
     @classmethod
-    def from_disk(cls, folder: Path, product: MakeProduct = FloatProduct) -> Self:
-        """Read the pipeline's files; ``product`` makes the network's large products.
-
-        Raises:
-            DataError: one is missing or damaged.
-        """
+    def from_disk(cls, folder: Path, product: MakeProduct = float_product) -> Self:
+        """Read the pipeline's files; ``product`` makes the network's large products."""
         try:
             files = {name: (folder / "parser" / name).read_bytes() for name in NETWORK_FILES}
         except OSError as error:

@@ -1,8 +1,4 @@
-"""The caption pipeline's spaCy parts: tokenizer, parser (tags, heads, labels, sentences) and lemmatizer.
-
-spaCy finds them by entry points, so that ``spacy.load`` of the bundled pipeline works wherever this package
-is installed.
-"""
+"""The bundled pipeline's spaCy parts, which spaCy finds by entry points: tokenizer, parser and lemmatizer."""
 
 from __future__ import annotations
 
@@ -40,10 +36,7 @@ _MOST_LEMMAS: Final = 200_000  # pairs of form and tag whose lemma is kept
 
 
 def ptb_tokens(doc: Doc) -> Sequence[Token]:
-    """Return the PTB form of each token of a doc and the code points of its caption that it stands for.
-
-    A doc that did not come from the caption tokenizer has its own tokens and offsets.
-    """
+    """Return each token's PTB form and place in its caption; a doc of another tokenizer has its own tokens."""
     kept = doc.user_data.get(_TOKENS)
     if kept is None:
         return [Token(token.text, token.idx, token.idx + len(token)) for token in doc]
@@ -51,12 +44,10 @@ def ptb_tokens(doc: Doc) -> Sequence[Token]:
 
 
 class CaptionTokenizer:
-    """Splits captions as CoreNLP 3.6 does and marks where sentences start.
+    """Splits captions as CoreNLP 3.6 does and marks where sentences start."""
 
-    The doc's words are the caption's own characters; white space at the ends or doubled is not kept, so
-    character offsets into the caption come from :func:`ptb_tokens`, as do the PTB forms (``-LRB-`` for a
-    bracket).
-    """
+    # The doc's words are the caption's own characters. White space at the ends or doubled is not kept, so offsets into
+    # the caption come from ``ptb_tokens``, as do the PTB forms (``-LRB-`` for a bracket).
 
     def __init__(self, vocab: Vocab) -> None:
         self.vocab = vocab
@@ -106,11 +97,7 @@ def create_tokenizer() -> Callable[[Language], CaptionTokenizer]:
 
 
 class CaptionParser:
-    """Sets tags, heads, labels and sentence starts.
-
-    Sentences are those of the tokenizer; each becomes one tree. Sentences of one length are analysed
-    together, whichever docs they come from.
-    """
+    """Sets tags, heads, labels and sentence starts; each sentence of the tokenizer becomes one tree."""
 
     def __init__(self, vocab: Vocab, name: str = PARSER) -> None:
         self.vocab = vocab

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
@@ -29,11 +30,7 @@ KINDS = ("form", "suffix4", "suffix3", "suffix2", "prefix3", "case")
 
 
 def features(form: str) -> tuple[str, ...]:
-    """Return the word's feature strings, one for each of ``KINDS``.
-
-    >>> features("Skateboards")
-    ('skateboards', 'ards', 'rds', 'ds', 'ska', 'title')
-    """
+    """Return the word's feature strings, one for each of ``KINDS``."""
     # Endings and beginnings stand in for words that the training data did not hold. How the form is written is a
     # feature of its own: "Dog", "dog" and "DOG" share all others.
     lower = form.lower()
@@ -159,19 +156,16 @@ class Product(Protocol):
 
 
 MakeProduct: TypeAlias = "Callable[[Floats], Product]"
-"""What makes the large products of a network from their weights: :class:`FloatProduct`, or a runtime of
-:data:`spicegraph_parser.pipelines.RUNTIMES`."""
+"""What makes a network's large products from their weights: :func:`float_product`, or one of ``pipelines.RUNTIMES``."""
 
 
-@dataclass(frozen=True, slots=True)
-class FloatProduct:
-    """Products as numpy computes them."""
+def float_product(weights: Floats) -> Product:
+    """Return products as numpy computes them."""
+    return partial(_multiply, weights)
 
-    weights: Floats
 
-    def __call__(self, rows: Floats, out: Floats | None = None, /) -> Floats:
-        """See :class:`Product`."""
-        return np.matmul(rows, self.weights, out=out)
+def _multiply(weights: Floats, rows: Floats, out: Floats | None = None, /) -> Floats:
+    return np.matmul(rows, weights, out=out)
 
 
 class Encoder:
@@ -180,7 +174,7 @@ class Encoder:
     # Where the weights hold a late tagger, the second layer corrects the tags. Where they hold ``narrow`` (states of
     # the first layer, width), the second layer reads the states through it, which is cheaper.
 
-    def __init__(self, weights: Weights, vocabulary: Vocabulary, product: MakeProduct = FloatProduct) -> None:
+    def __init__(self, weights: Weights, vocabulary: Vocabulary, product: MakeProduct = float_product) -> None:
         self._weights = weights
         self._first, self._second = _Lstm(weights, 0, product), _Lstm(weights, 1, product)
         hints_width = weights["tag_vectors"].shape[1]

@@ -38,23 +38,17 @@ _IR_VERSION, _OPERATORS = 8, 13  # of ONNX 1.10; later runtimes read them too
 
 
 class IntegerProduct:
-    """A product with weights as whole numbers; see :class:`spicegraph_parser.caption_pipeline.encoder.Product`.
+    """A product with weights (width, columns) as whole numbers; see :class:`.encoder.Product`."""
 
-    Rows of weights that are far larger than most, those of the tags' probabilities, have steps of their own: they would
-    leave few to the others (Dettmers et al. 2022, "LLM.int8()", section 3.2).
-
-    Args:
-        weights: (width, columns).
-
-    Attributes:
-        parts: all rows, with 0 in large ones; large rows, where there are any. Their products add up. A part is
-            numbers (rows, columns) in steps, the step of each column, and which of the rows these are.
-    """
+    # Rows of weights that are far larger than most, those of the tags' probabilities, have steps of their own: they
+    # would leave few to the others (Dettmers et al. 2022, "LLM.int8()", section 3.2).
 
     def __init__(self, weights: Floats) -> None:
         self._weights = weights
         size = np.abs(weights).max(axis=1)
         is_large = size > _FAR_LARGER * np.median(size)
+        # All rows, with 0 in large ones; large rows, where there are any: their products add up. A part is numbers
+        # (rows, columns) in steps, the step of each column, and which of the rows these are.
         self.parts = [(*_rounded(np.where(is_large[:, None], np.float32(0.0), weights)), np.arange(len(weights)))]
         if is_large.any():
             self.parts.append((*_rounded(weights[is_large]), np.flatnonzero(is_large)))

@@ -89,11 +89,7 @@ class Way(NamedTuple):
 
 
 def ranges(starts: Integers, lengths: Integers) -> Integers:
-    """Return the numbers from each start on, as many as its length says, one range behind the other.
-
-    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
+    """Return the numbers from each start on, as many as its length says, one range behind the other."""
     before = lengths.cumsum() - lengths
     numbers: Integers = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
     return numbers

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-LEMMA_FILE: Final = "exceptions.json"
-"""The file of the table in a pipeline's lemmatizer folder."""
-
-_VOWELS: Final = "aeiou"
+LEMMA_FILE: Final = "exceptions.json"  # of a pipeline's lemmatizer folder
 _KEEPS_S: Final = re.compile(r"(?:ss|[^a]us|^.?.)$")
 _DROPS_ES: Final = re.compile(r"(?:ss|sh|ch|x|zz|[^o]us|[^aeiou]o)es$")
 # What stands before "ing" or "ed" had an "e" when it ends like "danc(e)", "bottl(e)", "curs(e)",
@@ -41,11 +38,7 @@ _DOUBLED: Final = re.compile(r"([bdgmnprt])\1$")
 
 
 def plural_lemma(form: str) -> str:
-    """Return the singular of a lower-cased plural noun, by its ending.
-
-    >>> [plural_lemma(word) for word in ("dogs", "buses", "ponies", "glasses", "sheep", "cacti")]
-    ['dog', 'bus', 'pony', 'glass', 'sheep', 'cactus']
-    """
+    """Return the singular of a lower-cased plural noun, by its ending."""
     if form.endswith("men"):
         return form[:-3] + "man"
     if form.endswith("i"):
@@ -60,11 +53,7 @@ def plural_lemma(form: str) -> str:
 
 
 def verb_lemma(form: str) -> str:
-    """Return the base of a lower-cased verb, by its ending.
-
-    >>> [verb_lemma(word) for word in ("rides", "catches", "carries", "riding", "sitting", "covered", "eat")]
-    ['ride', 'catch', 'carry', 'ride', 'sit', 'cover', 'eat']
-    """
+    """Return the base of a lower-cased verb, by its ending."""
     for ending, base in _VERB_ENDINGS:
         if form.endswith(ending) and any(letter in "aeiouy" for letter in form[: -len(ending)]):
             return base(form)
@@ -107,11 +96,7 @@ class Lemmas:
 
     @classmethod
     def read(cls, folder: Path) -> Lemmas:
-        """Read the table of a pipeline's folder.
-
-        Raises:
-            DataError: it is missing or damaged.
-        """
+        """Read the table of a pipeline's folder."""
         try:
             return cls.decode((folder / "lemmatizer" / LEMMA_FILE).read_bytes())
         except OSError as error:
@@ -119,22 +104,14 @@ class Lemmas:
 
     @classmethod
     def decode(cls, table: bytes) -> Lemmas:
-        """Read a table, the contents of :data:`LEMMA_FILE`.
-
-        Raises:
-            DataError: it is damaged.
-        """
+        """Read a table, the contents of :data:`LEMMA_FILE`."""
         try:
             return cls(msgspec.json.decode(table, type=dict[str, dict[str, str]]))
         except msgspec.MsgspecError as error:
             raise DataError(f"the caption pipeline is damaged ({error}); install the package again") from error
 
     def lemma(self, form: str, tag: str) -> str:
-        """Return the lower-cased lemma of a form with a PTB tag.
-
-        >>> Lemmas({"V": {"ate": "eat"}}).lemma("Ate", "VBD")
-        'eat'
-        """
+        """Return the lower-cased lemma of a form with a PTB tag."""
         lower = form.lower()
         kind = kind_of(tag)
         known = self.exceptions.get(kind, {}).get(lower)
@@ -143,9 +120,5 @@ class Lemmas:
 
 @lru_cache(maxsize=1)
 def bundled_lemmas() -> Lemmas:
-    """Return the table of the bundled pipeline; read once per process.
-
-    Raises:
-        DataError: it is missing or damaged.
-    """
+    """Return the table of the bundled pipeline; read once per process."""
     return Lemmas.read(pipeline_path())

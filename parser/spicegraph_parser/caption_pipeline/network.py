@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
 
-from spicegraph_parser.caption_pipeline.encoder import Encoder, FloatProduct, Vocabulary, relu, stored_weights
+from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, float_product, relu, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout, LayoutPart, ranges
 from spicegraph_parser.caption_pipeline.reranker import Analyses, Reranker
 from spicegraph_parser.caption_pipeline.trees import best_choices, best_heads, is_projective_tree, log_probabilities
@@ -33,7 +33,7 @@ _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
 class Network:
     """Tags, heads and labels for sentences given as words; ``product`` makes the large products."""
 
-    def __init__(self, weights: Weights, vocabulary: Vocabulary, product: MakeProduct = FloatProduct) -> None:
+    def __init__(self, weights: Weights, vocabulary: Vocabulary, product: MakeProduct = float_product) -> None:
         self.vocabulary = vocabulary
         self._weights = weights
         self._encoder = Encoder(weights, vocabulary, product)
@@ -109,10 +109,8 @@ class Network:
     def label_scores(
         self, scored: NetworkScores, rows: Integers, heads: Integers, known: tuple[Floats, Integers] | None = None
     ) -> Floats:
-        """Return scores (words, labels) of edges from given heads (analyses, n) of the sentences ``rows`` (analyses,).
-
-        ``known``: scores of other heads (analyses, n), which are kept for the edges that are the same.
-        """
+        """Return scores (words, labels) of edges to the words of sentences ``rows`` from given heads (analyses, n)."""
+        # ``known``: scores of other heads (analyses, n), which are kept for the edges that are the same.
         words, is_word = scored.layout.words_of(rows)
         above = np.where(heads > 0, heads - 1, 0)
         parents = np.take_along_axis(scored.layout.padded[rows], above, axis=1)[is_word]
@@ -262,14 +260,9 @@ def _columns(
     analysed: tuple[Integers, Integers, Floats],
     log: tuple[Floats, Floats],
 ) -> AnalysisColumns:
-    """Return analyses with their scores.
-
-    Args:
-        scored: what the network says of the sentences.
-        where: (analyses,) each: the sentence's number, and its row in ``scored``.
-        analysed: tags of the words of ``scored``, heads (analyses, n), scores of labels (words, labels).
-        log: log probabilities of tags (words, tags), and of heads (sentences, n, 1 + n).
-    """
+    """Return the analyses of sentences by number, each with its row in ``scored``, and their scores."""
+    # ``analysed``: tags of the words of ``scored``, heads (analyses, n), scores of labels (words, labels).
+    # ``log``: log probabilities of tags (words, tags), and of heads (sentences, n, 1 + n).
     sentence, rows = where
     words, is_word = scored.layout.words_of(rows)
     tags, heads = analysed[0][words], analysed[1][is_word]
@@ -293,22 +286,16 @@ _SCORES_AT_ONCE: Final = 1 << 16  # of heads, n * n a sentence: a long sentence'
 
 
 def cut_sentences(lengths: Sequence[int]) -> Sequence[int]:
-    """Return the lengths of sentences after cutting those that are too long for the network.
-
-    >>> cut_sentences([3, 450])
-    [3, 200, 200, 50]
-    """
+    """Return the lengths of sentences after cutting those that are too long for the network."""
     if not lengths or max(lengths) <= _LONGEST:
         return lengths
     return [min(_LONGEST, length - start) for length in lengths for start in range(0, length, _LONGEST)]
 
 
 def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[int]) -> Integers:
-    """Return tags, heads and labels (3, words) of sentences given by the PTB forms of their words, and their lengths.
-
-    Tags and labels are numbers in the vocabulary; heads count from 1 in their sentence, and 0 is the root. Company does
-    not change a sentence's analysis.
-    """
+    """Return tags, heads and labels (3, words) of sentences, given by their words' PTB forms, and their lengths."""
+    # Tags and labels are numbers in the vocabulary; heads count from 1 in their sentence, and 0 is the root. Company
+    # does not change a sentence's analysis.
     # Equal sentences are analysed once: samples for one image, and machines' descriptions, have many in common.
     stream = iter(forms)
     sentences = [tuple(islice(stream, length)) for length in lengths]
@@ -354,12 +341,8 @@ _VOCABULARY: Final = "vocabulary.json"
 NETWORK_FILES: Final = (_WEIGHTS, _VOCABULARY)
 
 
-def network_from(files: Mapping[str, bytes], product: MakeProduct = FloatProduct) -> Network:
-    """Build a network from the contents of ``NETWORK_FILES``; ``product`` makes its large products.
-
-    Raises:
-        DataError: a file is damaged.
-    """
+def network_from(files: Mapping[str, bytes], product: MakeProduct = float_product) -> Network:
+    """Build a network from the contents of ``NETWORK_FILES``; ``product`` makes its large products."""
     try:
         lists = json.loads(files[_VOCABULARY])
         return Network(stored_weights(files[_WEIGHTS]), Vocabulary.from_lists(lists), product)

@@ -18,14 +18,8 @@ T = TypeVar("T", bound=np.generic)
 
 
 def best_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return the best projective tree of each sentence.
-
-    Args:
-        scores: (sentences, n, 1 + n); the score of word i having head j, where head 0 is the root.
-
-    Returns:
-        (sentences, n) heads, 1-based, 0 for the one root of each sentence.
-    """
+    """Return the best projective tree of each sentence: its heads (sentences, n), 1-based, 0 for the one root."""
+    # ``scores``: (sentences, n, 1 + n); the score of word i having head j, where head 0 is the root.
     heads: NDArray[np.intp] = scores.argmax(axis=2)
     wrong = np.flatnonzero(~is_projective_tree(heads))
     if wrong.size:
@@ -42,10 +36,8 @@ def log_probabilities(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def best_choices(scores: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Return where scores (..., choices) are greatest, and these scores (...,).
-
-    numpy finds the place of a maximum several times faster than the maximum, where choices are few.
-    """
+    """Return where scores (..., choices) are greatest, and these scores (...,)."""
+    # numpy finds the place of a maximum several times faster than the maximum, where choices are few.
     best: NDArray[np.intp] = scores.argmax(axis=-1)
     rows = np.arange(0, scores.size, scores.shape[-1]).reshape(best.shape)
     return best, scores.take(rows + best)
@@ -74,11 +66,7 @@ def is_projective_tree(heads: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def projective_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Search the best projective tree with one root for each sentence (Eisner's algorithm, batched).
-
-    Args:
-        scores: (sentences, n, 1 + n) as for :func:`best_heads`.
-    """
+    """Search the trees of :func:`best_heads` for the same scores (Eisner's algorithm, batched)."""
     sentences, length, _ = scores.shape
     arc = np.ascontiguousarray(scores[:, :, 1:].transpose(0, 2, 1))  # arc[b, head, child]
     # Spans [b, start, end] by their start, and [b, end, start] by their end: what is added up lies in rows then.

@@ -199,11 +199,9 @@ def _object_names(tuples: Iterable[Sequence[str]]) -> dict[str, int]:
 
 
 def dsg_dict(caption: ParsedCaption, kind: Callable[[Sequence[str]], str] | None = None) -> JsonDict:
-    """Return a caption's graph as a Davidsonian Scene Graph (Cho et al., ICLR 2024), without questions.
-
-    ``qid2dependency`` has the numbers of the tuples that each depends on, [0] for none. ``kind`` gives the second part
-    of an attribute's or a relation's type, such as ``color``; by default ``state`` and ``action``.
-    """
+    """Return a caption's graph as a Davidsonian Scene Graph (Cho et al., ICLR 2024), without questions."""
+    # ``qid2dependency`` has the numbers of the tuples that each depends on, [0] for none. ``kind`` gives the second
+    # part of an attribute's or a relation's type, such as ``color``; by default ``state`` and ``action``.
     names = _object_names(caption.tuples)
     tuples = {str(number + 1): f"entity - whole ({_argument(name)})" for name, number in names.items()}
     needs = {number: [0] for number in tuples}

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spicegraph_parser.spice.parse import word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 TITLES: Final = word_set(
     """adj adm adv alex assoc asst atty attys ave brig capt cf cie cmdr col comdr cpl dept det dr drs elec ens
@@ -116,43 +116,29 @@ def always(written: str) -> Callable[[str], str]:
 DOTS: Final = always("...")
 
 
-@dataclass(frozen=True, slots=True)
-class Alphabet:
-    """Insides of regular expression classes (``[...]``), and the forms of an apostrophe."""
+# The insides of regular expression classes (``[...]``) by name, and the forms of an apostrophe. ``mark``: what may
+# stand inside a word but not begin it (combining marks, soft and typographic hyphens); ``symbol``: all that is a token
+# of its own when no other rule takes it; ``apostrophe``: what counts as one in every contraction; ``quote``: what else
+# counts as one in ``don't`` and in names.
+Alphabet: TypeAlias = "Mapping[str, str]"
 
-    capital: str
-    letter: str
-    digit: str
-    mark: str
-    """What may stand inside a word but not begin it: combining marks, soft and typographic hyphens."""
-    space: str
-    symbol: str
-    """Everything that is a token of its own when no other rule takes it."""
-    apostrophe: str
-    """What counts as one in every contraction."""
-    quote: str
-    """What else counts as one in ``don't`` and in names."""
-
-
-ASCII: Final = Alphabet(
-    capital="A-Z",
-    letter="A-Za-z",
-    digit="0-9",
-    mark="",
-    space=r" \t\n\r\f\x0b\x00",
-    symbol=r"!-/:-@\[-`{-~",
-    apostrophe="(?:'|&apos;)",
-    quote="`",
-)
+ASCII: Final[Alphabet] = {
+    "capital": "A-Z",
+    "letter": "A-Za-z",
+    "digit": "0-9",
+    "mark": "",
+    "space": r" \t\n\r\f\x0b\x00",
+    "symbol": r"!-/:-@\[-`{-~",
+    "apostrophe": "(?:'|&apos;)",
+    "quote": "`",
+}
 
 
 @cache
 def basic_plane() -> Alphabet:
-    """Return the classes for text with characters outside ASCII; astral characters are in none of them.
-
-    Java knows no script that Unicode got later: of the 55,501 letters, marks, digits and signs here, its tokenizer
-    takes some 2,800 rare ones in another way.
-    """
+    """Return the classes for text with characters outside ASCII; astral characters are in none of them."""
+    # Java knows no script that Unicode got later: of the 55,501 letters, marks, digits and signs here, its tokenizer
+    # takes some 2,800 rare ones in another way.
     categories = [unicodedata.category(chr(code)) for code in range(0x10000)]
 
     def of(*starts: str, but: str = "") -> str:
@@ -165,16 +151,16 @@ def basic_plane() -> Alphabet:
                 runs.append(f"{re.escape(chr(codes[0]))}-{re.escape(chr(codes[-1]))}")
         return "".join(runs)
 
-    return Alphabet(
-        capital=of("Lu"),
-        letter=of("L"),
-        digit=of("Nd"),
-        mark=of("M") + "\u00ad\u2010\u2011",
-        space=ASCII.space + "\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff",
-        symbol=of("P", "S", "No", but="\u2010\u2011\u2012"),
-        apostrophe="(?:['\u2019\u0092]|&apos;)",
-        quote="[`\u2018\u201b\u0091]",
-    )
+    return {
+        "capital": of("Lu"),
+        "letter": of("L"),
+        "digit": of("Nd"),
+        "mark": of("M") + "\u00ad\u2010\u2011",
+        "space": ASCII["space"] + "\u00a0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff",
+        "symbol": of("P", "S", "No", but="\u2010\u2011\u2012"),
+        "apostrophe": "(?:['\u2019\u0092]|&apos;)",
+        "quote": "[`\u2018\u201b\u0091]",
+    }
 
 
 Variant = Literal["coco", "spice"]
@@ -185,19 +171,18 @@ class Patterns:
     """The patterns that several rules share, over one alphabet."""
 
     def __init__(self, alphabet: Alphabet, variant: Variant) -> None:
-        """Build the patterns."""
-        self.space = f"[{alphabet.space}]"
-        self.symbol = f"[{alphabet.symbol}]"
-        self.letter = f"[{alphabet.letter}]"
-        self.capital = f"[{alphabet.capital}]"
-        self.digit = f"[{alphabet.digit}]"
-        self.inside = f"[{alphabet.letter}{alphabet.digit}{alphabet.mark}]"
-        self.run = f"[{alphabet.letter}{alphabet.digit}]{self.inside}*+"
+        self.space = f"[{alphabet['space']}]"
+        self.symbol = f"[{alphabet['symbol']}]"
+        self.letter = f"[{alphabet['letter']}]"
+        self.capital = f"[{alphabet['capital']}]"
+        self.digit = f"[{alphabet['digit']}]"
+        self.inside = f"[{alphabet['letter']}{alphabet['digit']}{alphabet['mark']}]"
+        self.run = f"[{alphabet['letter']}{alphabet['digit']}]{self.inside}*+"
         self.word = rf"{self.letter}{self.inside}*+(?:[.!?]{self.letter}{self.inside}*+)*+"
         self.number = rf"{self.digit}++(?:[.,:]{self.digit}++)*"
         self.phone = f"{self.digit}{{3,4}}[- ]?{self.digit}{{3,5}}"
-        self.apostrophe = alphabet.apostrophe
-        self.quote = f"(?:{alphabet.apostrophe}|{alphabet.quote})"
+        self.apostrophe = alphabet["apostrophe"]
+        self.quote = f"(?:{alphabet['apostrophe']}|{alphabet['quote']})"
         self.name = f"[dDlLoO]{self.quote}{self.inside}{{2,}}+"
         self.write_name = straight if variant == "spice" else None
 

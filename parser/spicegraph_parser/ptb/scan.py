@@ -32,15 +32,7 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str, *, variant: Variant = "coco") -> list[Token]:
-    """Split one text into Penn Treebank tokens; the text is seen alone, up to its end.
-
-    Case and punctuation are kept. Text with nothing to take (blank, emoji only) has no tokens.
-
-    >>> [token.text for token in tokenize("A dog's toy (red), etc.")]
-    ['A', 'dog', "'s", 'toy', '-LRB-', 'red', '-RRB-', ',', 'etc.', '.']
-    >>> tokenize("can't")
-    [Token(text='ca', start=0, end=2), Token(text="n't", start=2, end=5)]
-    """
+    """Split one text into Penn Treebank tokens, seen alone; text with nothing to take (blank, emoji only) has none."""
     if _is_plain(text):
         return [Token(match.group(), *match.span()) for match in _PLAIN_TOKENS.finditer(text)]
     return _scan(text, 0, len(text), variant)
@@ -54,26 +46,15 @@ def words(text: str, *, variant: Variant = "coco") -> list[str]:
 
 
 def plain_words(text: str) -> list[str] | None:
-    """Return the tokens of a plain caption (letters, commas, periods), ``None`` for other text.
-
-    Such tokens are the caption's own characters in every variant, and every period ends a sentence.
-
-    >>> plain_words("A red, old bus. It stops."), plain_words("A dog's toy")
-    (['A', 'red', ',', 'old', 'bus', '.', 'It', 'stops', '.'], None)
-    """
+    """Return the tokens of a plain caption (letters, commas, periods), ``None`` for other text."""
+    # Such tokens are the caption's own characters in every variant, and every period ends a sentence.
     return _PLAIN_TOKENS.findall(text) if _is_plain(text) else None
 
 
 def tokenize_lines(lines: Iterable[str], *, variant: Variant = "coco") -> list[list[str]]:
-    """Tokenize lines as Java does a file of them: tokens stay in their line, but what follows is seen.
-
-    So a caption's tokens can depend on the next one: ``letter K.`` keeps its ``K.`` unless a line like ``A
-    man`` follows. Line breaks inside a line count as spaces. Returns one list for each line, empty for a
-    line without tokens.
-
-    >>> tokenize_lines(["The letter K.", "A man"]), words("The letter K.")
-    ([['The', 'letter', 'K', '.'], ['A', 'man']], ['The', 'letter', 'K.'])
-    """
+    """Tokenize lines as Java does a file of them: tokens stay in their line, but what follows is seen."""
+    # So a caption's tokens can depend on the next one: ``letter K.`` keeps its ``K.`` unless a line like ``A man``
+    # follows. Line breaks inside a line count as spaces.
     flat = [_LINE_BREAKS.sub(" ", line) for line in lines]
     joined = "\n".join(flat)
     tokenized: list[list[str]] = []
@@ -89,14 +70,7 @@ def tokenize_lines(lines: Iterable[str], *, variant: Variant = "coco") -> list[l
 
 
 def split_sentences(tokens: Sequence[Token]) -> list[int]:
-    """Return the number of tokens of each sentence, as CoreNLP's sentence splitter does.
-
-    A sentence ends with a period or a run of ``!`` and ``?``, and takes the closing quotes and brackets after
-    it.
-
-    >>> split_sentences(tokenize('No. "Yes." She left', variant="spice"))
-    [2, 4, 2]
-    """
+    """Return how many tokens each sentence has by CoreNLP's sentence splitter; closing quotes are part of it."""
     lengths: list[int] = []
     length = 0
     ended = False

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.encoder import Encoder, FloatProduct, Vocabulary, relu, softmax, stored_weights
+from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, float_product, relu, softmax, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
 from spicegraph_parser.caption_pipeline.network import in_parts, single_threaded
 from spicegraph_parser.caption_pipeline.trees import best_choices
@@ -105,7 +105,7 @@ class Names:
 class SceneNetwork:
     """Labels of words and pairs of words of sentences, from arrays by name, input before output."""
 
-    def __init__(self, weights: Mapping[str, Floats], names: Names, product: MakeProduct = FloatProduct) -> None:
+    def __init__(self, weights: Mapping[str, Floats], names: Names, product: MakeProduct = float_product) -> None:
         self.names = names
         self._weights = weights
         self._encoder = Encoder(weights, names.vocabulary, product)
@@ -274,7 +274,7 @@ def _margin(name: str) -> float:
 
 
 @cache
-def load_network(folder: Path, product: MakeProduct = FloatProduct) -> SceneNetwork:
+def load_network(folder: Path, product: MakeProduct = float_product) -> SceneNetwork:
     """Read a network; raises DataError where a file is missing or damaged."""
     try:
         weights, text = ((folder / name).read_bytes() for name in NETWORK_FILES)

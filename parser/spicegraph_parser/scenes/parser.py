@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.caption_pipeline.encoder import FloatProduct
+from spicegraph_parser.caption_pipeline.encoder import float_product
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.scenes.network import SceneNetwork, load_network
 from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
@@ -225,7 +225,7 @@ class SceneParser:
     """Parses captions to scene graphs as people draw them; reads the network of ``folder`` with the first caption."""
 
     folder: Path
-    product: MakeProduct = FloatProduct
+    product: MakeProduct = float_product
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """Return the words and tags of captions; there are no edges."""

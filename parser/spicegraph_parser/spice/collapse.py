@@ -103,11 +103,9 @@ def _prepositions(arcs: Sequence[Arc], forms: Sequence[str], sentence: int) -> d
 def _split_conjuncts(
     arcs: Sequence[Arc], forms: Sequence[str], prepositions: Mapping[int, str], sentence: int
 ) -> Sequence[Arc]:
-    """Give the word that governs two prepositional phrases a copy for the second phrase.
-
-    ``sits in the sun and on a mat``: conj(sun, mat) -> conj(sits, sits'), nmod:on(sits', mat)
-    ``their hands in or near a fountain``: conj(in, near) -> conj:or(hands, hands'), nmod:near(hands', fountain)
-    """
+    """Give the word that governs two prepositional phrases a copy for the second phrase."""
+    # ``sits in the sun and on a mat``: conj(sun, mat) -> conj(sits, sits'), nmod:on(sits', mat)
+    # ``their hands in or near a fountain``: conj(in, near) -> conj:or(hands, hands'), nmod:near(hands', fountain)
     governors: dict[int, Arc] = {}
     coordinators: dict[int, list[int]] = {}
     for index, arc in enumerate(arcs):
@@ -240,11 +238,9 @@ _LOOSE = frozenset({"conj", "dep"})  # a phrase of two words takes over these to
 
 
 def join_prepositions(arcs: Sequence[Arc], forms: Sequence[str], *, cases: Iterable[Arc]) -> Sequence[Arc]:
-    """Return basic dependencies in which the phrases of a multi-word preposition have its name; ``cases`` lead to one.
-
-    ``a cat on top of a car``: nmod(cat, top), nmod(top, car) -> nmod:on_top_of(cat, car)
-    ``a dog next to a cat``: advmod(dog, next), nmod(next, cat) -> nmod:next_to(dog, cat)
-    """
+    """Return dependencies in which phrases of a multi-word preposition have its name; ``cases`` lead to one."""
+    # ``a cat on top of a car``: nmod(cat, top), nmod(top, car) -> nmod:on_top_of(cat, car)
+    # ``a dog next to a cat``: advmod(dog, next), nmod(next, cat) -> nmod:next_to(dog, cat)
     around: list[tuple[int, tuple[str, ...]]] = []
     pairs: list[tuple[int, tuple[str, ...]]] = []
     for _, _, last in cases:

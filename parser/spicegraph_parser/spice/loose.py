@@ -65,16 +65,11 @@ _ARTICLES: Final = frozenset({"a", "an", "the"})
 
 
 def denied(parse: Parse) -> Iterator[tuple[int, int]]:
-    """Yield the positions of words that a caption denies, each with that of the word that denies it.
-
-    a man with no hat               -> (hat, no)
-    a man without a hat or a tie    -> (hat, without) (tie, without)
-    a man is not wearing a hat      -> (hat, not): of a verb, its direct objects
-    a man not wearing a hat         -> the same where "not" governs the verb, as CoreNLP often has it
-    a man is not standing           -> (standing, not): or itself, if it has none
-    the bus is not red              -> (red, not)
-    a no parking sign               -> nothing: what has an article is there
-    """
+    """Yield the positions of words that a caption denies, each with that of the word that denies it."""
+    # a man without a hat or a tie -> (hat, without) (tie, without)
+    # a man is not wearing a hat   -> (hat, not): of a verb, its direct objects; also where "not" governs the verb
+    # a man is not standing        -> (standing, not): or itself, if it has none
+    # a no parking sign            -> nothing: what has an article is there
     if _WITHOUT not in parse.lemmas and NEGATIONS.isdisjoint(parse.lemmas):
         return
     for label, head, dependent in parse.arcs:
@@ -148,17 +143,11 @@ _COLUMNS: Final = ("forms", "lemmas")
 
 
 def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
-    """Yield what SPICE's facts of a caption leave out: loose words, number, and then notes.
-
-    a man standing (no tuple with "stand")  -> (man, stand)
-    two dogs                                -> (dog, plural)
-    a pair of dogs                          -> (dog, plural) (dog, pair), and "pair" stands for "dog"
-    a man with no hat                       -> "hat" is denied by "no"
-
-    And of scene graphs, whose sentences have no edges:
-
-    dogs tug a toy (dogs, toy, get)         -> (dogs, toy, tug), and "dogs" are read as "dog"
-    """
+    """Yield what SPICE's facts of a caption leave out: loose words, number, and then notes."""
+    # a man standing (no tuple with "stand")  -> (man, stand)
+    # a pair of dogs                          -> (dog, plural) (dog, pair), and "pair" stands for "dog"
+    # a man with no hat                       -> "hat" is denied by "no"
+    # dogs tug a toy (dogs, toy, get)         -> of scene graphs: (dogs, toy, tug), and "dogs" are read as "dog"
     nouns = {
         token: words[slot]
         for words, _, tokens in facts

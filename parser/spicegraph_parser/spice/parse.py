@@ -155,15 +155,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def normalise(text: str, index: int = 0) -> str:
-    """Return what a pipeline reads of a caption.
-
-    Raises:
-        InputError: it is not a string.
-        LimitError: it is longer than ``MAX_CAPTION_LENGTH``; the message names it by its index.
-
-    >>> normalise(" a  dog ")
-    'a dog'
-    """
+    """Return what a pipeline reads of a caption, or raise an error that names it by its index."""
     expect(text, str, f"caption {index}", "a string")
     if len(text) > MAX_CAPTION_LENGTH:
         raise LimitError(f"caption {index} has {len(text)} characters, the limit is {MAX_CAPTION_LENGTH}")

@@ -51,11 +51,10 @@ class _WordNetFile(msgspec.Struct):
 
 
 class WordNet:
-    """The synsets with their broader ones. A frozen value: every method is a pure function of its arguments.
+    """The synsets with their broader ones. A frozen value: every method is a pure function of its arguments."""
 
-    Broader are hypernyms, those of named individuals included, and for a satellite adjective ("huge") the head
-    that it is similar to ("large").
-    """
+    # Broader are hypernyms, those of named individuals included, and for a satellite adjective ("huge") the head that
+    # it is similar to ("large").
 
     def __init__(self, data: bytes, lexicon: Lexicon) -> None:
         try:
@@ -103,11 +102,7 @@ class WordNet:
         return None
 
     def find(self, name: str, part: str = "n") -> Synset:
-        """Return the synset of a name as NLTK writes it (``animal.n.01``), or a word's common sense as that ``part``.
-
-        Raises:
-            InputError: WordNet has no such synset.
-        """
+        """Return the synset that NLTK names so (``animal.n.01``), or a word's common sense as that ``part``."""
         word, _, rest = name.lower().replace(" ", "_").rpartition(".")
         word, _, wanted = word.rpartition(".")
         if word and wanted.replace("s", "a") in PARTS and rest.isdecimal():
@@ -195,9 +190,5 @@ class WordNet:
 
 @lru_cache(maxsize=1)
 def load_wordnet() -> WordNet:
-    """Return the bundled WordNet, loaded once per process.
-
-    Raises:
-        DataError: a file is missing or damaged.
-    """
+    """Return the bundled WordNet, loaded once per process."""
     return WordNet(data_file("wordnet-relations.msgpack.gz"), load_lexicon())
