@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 DEFAULT_PIPELINE = "en_caption"
 """The pipeline that ships with the package."""
 
+# What else the bundled networks run on: by the ending of a pipeline's name, which is also the extra that installs what
+# is needed, the place of what makes their large products.
 RUNTIMES: dict[str, str] = {"fast": "spicegraph_parser.caption_pipeline.integers:IntegerProduct"}
-# By a pipeline's ending, which is also the extra that installs it: where what makes the networks' large products is.
 
 
 class FrontEnd(Protocol):

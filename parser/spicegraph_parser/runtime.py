@@ -67,8 +67,7 @@ def _registered(path: Sequence[str]) -> tuple[str, ...]:
     return tuple(texts.values())
 
 
-RARE = (50_000, 20, 100)
-"""Thresholds for Python's collector of cycles that suit many small values without any."""
+RARE = (50_000, 20, 100)  # thresholds for Python's collector of cycles that suit many small values without any
 
 
 @contextmanager

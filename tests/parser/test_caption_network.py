@@ -24,8 +24,14 @@ from spicegraph_parser.caption_pipeline.encoder import (
     read_weights,
     stored_weights,
 )
-from spicegraph_parser.caption_pipeline.layout import Layout
-from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, analyse_sentences, network_from
+from spicegraph_parser.caption_pipeline.layout import Layout, ranges
+from spicegraph_parser.caption_pipeline.network import (
+    NETWORK_FILES,
+    Network,
+    analyse_sentences,
+    cut_sentences,
+    network_from,
+)
 from spicegraph_parser.caption_pipeline.trees import projective_heads
 
 if TYPE_CHECKING:
@@ -301,3 +307,9 @@ def test_matrices_may_be_stored_as_integers_with_a_scale_per_row() -> None:
     assert found["matrix"].dtype == np.float32
     assert found["words.tables.0"].tolist() == rows.tolist()
     assert set(found) == {"matrix", "words.tables.0", "words.tables.0.scale"}
+
+
+def test_long_sentences_are_cut_and_ranges_follow_each_other() -> None:
+    """A sentence beyond 200 words is parsed in parts; of starts and lengths all numbers are counted."""
+    assert cut_sentences([3, 450]) == [3, 200, 200, 50]
+    assert ranges(np.array([5, 0]), np.array([2, 3])).tolist() == [5, 6, 0, 1, 2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import gzip
 import json
 from itertools import accumulate
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import spicegraph_parser.ptb.scan
 from spicegraph_parser.ptb import plain_words, split_sentences, tokenize, tokenize_lines, words
 from spicegraph_parser.ptb.scan import _longest, _scanners
 
@@ -189,8 +187,12 @@ def test_hostile_text_takes_no_time(piece):
     assert all(0 <= token.start < token.end <= len(text) for token in tokenize(text))
 
 
-def test_examples_in_the_documentation():
-    """The docstrings' examples hold."""
-    results = doctest.testmod(spicegraph_parser.ptb.scan)
-    assert results.attempted >= 4
-    assert results.failed == 0
+def test_what_the_functions_give():
+    """Tokens know their place; quotes stay with their sentence; a line's tokens may depend on the next one."""
+    assert words("A dog's toy (red), etc.") == ["A", "dog", "'s", "toy", "-LRB-", "red", "-RRB-", ",", "etc.", "."]
+    assert tokenize("can't") == [("ca", 0, 2), ("n't", 2, 5)]
+    assert plain_words("A red, old bus. It stops.") == ["A", "red", ",", "old", "bus", ".", "It", "stops", "."]
+    assert plain_words("A dog's toy") is None
+    assert tokenize_lines(["The letter K.", "A man"]) == [["The", "letter", "K", "."], ["A", "man"]]
+    assert words("The letter K.") == ["The", "letter", "K."]
+    assert split_sentences(tokenize('No. "Yes." She left', variant="spice")) == [2, 4, 2]

@@ -11,7 +11,7 @@ import pytest
 from spicegraph_parser.fronts.conllu import read_conllu
 from spicegraph_parser.spice.cleanup import clean_up
 from spicegraph_parser.spice.collapse import collapse
-from spicegraph_parser.spice.rules import RULES, Rule, apply_rules
+from spicegraph_parser.spice.rules import RULES, Fact, FactPool, Rule, apply_rules
 
 if TYPE_CHECKING:
     from spicegraph_parser.spice.parse import Parse
@@ -84,3 +84,10 @@ def test_facts_carry_rule_and_tokens() -> None:
     facts = list(apply_rules(clean_up(collapse(case.parse), offset=10)))
     assert facts[0] == (("cat", "car", "sit in front of"), "clause", ((11,), (17,), (12, 13, 14, 15)))
     assert [fact.rule for fact in facts] == ["clause", "objects", "objects", "objects"]
+
+
+def test_equal_facts_become_one_object() -> None:
+    """A pool gives back the object that it saw first."""
+    pool = FactPool()
+    first, again = (pool.share([Fact(("dog",), "objects", ((1,),))])[0] for _ in range(2))
+    assert first is again

@@ -30,8 +30,6 @@ LEMMATIZER: Final = "spicegraph_caption_lemmatizer"
 TOKENIZER: Final = "spicegraph.CaptionTokenizer.v1"
 _TOKENS: Final = "spicegraph_ptb_tokens"
 _LENGTHS: Final = "spicegraph_sentence_lengths"  # kept where a caption has several sentences
-_COLUMNS: Final = ["TAG", "HEAD", "DEP"]
-_SPACY_LABELS: Final = {"root": "ROOT"}
 _MOST_LEMMAS: Final = 200_000  # pairs of form and tag whose lemma is kept
 
 
@@ -136,7 +134,7 @@ class CaptionParser:
         bounds = itertools.accumulate(map(len, docs), initial=0)
         for doc, (start, end) in zip(docs, itertools.pairwise(bounds), strict=True):
             if end > start:
-                doc.from_array(_COLUMNS, columns[start:end])  # type: ignore[arg-type]  # its stub knows Ints2d only
+                doc.from_array(["TAG", "HEAD", "DEP"], columns[start:end])  # type: ignore[arg-type]  # its stub knows Ints2d only
 
     def _load(self, files: dict[str, bytes]) -> Self:
         """Take on the network of the given files, and give its tags and labels numbers in the vocabulary."""
@@ -144,7 +142,7 @@ class CaptionParser:
         names = self._network.vocabulary
         add = self.vocab.strings.add
         self._tag_ids = np.array([add(tag) for tag in names.tags], dtype=np.uint64)
-        self._label_ids = np.array([add(_SPACY_LABELS.get(name, name)) for name in names.labels], dtype=np.uint64)
+        self._label_ids = np.array([add("ROOT" if name == "root" else name) for name in names.labels], dtype=np.uint64)
         self._files = files
         return self
 
@@ -243,11 +241,7 @@ def _sentence_lengths(doc: Doc) -> Sequence[int]:
         return ()
     lengths = doc.user_data.get(_LENGTHS)
     if lengths is None:
-        lengths = [len(doc)] if _TOKENS in doc.user_data else _marked_lengths(doc)
+        is_marked = _TOKENS not in doc.user_data
+        starts = [token.i for token in doc if token.i and token.is_sent_start] if is_marked else []
+        lengths = [end - start for start, end in itertools.pairwise([0, *starts, len(doc)])]
     return cut_sentences(lengths)
-
-
-def _marked_lengths(doc: Doc) -> list[int]:
-    """Return the lengths of a doc's sentences as its tokens mark them."""
-    starts = [token.i for token in doc if token.i and token.is_sent_start]
-    return [end - start for start, end in itertools.pairwise([0, *starts, len(doc)])]

@@ -47,15 +47,10 @@ def features(form: str) -> tuple[str, ...]:
     return lower, lower[-4:], lower[-3:], lower[-2:], lower[:3], letters + digit + hyphen
 
 
-Weights: TypeAlias = "Mapping[str, NDArray[Any]]"
-"""Arrays by name, input before output: see ``training/export.py``."""
+Weights: TypeAlias = "Mapping[str, NDArray[Any]]"  # input before output: see ``training/export.py``
 
 _SCALE: Final = ".scale"
 _TABLES: Final = "words.tables."
-_LARGE: Final = (_TABLES, "reranker.table")  # of which few rows are read at a time
-_NORM_EPSILON = 1e-5  # torch's LayerNorm adds it to the variance
-_SPREAD = 3.0  # most of a sum of states, in norms of their weights: states are far from 1 most often
-_KEPT: Final = 31 << 20  # bytes; from 32 MiB on glibc never keeps memory
 _MOST_FORMS = 4096  # whose inputs are kept (21 MB); beyond so many distinct forms the table starts anew
 
 
@@ -140,7 +135,7 @@ class _WordInputs:
         # A product for each word, not one for all: sums of many words together would be rounded otherwise.
         mixed = np.matmul(parts[:, None], self._mix)[:, 0] + self._bias
         centred = mixed - mixed.mean(axis=1, keepdims=True)
-        spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + _NORM_EPSILON)
+        spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)  # as torch's LayerNorm has it
         vectors = centred / spread * self._scale + self._shift
         inputs: Floats = np.stack([np.matmul(vectors[:, None], weights)[:, 0] for weights in self._first.input])
         inputs += self._first.bias[:, None]
@@ -181,17 +176,18 @@ class Encoder:
         of_states, hints = np.split(self._second.input, [-hints_width], axis=1)
         self._narrow = None
         if "narrow" in weights:
-            # What it gives is brought between -1 and 1, by powers of two, which change no digit of the results.
+            # What it gives is brought between -1 and 1, by powers of two, which change no digit of the results. States
+            # are far from 1 most often: most of a sum of them is 3 norms of their weights.
             narrow = weights["narrow"]
-            size = np.exp2(np.ceil(np.log2(_SPREAD * np.linalg.norm(narrow, axis=0))))
+            size = np.exp2(np.ceil(np.log2(3.0 * np.linalg.norm(narrow, axis=0))))
             self._narrow, of_states = product(narrow / size), of_states * size[:, None]
         # Probabilities of tags add up to 1, so that what stands in all of their rows is added once.
         self._of_odds = np.matmul(weights["tag_vectors"], hints) + self._second.bias[:, None]
         self._of_read = [product(weights) for weights in np.concatenate([of_states, self._of_odds], axis=1)]
         self.words = _WordInputs(weights, vocabulary, self._first)
         # A large block that is given back untouched: glibc then keeps the memory of arrays up to this size, which each
-        # batch would fetch from the system anew.
-        np.empty(_KEPT, dtype=np.uint8)
+        # batch would fetch from the system anew. From 32 MiB on it never keeps memory.
+        np.empty(31 << 20, dtype=np.uint8)
 
     def encode(self, words: WordNumbers, layout: Layout) -> tuple[Floats, Integers]:
         """Return the states (words, both directions) and best tags of words, step after step."""
@@ -353,7 +349,8 @@ def stored_weights(data: bytes) -> dict[str, NDArray[Any]]:
     with np.load(io.BytesIO(data), allow_pickle=False) as stored:
         arrays = {name: stored[name] for name in stored.files}
     weights = {name: array if array.dtype == np.int8 else array.astype(np.float32) for name, array in arrays.items()}
-    for name in [name for name in weights if name.endswith(_SCALE) and not name.startswith(_LARGE)]:
+    large = _TABLES, "reranker.table"  # of which few rows are read at a time
+    for name in [name for name in weights if name.endswith(_SCALE) and not name.startswith(large)]:
         weights[name.removesuffix(_SCALE)] = weights[name.removesuffix(_SCALE)] * weights.pop(name)
     return weights
 

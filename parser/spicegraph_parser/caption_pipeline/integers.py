@@ -27,7 +27,6 @@ _LEVELS: Final = 127  # of a weight, to either side
 _DIGITS: Final = 64  # steps of the first digit, to either side; of the second one half a base
 _BASE: Final = 16
 _VALUES_AT_ONCE: Final = 1 << 18  # of a result: more no longer fit a core's own cache
-_FAR_LARGER: Final = 3.0  # than the median row
 
 # An ONNX model is a protocol buffer (onnx.proto). The few fields that are needed here are written by hand: the package
 # that writes any model is as large as the runtime itself.
@@ -46,7 +45,7 @@ class IntegerProduct:
     def __init__(self, weights: Floats) -> None:
         self._weights = weights
         size = np.abs(weights).max(axis=1)
-        is_large = size > _FAR_LARGER * np.median(size)
+        is_large = size > 3.0 * np.median(size)
         # All rows, with 0 in large ones; large rows, where there are any: their products add up. A part is numbers
         # (rows, columns) in steps, the step of each column, and which of the rows these are.
         self.parts = [(*_rounded(np.where(is_large[:, None], np.float32(0.0), weights)), np.arange(len(weights)))]

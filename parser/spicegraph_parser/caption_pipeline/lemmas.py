@@ -1,10 +1,8 @@
-"""Lemmas as SPICE's reference pipeline writes them: endings by rule, everything else by a table.
+"""Lemmas as SPICE's reference pipeline writes them, lower-cased: endings by rule, everything else by a table."""
 
-The reference changes plural nouns and verbs by their endings, right or wrong ("graffiti" as a plural becomes
-"graffitus"), and a few closed classes ("an" -> "a", "his" -> "he"). What the rules here get wrong is in the
-table, which ``training/lemma_table.py`` reads off the silver parses. Lemmas are lower-cased, as SPICE uses
-them.
-"""
+# The reference changes plural nouns and verbs by their endings, right or wrong ("graffiti" as a plural becomes
+# "graffitus"), and a few closed classes ("an" -> "a", "his" -> "he"). What the rules here get wrong is in the table,
+# which ``training/lemma_table.py`` reads off the silver parses.
 
 from __future__ import annotations
 
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEMMA_FILE: Final = "exceptions.json"  # of a pipeline's lemmatizer folder
-_KEEPS_S: Final = re.compile(r"(?:ss|[^a]us|^.?.)$")
-_DROPS_ES: Final = re.compile(r"(?:ss|sh|ch|x|zz|[^o]us|[^aeiou]o)es$")
 # What stands before "ing" or "ed" had an "e" when it ends like "danc(e)", "bottl(e)", "curs(e)",
 # "graduat(e)", "clos(e)", "rid(e)"; but not when it ends like "bring", "rain", "open", "visit", "dress".
 _WANTED_E: Final = re.compile(
@@ -34,7 +30,6 @@ _WANTED_E: Final = re.compile(
 _HAD_NO_E: Final = re.compile(
     r"(?:[^hla]ng|(?<![iu])[aeiou][aeiou][^csvzg]|en|er|it|on|or|op|et|el|al|il|oul|ss|zz|ck|tt)$"
 )
-_DOUBLED: Final = re.compile(r"([bdgmnprt])\1$")
 
 
 def plural_lemma(form: str) -> str:
@@ -43,13 +38,11 @@ def plural_lemma(form: str) -> str:
         return form[:-3] + "man"
     if form.endswith("i"):
         return form[:-1] + "us"
-    if not form.endswith("s") or _KEEPS_S.search(form):
+    if not form.endswith("s") or re.search(r"(?:ss|[^a]us|^.?.)$", form):
         return form
     if form.endswith("ies") and len(form) > 4:
         return form[:-3] + "y"
-    if _DROPS_ES.search(form):
-        return form[:-2]
-    return form[:-1]
+    return form[:-2] if re.search(r"(?:ss|sh|ch|x|zz|[^o]us|[^aeiou]o)es$", form) else form[:-1]
 
 
 def verb_lemma(form: str) -> str:
@@ -62,7 +55,7 @@ def verb_lemma(form: str) -> str:
 
 def _from_stem(stem: str) -> str:
     """Return the base of a verb from what stands before "ing" or "ed"."""
-    if _DOUBLED.search(stem):
+    if re.search(r"([bdgmnprt])\1$", stem):
         return stem[:-1]
     if _HAD_NO_E.search(stem) or not _WANTED_E.search(stem):
         return stem

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no stubs
@@ -70,7 +70,7 @@ class Network:
         first = self._encoder.first(words, layout)
         second = self._encoder.second(first, layout)
         scored = self._scored(second.states, second.tags, layout)
-        heads = self.heads(scored)
+        heads = best_heads(scored.arcs)
         labels = self.label_scores(scored, np.arange(len(lengths)), heads)
         return Reading(first, second, scored, scored.tags.argmax(axis=1), heads, labels)
 
@@ -84,10 +84,6 @@ class Network:
         relu(ends[:, : self._end_bounds[1]])
         arc_child, arc_head, label_child, label_head = np.split(ends, self._end_bounds, axis=1)
         return NetworkScores(layout, tags, self._arc_scores(arc_child, arc_head, layout), label_child, label_head)
-
-    def heads(self, scored: NetworkScores) -> Integers:
-        """Return the heads (sentences, n) of each sentence's best tree."""
-        return best_heads(scored.arcs)
 
     def _arc_scores(self, children: Floats, parents: Floats, layout: Layout) -> Floats:
         """Return scores of heads (sentences, n, 1 + n) from vectors (words, width) of words at either end."""
@@ -161,10 +157,6 @@ class NetworkScores(NamedTuple):
 _MOST_TAGS, _MOST_HEADS = 4, 5  # that are tried in one sentence, the likeliest
 
 
-AnalysisColumns: TypeAlias = tuple[Integers, Integers, Integers, Integers, Floats]
-"""Sentences, tags, heads, labels and scores of analyses, as for :class:`Analyses`."""
-
-
 def further_analyses(network: Network, read: Reading, forms: Integers, likely: float) -> Analyses | None:
     """Return the analyses of sentences in doubt, the network's own ones among them; ``None`` where there are none."""
     scored, tags, heads, labels = read.scored, read.tags, read.heads, read.labels
@@ -195,7 +187,7 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
         again.tags[part.words] = -np.inf
         again.tags[part.words, tag] = 0.0
         log = log_tags[part.source], log_probabilities(again.arcs)
-        rows, trees = np.arange(len(sentence)), network.heads(again)
+        rows, trees = np.arange(len(sentence)), best_heads(again.arcs)
         analysed = again.tags.argmax(axis=1), trees, network.label_scores(again, rows, trees)
         parts.append(_columns(again, (sentence, rows), analysed, log))
     # Analyses of one sentence stand together, the network's own first.
@@ -259,8 +251,9 @@ def _columns(
     where: tuple[Integers, Integers],
     analysed: tuple[Integers, Integers, Floats],
     log: tuple[Floats, Floats],
-) -> AnalysisColumns:
-    """Return the analyses of sentences by number, each with its row in ``scored``, and their scores."""
+) -> tuple[Integers, Integers, Integers, Integers, Floats]:
+    """Return the sentences, tags, heads, labels and scores of analyses, as :class:`Analyses` has them."""
+    # ``where``, (analyses,) each: the sentence's number, and its row in ``scored``.
     # ``analysed``: tags of the words of ``scored``, heads (analyses, n), scores of labels (words, labels).
     # ``log``: log probabilities of tags (words, tags), and of heads (sentences, n, 1 + n).
     sentence, rows = where

@@ -13,7 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
 T = TypeVar("T", bound=np.generic)
 
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.graph import SceneGraph
     from spicegraph_parser.spice.parse import Parse
 
-JsonDict = dict[str, Any]
-"""A JSON object; the function that makes it says which fields it has."""
+JsonDict = dict[str, Any]  # the function that makes one says which fields it has
 
 
 def caption_dict(caption: ParsedCaption) -> JsonDict:
@@ -79,9 +78,6 @@ def to_dot(graph: SceneGraph, *, title: str = "") -> str:
 def _quoted(text: str) -> str:
     """Return a Graphviz string that shows the text as it is: backslashes doubled, control characters as spaces."""
     return '"' + _printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-_MODIFIERS = frozenset({"det", "amod", "nummod", "compound", "nmod:poss", "det:qmod", "det:predet"})
 
 
 def sng_dict(caption: ParsedCaption) -> JsonDict:
@@ -149,11 +145,12 @@ def sng_dict(caption: ParsedCaption) -> JsonDict:
 
 def _modifiers(sentences: Iterable[Parse]) -> dict[int, list[tuple[str, int]]]:
     """Return for every word what modifies it from the front: (relation, position), in the order of the words."""
+    modifying = {"det", "amod", "nummod", "compound", "nmod:poss", "det:qmod", "det:predet"}
     by_head: dict[int, list[tuple[str, int]]] = {}
     offset = 0
     for parse in sentences:
         for edge in parse.edges:
-            if edge.label in _MODIFIERS and edge.dependent < edge.head:
+            if edge.label in modifying and edge.dependent < edge.head:
                 by_head.setdefault(offset + edge.head - 1, []).append((edge.label, offset + edge.dependent - 1))
         offset += len(parse.words)
     return {head: sorted(modifiers, key=itemgetter(1)) for head, modifiers in by_head.items()}
@@ -240,9 +237,6 @@ def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-_VOCABULARY = "urn:spicegraph:scene-graph:"
-
-
 def json_ld(graphs: Iterable[tuple[str, SceneGraph]]) -> dict[str, object]:
     """Return captions with their merged graphs as a JSON-LD document: blank nodes in a vocabulary of its own."""
     nodes: list[object] = []
@@ -269,4 +263,4 @@ def json_ld(graphs: Iterable[tuple[str, SceneGraph]]) -> dict[str, object]:
         nodes.append(
             {"@id": f"_:c{number}", "@type": "Caption", "text": text, "objects": objects, "relations": relations}
         )
-    return {"@context": {"@vocab": _VOCABULARY}, "@graph": nodes}
+    return {"@context": {"@vocab": "urn:spicegraph:scene-graph:"}, "@graph": nodes}

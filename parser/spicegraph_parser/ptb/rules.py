@@ -55,7 +55,6 @@ EXTENSIONS: Final = word_set(
 )
 """Endings of file names: a name that begins with a digit keeps its period in front of them."""
 
-
 BRACKETS: Final = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
 FRACTIONS: Final = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3"}
 CURRENCIES: Final = {"€": "$", "¤": "$", "\x80": "$", "£": "#", "¢": "cents"}
@@ -115,7 +114,6 @@ def always(written: str) -> Callable[[str], str]:
 
 DOTS: Final = always("...")
 
-
 # The insides of regular expression classes (``[...]``) by name, and the forms of an apostrophe. ``mark``: what may
 # stand inside a word but not begin it (combining marks, soft and typographic hyphens); ``symbol``: all that is a token
 # of its own when no other rule takes it; ``apostrophe``: what counts as one in every contraction; ``quote``: what else
@@ -163,8 +161,7 @@ def basic_plane() -> Alphabet:
     }
 
 
-Variant = Literal["coco", "spice"]
-"""``coco``: CoreNLP 3.4.1, as the COCO toolkit runs it; ``spice``: CoreNLP 3.6, as SPICE 1.0 runs it."""
+Variant = Literal["coco", "spice"]  # CoreNLP 3.4.1, as the COCO toolkit runs it; 3.6, as SPICE 1.0 runs it
 
 
 class Patterns:
@@ -202,8 +199,7 @@ def _longest_first(word: str) -> tuple[int, str]:
     return -len(word), word
 
 
-MOST_NAMES: Final = 20
-"""So many names an address may have; no text is searched further for an address's end."""
+MOST_NAMES: Final = 20  # that an address may have; no text is searched further for an address's end
 ACRONYM: Final = r"[A-Za-z]\.(?:[A-Za-z]\.)++"
 ADDRESS: Final = r'[^\s"<>|(){}]+[^\s"<>|.!?(){},-]'
 HOST: Final = (
@@ -223,8 +219,7 @@ class Rule:
 
     token: str
     ahead: str = ""
-    write: Callable[[str], str] | None = None
-    """The token's text from the text that matched; ``None``: as it stands."""
+    write: Callable[[str], str] | None = None  # the token's text from what matched; ``None``: as it stands
 
 
 def word_rules(alphabet: Alphabet, variant: Variant) -> tuple[Rule, ...]:

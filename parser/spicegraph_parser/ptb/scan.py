@@ -55,7 +55,7 @@ def tokenize_lines(lines: Iterable[str], *, variant: Variant = "coco") -> list[l
     """Tokenize lines as Java does a file of them: tokens stay in their line, but what follows is seen."""
     # So a caption's tokens can depend on the next one: ``letter K.`` keeps its ``K.`` unless a line like ``A man``
     # follows. Line breaks inside a line count as spaces.
-    flat = [_LINE_BREAKS.sub(" ", line) for line in lines]
+    flat = [re.sub(r"[\n\r\x0b\x0c\u2028\u2029]", " ", line) for line in lines]
     joined = "\n".join(flat)
     tokenized: list[list[str]] = []
     start = 0
@@ -75,18 +75,14 @@ def split_sentences(tokens: Sequence[Token]) -> list[int]:
     length = 0
     ended = False
     for token in tokens:
-        if ended and token.text not in _CLOSERS:
+        if ended and token.text not in {"''", "'", '"', "-RRB-", "-RSB-", "-RCB-"}:
             lengths.append(length)
             length = 0
             ended = False
         length += 1
-        ended = ended or _SENTENCE_END.fullmatch(token.text) is not None
+        ended = ended or re.fullmatch(r"[.。]|[!?！？]+", token.text) is not None
     return [*lengths, length] if length else lengths
 
-
-_SENTENCE_END: Final = re.compile(r"[.。]|[!?！？]+")
-_CLOSERS: Final = frozenset({"''", "'", '"', "-RRB-", "-RSB-", "-RCB-"})
-_LINE_BREAKS: Final = re.compile(r"[\n\r\x0b\x0c\u2028\u2029]")
 
 # The shortcut: words of letters between spaces, before a comma, or before a period and another word. It gives
 # what the rules give: behind letters none of them sees over a space, or over a comma or a period and a space, but
@@ -108,8 +104,8 @@ def _is_plain(text: str) -> bool:
     return not period or (len(last) > 1 and last.lower() not in _KEEPS_PERIOD)
 
 
+# One pattern that tries all rules, for each a group for its token and one for where it stops seeing; and the rules.
 _Scanner = tuple["Callable[[str, int], re.Match[str] | None]", tuple[Rule, ...]]
-"""One pattern that tries all rules, for each a group for its token and one for where it stops seeing; and the rules."""
 
 
 def _scanner(table: tuple[Rule, ...]) -> _Scanner:

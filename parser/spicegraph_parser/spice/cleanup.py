@@ -11,16 +11,10 @@ from spicegraph_parser.spice.parse import Arc, Parse, word_set
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-
-Slot = tuple[str, tuple[int, ...]]
-"""One slot of a fact: its string and the positions of its words in the caption, from 0."""
+Slot = tuple[str, tuple[int, ...]]  # one slot of a fact: its string, and its words' positions in the caption, from 0
 
 _NOUN_TAGS = frozenset({"NN", "NNS", "NNP", "NNPS"})
-_SINGULAR_NOUN_TAGS = frozenset({"NN", "NNP"})
 _PRONOUN_TAGS = frozenset({"PRP", "PRP$"})
-_NAMING_TAGS = _NOUN_TAGS | _PRONOUN_TAGS
-
-
 _SINGULAR_PRONOUNS = word_set("one he him his himself she her hers herself it its itself i me my mine myself")
 # "a lot of trees": the noun after "of" is what the caption shows.
 _QUANTIFYING_NOUNS = word_set(
@@ -37,8 +31,6 @@ _QUANTIFYING_WORDS = word_set(
     million billion trillion"""
 )
 _QUANTIFIERS = _QUANTIFYING_NOUNS | _QUANTIFYING_PLURALS | _QUANTIFYING_WORDS
-_ARTICLES = frozenset({"a", "an"})
-_PHRASE_INNER = frozenset({"amod", "det"})
 
 _HEAD, _DEPENDENT = itemgetter(1), itemgetter(2)
 # The places of words, one each, shared by all captions: millions of facts hold them.
@@ -123,7 +115,7 @@ def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequenc
         if label == "case"
         and forms[preposition - 1].lower() == "of"
         and ((word := forms[preposition - 2].lower()) in _QUANTIFIERS or word.removesuffix("s").isdigit())
-        and tags[governed - 1] in _NAMING_TAGS
+        and tags[governed - 1] in _NOUN_TAGS | _PRONOUN_TAGS
     ]
     if not cases:
         return arcs
@@ -144,7 +136,7 @@ def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequenc
             continue
         is_noun = forms[head - 1].lower() in _QUANTIFYING_NOUNS
         for index, (label, _, end) in arcs_below:
-            if index == link or (end < head and (label in _PHRASE_INNER or (label == "nsubj" and not is_noun))):
+            if index == link or (end < head and (label in {"amod", "det"} or (label == "nsubj" and not is_noun))):
                 changed[index] = None
         # Only the arc of the first governor moves; the others go.
         incoming = sorted(
@@ -168,7 +160,9 @@ def _quantifier_start(
     form = forms[head - 1].lower()
     if form in _QUANTIFYING_NOUNS:
         articles = [
-            end for label, _, end in arcs_below if label == "det" and end < head and forms[end - 1].lower() in _ARTICLES
+            end
+            for label, _, end in arcs_below
+            if label == "det" and end < head and forms[end - 1].lower() in {"a", "an"}
         ]
         return min(articles, default=0)
     if form in _QUANTIFYING_WORDS or form.isdigit():
@@ -205,7 +199,7 @@ def _antecedent(
     below: Mapping[int, Sequence[int]], moved: Mapping[int, int], tags: Sequence[str], *, singular: bool
 ) -> int:
     """Return the first noun of a breadth-first walk from the first root that agrees in number, or 0."""
-    accepted = _SINGULAR_NOUN_TAGS if singular else _NOUN_TAGS
+    accepted = {"NN", "NNP"} if singular else _NOUN_TAGS
     queue = sorted(moved.get(root, root) for root in below.get(0, ()))[:1]
     seen = {0, *queue}
     for position in queue:

@@ -19,17 +19,10 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.parse import Arc, Parse
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
-# Relations that are named after the preposition or marker of their dependent.
-_MARKED = frozenset({"nmod", "acl", "advcl"})
-_BASIC_SUBTYPES = frozenset({"nmod:poss", "nmod:tmod", "nmod:npmod"})
-_PREDICATE_TAGS = ("V", "J")
 _NO_ARC = ("", 0, 0)
 _CASE = frozenset({"case"})
 _MARKERS = _CASE | {"mark"}
-_ACTIVE_TAGS = ("VBP", "VBZ", "J")
-TABLE_SIZE = 16
-"""Places in the reference's hash tables of a word's dependents."""
-_SHIFT = 13  # of the places from one sentence to the next
+TABLE_SIZE = 16  # places in the reference's hash tables of a word's dependents
 
 
 def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
@@ -55,7 +48,7 @@ def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
         named = list(arcs)
         passives = {head for label, head, _ in arcs if label == "auxpass"} if "auxpass" in labels else frozenset[int]()
         for index, (label, head, dependent) in enumerate(arcs):
-            if dependent in prepositions and label in _MARKED:
+            if dependent in prepositions and label in {"nmod", "acl", "advcl"}:  # named after it
                 preposition = prepositions[dependent]
                 if preposition == "by" and label == "nmod" and head in passives:
                     preposition = "agent"
@@ -73,7 +66,7 @@ def original(position: int, size: int) -> int:
 
 def table_place(position: int, sentence: int) -> int:
     """Return a word's place in the reference's hash tables: up to word 15 of the first sentence the order of words."""
-    return (position + _SHIFT * sentence) % TABLE_SIZE
+    return (position + 13 * sentence) % TABLE_SIZE  # they shift by 13 from one sentence to the next
 
 
 def _name(forms: Sequence[str], position: int) -> str:
@@ -145,7 +138,7 @@ def _split_conjuncts(
 
 
 def _is_prepositional(label: str) -> bool:
-    return label.startswith("nmod:") and label not in _BASIC_SUBTYPES
+    return label.startswith("nmod:") and label not in {"nmod:poss", "nmod:tmod", "nmod:npmod"}
 
 
 def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str], sentence: int) -> list[Arc]:
@@ -184,9 +177,9 @@ def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequen
             for label, head, _ in above.get(first, ())
             if head not in (0, first) and label != "case"
         ]
-        if later not in subjects and tag.startswith(_PREDICATE_TAGS):
+        if later not in subjects and tag.startswith(("V", "J")):
             # "is flushed and continues", "moves and is followed": the voice is the later verb's.
-            voice = "pass" if later in passives else "" if tag.startswith(_ACTIVE_TAGS) else None
+            voice = "pass" if later in passives else "" if tag.startswith(("VBP", "VBZ", "J")) else None
             shared += [
                 (label if voice is None else label.removesuffix("pass") + voice, later, dependent)
                 for label, _, dependent in subjects.get(first, ())
@@ -233,8 +226,6 @@ _PAIRS = _GOVERNING | _SISTER
 _BEFORE_LAST = frozenset(names[-2] for names in _PAIRS | _AROUND_NOUN)
 # Relations that a prepositional phrase may stand in; under others (root, acl:relcl, ccomp) it is a predicate.
 _OBLIQUE = frozenset({"advmod", "amod", "dobj", "nmod", "nsubj", "xcomp"})
-_CLAUSAL = frozenset({"acl", "advcl"})
-_LOOSE = frozenset({"conj", "dep"})  # a phrase of two words takes over these too
 
 
 def join_prepositions(arcs: Sequence[Arc], forms: Sequence[str], *, cases: Iterable[Arc]) -> Sequence[Arc]:
@@ -343,7 +334,7 @@ def _join_around_noun(links: _Links, last: int, names: tuple[str, ...]) -> None:
     else:
         if incoming.label in _OBLIQUE:
             incoming.label = "nmod"
-        if incoming.label == "nmod" or incoming.label in _CLAUSAL:
+        if incoming.label == "nmod" or incoming.label in {"acl", "advcl"}:
             incoming.label += f":{'_'.join(names)}"
     links.add("mwe", first, noun)
     links.add("mwe", first, last)
@@ -375,7 +366,7 @@ def _join_pair(links: _Links, last: int, names: tuple[str, ...]) -> None:
         is_clause = upper.label == "conj" and links.has_child(first, "cop")
         links.move_children(first, noun)
         links.lead_to(upper, noun)
-        if upper.label in _OBLIQUE or (upper.label in _LOOSE and not is_clause):
+        if upper.label in _OBLIQUE or (upper.label in {"conj", "dep"} and not is_clause):
             upper.label = f"nmod:{name}"
         links.add("case", noun, first)
         links.add("mwe", first, last)

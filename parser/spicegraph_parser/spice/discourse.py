@@ -13,14 +13,10 @@ from spicegraph_parser.spice.parse import Caption, Parse, word_set
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-LONG = "+long"
-"""What a pipeline's name ends with where pronouns are resolved across sentences."""
-
-
+LONG = "+long"  # what a pipeline's name ends with where pronouns are resolved across sentences
 PERSONAL = word_set("he him his himself she her hers herself")
 THINGS = word_set("it its itself")
 SEVERAL = word_set("they them their theirs themselves")
-_RESOLVED = PERSONAL | THINGS | SEVERAL
 PERSONS = word_set(
     """adult artist athlete baby batter biker bride boy boyfriend brother catcher chef child cook couple cowboy
     customer cyclist dad dancer daughter doctor driver employee father female fireman fisherman friend gentleman
@@ -29,15 +25,10 @@ PERSONS = word_set(
     policeman rider sailor server singer sister skateboarder skater skier snowboarder soldier someone son speaker
     spectator student surfer teacher teenager toddler umpire vendor waiter waitress wife woman worker youth"""
 )
-_SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _SINGULAR = frozenset({"NN", "NNP"})
 _PLURAL = frozenset({"NNS", "NNPS"})
-
-
-_Noun = tuple[str, str]
-"""The lemma and the tag of a noun."""
-_Nouns = tuple[_Noun, ...]
-"""The nouns of a sentence, the most prominent first: subjects, the root, then the others in order."""
+_Noun = tuple[str, str]  # lemma and tag
+_Nouns = tuple[_Noun, ...]  # of a sentence, the most prominent first: subjects, the root, then the others in order
 
 
 def resolve_across(caption: Caption) -> Caption:
@@ -64,7 +55,7 @@ def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
         word = form.lower()
         if not tag.startswith("PRP") or position + 1 in expletives:
             continue
-        if word not in _RESOLVED:  # "I" and "you" stand for nobody in the picture
+        if word not in PERSONAL | THINGS | SEVERAL:  # "I" and "you" stand for nobody in the picture
             continue
         if any(_fits(word, noun) for noun in zip(lemmas[:position], tags[:position], strict=True)):
             continue
@@ -94,7 +85,7 @@ def _in_order_of_prominence(parse: Parse) -> Iterator[_Noun]:
         for position, (lemma, tag) in enumerate(zip(parse.lemmas, parse.tags, strict=True), start=1)
         if tag in _SINGULAR | _PLURAL
     }
-    first = [dependent for label, _, dependent in parse.arcs if label in _SUBJECTS]
+    first = [dependent for label, _, dependent in parse.arcs if label in {"nsubj", "nsubjpass"}]
     first += [dependent for _, head, dependent in parse.arcs if head == 0]
     for position in dict.fromkeys([*first, *nouns]):
         if position in nouns:

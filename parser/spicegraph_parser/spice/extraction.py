@@ -27,8 +27,6 @@ from spicegraph_parser.spice.rules import Fact, apply_rules
 MAX_FACTS = 100_000
 """Most facts that a caption may have; a COCO caption has up to 26."""
 
-_SHOWN = 60  # characters of a caption in a message
-
 
 class Entity(NamedTuple):
     """A thing in a scene, told apart from others of its name: two dogs are two, which facts do not say."""
@@ -119,6 +117,6 @@ def extract(caption: Caption) -> ParsedCaption:
         sentence_facts = apply_rules(clean_up(collapse(parse, sentence=number), offset=offset, sentence=number))
         facts += islice(sentence_facts, MAX_FACTS + 1 - len(facts))
         if len(facts) > MAX_FACTS:
-            raise LimitError(f"the caption {caption.text[:_SHOWN]!r}... has more than {MAX_FACTS:,} facts")
+            raise LimitError(f"the caption {caption.text[:60]!r}... has more than {MAX_FACTS:,} facts")
         offset += len(parse.forms)
     return ParsedCaption(caption.text, caption.sentences, tuple(facts))

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.lexicon import Concept, Lexicon
     from spicegraph_parser.spice.rules import Fact
 
-_COPULA = "be "
-
 
 class Evidence(NamedTuple):
     """A fact and the caption that it stands in, counted from 0 within the graph's captions."""
@@ -194,8 +192,7 @@ def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> tuple
     return graph, objects, [captions_of[~number] for number in range(len(graph.labels))]
 
 
-_Place = int
-"""Where a concept stands: the index of an object, or the number of an attribute or a relation with its bits turned."""
+_Place = int  # a concept's: the index of an object, or the number of an attribute or a relation with its bits turned
 _Words = tuple[str, ...]
 _Places = tuple[_Place, ...]
 
@@ -260,7 +257,7 @@ def _merger(
             numbers = relations.get((subject, target))
             if numbers is None:
                 numbers = relations[subject, target] = []
-            places = subject, target, ~joined(numbers, words[2].removeprefix(_COPULA))
+            places = subject, target, ~joined(numbers, words[2].removeprefix("be "))
         known[words] = places
         return places
 

@@ -32,7 +32,6 @@ _SUFFIXES = word_pairs(
 _SUFFIXES_BY_END = {
     end: tuple(pair for pair in _SUFFIXES if pair[0].endswith(end)) for end in {suffix[-1] for suffix, _ in _SUFFIXES}
 }
-_SHORTEST_INFLECTED = 3
 _MEMORY = 200_000  # words whose concept is kept; captions use about 30,000
 
 
@@ -173,7 +172,7 @@ class Lexicon:
         return frozenset(self._synsets[self._ends[position] : self._ends[position + 1]])
 
     def _base(self, word: str) -> str:
-        if len(word) < _SHORTEST_INFLECTED or word.endswith("ss"):
+        if len(word) < 3 or word.endswith("ss"):
             return word
         for suffix, ending in _SUFFIXES_BY_END.get(word[-1], ()):
             if word.endswith(suffix):

@@ -16,27 +16,23 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.spice.parse import Caption, Parse, is_word
+from spicegraph_parser.spice.parse import Caption, Parse, is_word, word_set
 from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-
-_PLURAL_TAGS: Final = frozenset({"NNS", "NNPS"})
-_SAID_OF_SEVERAL: Final = """
-    pair couple trio dozen handful number several plenty total
-    lot lots bunch slew ton tons load loads dozens hundreds thousands heap
-    variety multitude assortment array range plethora series set collection
-    group crowd herd flock pack school mob party band family team cluster row line string stack pile
-"""
-_QUANTITIES: Final = frozenset(_SAID_OF_SEVERAL.split())
-"""Nouns (lemmas, and plurals that are lemmas of their own) that say how many or how much of what stands behind "of"."""
+# Nouns (lemmas, and plurals that are lemmas of their own) that say how many or how much of what stands behind "of".
+_QUANTITIES: Final = word_set(
+    """pair couple trio dozen handful number several plenty total lot lots bunch slew ton tons load loads dozens
+    hundreds thousands heap variety multitude assortment array range plethora series set collection group crowd
+    herd flock pack school mob party band family team cluster row line string stack pile"""
+)
 
 
 def is_plural(tag: str) -> bool:
     """Say whether a tag is that of a plural noun."""
-    return tag in _PLURAL_TAGS
+    return tag in {"NNS", "NNPS"}
 
 
 def quantified(parse: Parse, nouns: Mapping[int, str]) -> Iterator[tuple[int, int]]:
@@ -60,8 +56,6 @@ def quantified(parse: Parse, nouns: Mapping[int, str]) -> Iterator[tuple[int, in
 
 NEGATIONS: Final = frozenset({"no", "not", "never", "n't"})
 _WITHOUT: Final = "without"
-_EITHER: Final = frozenset({"or", "nor"})
-_ARTICLES: Final = frozenset({"a", "an", "the"})
 
 
 def denied(parse: Parse) -> Iterator[tuple[int, int]]:
@@ -79,7 +73,7 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
         elif label == "xcomp" and parse.lemmas[head - 1] in NEGATIONS:
             positions, negation = _objects(parse, dependent) or [dependent], head
         elif label == "neg" and word in NEGATIONS:
-            if word == "no" and _below(parse, head, "det", _ARTICLES):
+            if word == "no" and _below(parse, head, "det", {"a", "an", "the"}):
                 continue
             positions = _objects(parse, head) or [head] if parse.tags[head - 1].startswith("V") else [head]
         else:
@@ -93,13 +87,13 @@ def _objects(parse: Parse, verb: int) -> list[int]:
     return [word for label, head, word in parse.arcs if head == verb and label in {"dobj", "iobj"}]
 
 
-def _below(parse: Parse, head: int, label: str, lemmas: frozenset[str]) -> bool:
+def _below(parse: Parse, head: int, label: str, lemmas: set[str]) -> bool:
     return any(arc[:2] == (label, head) and parse.lemmas[arc[2] - 1] in lemmas for arc in parse.arcs)
 
 
 def _alternatives(parse: Parse, first: int) -> list[int]:
     """Return what "or" and "nor" join to a word."""
-    if not _below(parse, first, "cc", _EITHER):
+    if not _below(parse, first, "cc", {"or", "nor"}):
         return []
     return [word for label, head, word in parse.arcs if head == first and label.partition(":")[0] == "conj"]
 
@@ -135,11 +129,7 @@ IMPLIED: Final = "implied"  # of a scene graph: a relation has other words than 
 NOTES: Final = frozenset({STANDS_FOR, NO_OBJECT, DENIED, LEMMA, IMPLIED})
 
 _BESIDE: Final = NOTES | {LOOSE, PLURAL, QUANTITY}
-_UNDRAWN: Final = _BESIDE | {SAID_RULE, WORD_RULE}
-_CONTENT: Final = frozenset({"NN", "VB", "JJ", "CD"})  # the first two letters of a PTB tag
-_EMPTY: Final = frozenset({"be", "have", "do"})
 _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
-_COLUMNS: Final = ("forms", "lemmas")
 
 
 def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
@@ -157,7 +147,13 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     # Nouns that stand inside of a relation ("front" in "in front of") are not objects.
     joined = {token for fact in facts if len(fact.words) == 3 and len(fact.tokens[2]) > 1 for token in fact.tokens[2]}
     notes = [Fact((noun,), NO_OBJECT, ((token,),)) for token, noun in nouns.items() if token in joined]
-    denials = list(_denials(caption))
+    denials = []
+    offset = -1
+    for parse in caption.sentences:
+        for word, negation in denied(parse):
+            words = parse.lemmas[word - 1], parse.lemmas[negation - 1]
+            denials.append(Fact(words, DENIED, ((offset + word,), (offset + negation,))))
+        offset += len(parse.tags)
     negations = {token for note in denials for token in note.tokens[1]}
     if any(parse.arcs for parse in caption.sentences):
         yield from _loose_words(caption, facts, nouns, negations)
@@ -217,7 +213,7 @@ def without_loose(facts: Sequence[Fact]) -> Sequence[Fact]:
 
 def drawn(facts: Sequence[Fact]) -> Sequence[Fact]:
     """Return a caption's facts without loose words, and without those that people do not draw, which stand before."""
-    return _until(facts, _UNDRAWN)
+    return _until(facts, _BESIDE | {SAID_RULE, WORD_RULE})
 
 
 def _until(facts: Sequence[Fact], last: frozenset[str]) -> Sequence[Fact]:
@@ -226,16 +222,6 @@ def _until(facts: Sequence[Fact], last: frozenset[str]) -> Sequence[Fact]:
     while end and facts[end - 1].rule in last:
         end -= 1
     return facts if end == len(facts) else facts[:end]
-
-
-def _denials(caption: Caption) -> Iterator[Fact]:
-    """Yield a note for every word that a caption denies."""
-    offset = -1
-    for parse in caption.sentences:
-        for word, negation in denied(parse):
-            words = parse.lemmas[word - 1], parse.lemmas[negation - 1]
-            yield Fact(words, DENIED, ((offset + word,), (offset + negation,)))
-        offset += len(parse.tags)
 
 
 def _loose_words(
@@ -267,7 +253,7 @@ def _loose_words(
 
 def _is_loose(tag: str, lemma: str) -> bool:
     """Say whether a word that no fact stands at is worth a fact of its own."""
-    return lemma in NEGATIONS or (tag[:2] in _CONTENT and lemma not in _EMPTY)
+    return lemma in NEGATIONS or (tag.startswith(("NN", "VB", "JJ", "CD")) and lemma not in {"be", "have", "do"})
 
 
 def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
@@ -321,7 +307,9 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
 
 def _name_lemmas(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     """Yield a note for every name of an object or attribute whose last word is not its own lemma."""
-    forms, lemmas = (list(chain.from_iterable(getattr(p, column) for p in caption.sentences)) for column in _COLUMNS)
+    forms, lemmas = (
+        list(chain.from_iterable(getattr(p, column) for p in caption.sentences)) for column in ("forms", "lemmas")
+    )
     seen = set()
     for fact in facts:
         for name, tokens in islice(zip(fact.words, fact.tokens, strict=True), 2):

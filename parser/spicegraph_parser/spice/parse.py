@@ -40,11 +40,8 @@ class Edge(NamedTuple):
     dependent: int
 
 
-Arc = tuple[str, int, int]
-"""An edge as a plain tuple: label, head, dependent. An :class:`Edge` is one, with names."""
-
-Span = tuple[int, int]
-"""Where a word stands in its caption: first code point, and the one behind the last."""
+Arc = tuple[str, int, int]  # label, head, dependent: an :class:`Edge` is one, with names
+Span = tuple[int, int]  # where a word stands in its caption: first code point, and the one behind the last
 
 
 class Parse:
@@ -151,8 +148,6 @@ def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
 MAX_CAPTION_LENGTH = 100_000
 """Longest caption that is parsed, in characters."""
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
-
 
 def normalise(text: str, index: int = 0) -> str:
     """Return what a pipeline reads of a caption, or raise an error that names it by its index."""
@@ -164,4 +159,4 @@ def normalise(text: str, index: int = 0) -> str:
 
 def without_surrogates(text: str) -> str:
     """Return the text with the same length and without lone surrogates, which UTF-8 cannot hold."""
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -95,7 +95,11 @@ def _has_copula(graph: RuleGraph, position: int) -> bool:
 
 
 def clause(graph: RuleGraph) -> Iterator[Slots]:
-    """A verb between its subject and its object: a woman looks up at the sky -> (woman, sky, look up at)."""
+    """A verb between its subject and its object, with the preposition or particle that binds them.
+
+    a man rides a horse             -> (man, horse, ride)
+    a woman looks up at the sky     -> (woman, sky, look up at)
+    """
     last, acted_on = 0, []
     for _, head, subject in _subjects(graph):
         if head != last:
@@ -107,7 +111,11 @@ def clause(graph: RuleGraph) -> Iterator[Slots]:
 
 
 def participle(graph: RuleGraph) -> Iterator[Slots]:
-    """A noun with a participle behind it that has an object: a dog sitting on a couch -> (dog, couch, sit on)."""
+    """A noun with a participle behind it that has an object.
+
+    a man riding a horse            -> (man, horse, ride)
+    a dog sitting on a couch        -> (dog, couch, sit on)
+    """
     for label, head, dependent in graph.families.get("acl", ()):
         if label != "acl:relcl" and head and graph.tags[dependent - 1].startswith("V"):
             for target, relation in _acted_on(graph, dependent):
@@ -115,8 +123,12 @@ def participle(graph: RuleGraph) -> Iterator[Slots]:
 
 
 def predicate(graph: RuleGraph) -> Iterator[Slots]:
-    """What a subject is or does without an object; a relation if the predicate has a preposition."""
-    # a dog is sleeping -> (dog, sleep); the man is a surfer -> (man, surfer); a cat is on a mat -> (cat, mat, on)
+    """What a subject is or does without an object; a relation if the predicate has a preposition.
+
+    a dog is sleeping               -> (dog, sleep)
+    the man is a surfer             -> (man, surfer)
+    a cat is on a mat               -> (cat, mat, on)
+    """
     last, is_bare, cases = 0, False, []
     for _, head, subject in _subjects(graph):
         if head != last:
@@ -134,34 +146,49 @@ def predicate(graph: RuleGraph) -> Iterator[Slots]:
 
 
 def amod(graph: RuleGraph) -> Iterator[Slots]:
-    """An adjective in front of a noun: a brown dog -> (dog, brown)."""
+    """An adjective in front of a noun.
+
+    a brown dog                     -> (dog, brown)
+    """
     for _, noun, adjective in graph.families.get("amod", ()):
         yield graph.slots[noun - 1], graph.slots[adjective - 1]
 
 
 def adjective_predicate(graph: RuleGraph) -> Iterator[Slots]:
-    """An adjective with a subject of its own: the wall is white -> (wall, white)."""
+    """An adjective with a subject of its own.
+
+    the wall is white               -> (wall, white)
+    """
     for _, adjective, subject in _subjects(graph):
         if graph.tags[adjective - 1].startswith("J"):
             yield graph.slots[subject - 1], graph.slots[adjective - 1]
 
 
 def prepositional(graph: RuleGraph) -> Iterator[Slots]:
-    """A noun bound to another word by a preposition: a cat on a mat -> (cat, mat, on)."""
+    """A noun bound to another word by a preposition.
+
+    a cat on a mat                  -> (cat, mat, on)
+    """
     for label, head, dependent in graph.families.get("nmod", ()):
         if head in graph.nouns and ":" in label and label not in _NO_PREPOSITION:
             yield graph.nouns[head], graph.slots[dependent - 1], _preposition(graph, label, dependent)
 
 
 def possessive(graph: RuleGraph) -> Iterator[Slots]:
-    """An owner and what it has: a man's hat -> (man, hat, have)."""
+    """An owner and what it has.
+
+    a man's hat                     -> (man, hat, have)
+    """
     for label, head, dependent in graph.families.get("nmod", ()):
         if label == "nmod:poss" and head in graph.nouns and dependent in graph.nouns:
             yield graph.nouns[dependent], graph.nouns[head], ("have", ())
 
 
 def passive_agent(graph: RuleGraph) -> Iterator[Slots]:
-    """A passive verb between who acts and what it acts on: a horse is ridden by a man -> (man, horse, ride)."""
+    """A passive verb between the one who acts and what it acts on.
+
+    a horse is ridden by a man      -> (man, horse, ride)
+    """
     for label, head, agent in graph.families.get("nmod", ()):
         if label != "nmod:agent" or agent not in graph.nouns:
             continue
@@ -171,8 +198,11 @@ def passive_agent(graph: RuleGraph) -> Iterator[Slots]:
 
 
 def count(graph: RuleGraph) -> Iterator[Slots]:
-    """How many: the last numeral before a plural noun, else the first word of its quantifying phrase."""
-    # two dogs -> (dog, two); a bunch of bananas -> (banana, a)
+    """How many: the last numeral before a plural noun, else the first word of its quantifying phrase.
+
+    two dogs                        -> (dog, two)
+    a bunch of bananas              -> (banana, a)
+    """
     quantifiers: dict[int, list[int]] = {}
     for label, noun, first in graph.families.get("det", ()):
         if label == "det:qmod":
@@ -200,13 +230,19 @@ def _compounds(graph: RuleGraph) -> Iterator[tuple[int, int]]:
 
 
 def compound(graph: RuleGraph) -> Iterator[Slots]:
-    """A noun in front of a noun: a tennis racket -> (racket, tennis)."""
+    """A noun in front of a noun.
+
+    a tennis racket                 -> (racket, tennis)
+    """
     for head, dependent in _compounds(graph):
         yield graph.nouns[head], graph.nouns[dependent]
 
 
 def objects(graph: RuleGraph) -> Iterator[Slots]:
-    """Every noun that is not part of a compound: a man and a dog -> (man) (dog)."""
+    """Every noun that is not part of a compound.
+
+    a man and a dog                 -> (man) (dog)
+    """
     parts = {position for pair in _compounds(graph) for position in pair}
     for position, noun in graph.nouns.items():
         if position not in parts:

@@ -22,11 +22,8 @@ from spicegraph_parser.spice.lexicon import Lexicon, data_file, load_lexicon
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 FORMAT = 1
-PARTS = "nvar"
-"""Noun, verb, adjective, adverb: the order in which the synsets stand in the files."""
-
+PARTS = "nvar"  # noun, verb, adjective, adverb: the order in which the synsets stand in the files
 _REMEMBERED = 50_000
 
 
