@@ -165,7 +165,12 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
         for side in (match.candidate, match.reference)
     )
     order = match.texts.order
-    named, unnamed = _coco_objects(text, references) if coco else (1.0, [])
+    named = 1.0  # the share of the text's objects of CHAIR's classes that a reference names
+    unnamed: list[Span] = []
+    if coco and (mentioned := mentions(text)):
+        there = {mention.object for reference in references for mention in mentions(reference)}
+        unnamed = [mention.span for mention in mentioned if mention.object not in there]
+        named -= len(unnamed) / len(mentioned)
     absent = {
         word.word
         for word in (verdicts.words if unnamed else ())
@@ -180,16 +185,10 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
         odds *= ABSENT if word.word in absent else 1
         doubts[word.word] = odds / (1 + odds)
     candidate = []
-    for number, (verdict, weight, support, partner, contradicted) in enumerate(
-        zip(
-            verdicts.tuples,
-            match.candidate.weights.tolist(),
-            match.candidate.support.tolist(),
-            match.candidate.partner.tolist(),
-            match.candidate.contradicted.tolist(),
-            strict=True,
-        )
-    ):
+    side = match.candidate
+    columns = (each.tolist() for each in (side.weights, side.support, side.partner, side.contradicted))
+    rows = zip(verdicts.tuples, *columns, strict=True)
+    for number, (verdict, weight, support, partner, contradicted) in enumerate(rows):
         strings = {string for label in verdict.words for string in label.split("/")}
         said = [words[word] for word in sorted(strings.union(*map(str.split, strings))) if word in words]
         spans = tuple(sorted({span for word in said for span in word.spans[:1]}))
@@ -241,14 +240,6 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
             )
         )
     return Claims(tuple(candidate), tuple(told))
-
-
-def _coco_objects(text: str, references: Iterable[str]) -> tuple[float, list[Span]]:
-    """Return the share of a text's objects of CHAIR's classes that a reference names, and where the others stand."""
-    there = {mention.object for reference in references for mention in mentions(reference)}
-    said = mentions(text)
-    unnamed = [mention.span for mention in said if mention.object not in there]
-    return 1 - len(unnamed) / len(said) if said else 1.0, unnamed
 
 
 class _Likeness:

@@ -15,10 +15,10 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_studies.agreement.coefficients import (
     COEFFICIENTS,
     KENDALL,
+    PairOrder,
     accuracy_permutation,
     correlation,
     of_balance,
-    pair_order,
     resampled,
     williams,
 )
@@ -63,7 +63,7 @@ def test_a_resample_has_the_coefficients_of_the_drawn_observations(data):
     values, ratings, weights = data
     drawn = np.repeat(np.arange(len(values)), weights.astype(int))
     x, y = values[drawn], ratings[drawn]
-    found = resampled(pair_order(values, ratings), weights[None, :], COEFFICIENTS)
+    found = resampled(PairOrder(values, ratings), weights[None, :], COEFFICIENTS)
     for name, of_scipy in SCIPY.items():
         value = float(found[name][0])
         if len(drawn) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -78,7 +78,7 @@ def test_a_resample_has_the_coefficients_of_the_drawn_observations(data):
 def test_pair_counts_are_those_of_every_pair(data, swapped):
     values, ratings, weights = data
     first, second = (ratings, values) if swapped else (values, ratings)
-    found = pair_order(first, second).counts(weights[None, :])
+    found = PairOrder(first, second).counts(weights[None, :])
     drawn = np.repeat(np.arange(len(values)), weights.astype(int))
     expected = dict.fromkeys(("balance", "tied_first", "tied_second"), 0)
     for i, j in itertools.combinations(drawn, 2):
@@ -142,7 +142,7 @@ def test_pairs_by_image_give_the_coefficients_of_all_resamples():
     first, _, ratings, groups = several_captions()
     images = groups.max() + 1
     drawn = np.random.default_rng(1).multinomial(images, np.full(images, 1 / images), size=30).astype(float)
-    slow = resampled(pair_order(first, ratings), drawn[:, groups], KENDALL)
+    slow = resampled(PairOrder(first, ratings), drawn[:, groups], KENDALL)
     pairs = image_pairs({"": first}, ratings, groups)[""]
     for name, values in of_balance(pairs.balance_of(drawn)).items():
         np.testing.assert_allclose(values, slow[name], atol=1e-12)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
 from itertools import combinations, groupby
@@ -20,7 +20,7 @@ from spicegraph_parser.errors import DataError
 from spicegraph_scorer.metrics.graded.texts import weighted_stem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -59,17 +59,12 @@ def sentences_of(text: str) -> list[list[str]]:
     return sentences or [[]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class FluencyVocabulary:
     """Frequent words, endings of others (``-ing``), all others (``-``), each with its usual tag; 0 is an edge."""
 
-    kinds: tuple[str, ...]
-    tags: Ints
-    _places: Mapping[str, int] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Lay the kinds out for look-ups."""
-        object.__setattr__(self, "_places", {kind: index for index, kind in enumerate(self.kinds)})
+    def __init__(self, kinds: tuple[str, ...], tags: Ints) -> None:
+        self.kinds, self.tags = kinds, tags
+        self._places = {kind: index for index, kind in enumerate(kinds)}
 
     def place(self, word: str) -> int:
         """Return the number of a word's kind."""

@@ -14,10 +14,10 @@ from spicegraph_studies.agreement.coefficients import (
     COEFFICIENTS,
     KENDALL,
     Bounded,
+    PairOrder,
     correlation,
     numbered,
     of_balance,
-    pair_order,
     resampled,
     resamples,
 )
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_studies.agreement.coefficients import Indices, MetricComparison, PairOrder, Vector
+    from spicegraph_studies.agreement.coefficients import Indices, MetricComparison, Vector
 
 _PROTOCOL = ("name", "coefficient", "ratings", "own", "about", "source")  # the fields of a protocol that JSON has
 
@@ -148,7 +148,7 @@ def correlate(
         ratings = np.array([rating for judgement in kept for rating in judgement.ratings], dtype=np.float64)
     groups = numbered(judgement.image for judgement in kept)[captions]
     values = {name: each[defined][captions] for name, each in table.items()}
-    ordered = {name: pair_order(each, ratings) for name, each in values.items()}
+    ordered = {name: PairOrder(each, ratings) for name, each in values.items()}
     pairs = image_pairs(values, ratings, groups)
     draws = _draws(ordered, groups, resampling, pairs)
     return CaptionAgreement(
@@ -211,7 +211,7 @@ def _between_people(judgements: Sequence[Judgement], resampling: Resampling) -> 
     if not pairs:
         return {key: Bounded(None) for key in COEFFICIENTS}
     images, first, second = zip(*pairs, strict=True)
-    of = pair_order(np.array(first, np.float64), np.array(second, np.float64))
+    of = PairOrder(np.array(first, np.float64), np.array(second, np.float64))
     groups = numbered(images)
     draws = _draws({"": of}, groups, resampling, image_pairs({"": of.first}, of.second, groups))[""]
     return {key: each._replace(p=None) for key, each in _intervals(of, draws).items()}

@@ -60,31 +60,40 @@ class Balance(NamedTuple):
     classes: Vector
 
 
-@dataclass(frozen=True, slots=True)
 class PairOrder:
-    """Everything about two variables that does not depend on the weights; see :func:`pair_order`."""
+    """Everything about two variables of the same observations that does not depend on the weights."""
 
-    first: Vector
-    second: Vector
-    order: Indices  # observations by the variable with more distinct values, then by the other
-    many_starts: Indices
-    joint_starts: Indices
-    few_order: Indices
-    few_starts: Indices
-    levels: tuple[_Level, ...]
-    swapped: bool  # whether the variable with more distinct values is the second one
+    def __init__(self, first: Vector, second: Vector) -> None:
+        self.first, self.second = first, second
+        self._swapped = len(np.unique(first)) < len(np.unique(second))
+        many, few = (second, first) if self._swapped else (first, second)
+        self._order = np.lexsort((few, many))  # by the variable with more distinct values, then by the other
+        self._few_order = np.argsort(few, kind="stable")
+        ranks = np.unique(few, return_inverse=True)[1].astype(np.int64)[self._order]
+        self._levels: list[_Level] = []
+        for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
+            groups = ranks >> (bit + 1)
+            place = np.argsort(groups, kind="stable")
+            ones = (ranks[place] >> bit) & 1
+            starts = np.maximum.accumulate(np.where(_changes(groups[place]), np.arange(len(place)), 0))
+            zeros = np.flatnonzero(ones == 0)
+            self._levels.append((place, ones.astype(np.float64), zeros, starts[zeros]))
+        many_new = _changes(many[self._order])
+        self._many_starts = np.flatnonzero(many_new)
+        self._joint_starts = np.flatnonzero(many_new | _changes(few[self._order]))
+        self._few_starts = np.flatnonzero(_changes(few[self._few_order]))
 
     def counts(self, weights: Matrix) -> Balance:
         """Count the pairs of each resample; ``weights``: (resamples, observations), how often each was drawn."""
         columns = np.ascontiguousarray(weights.T)  # an observation's weights side by side: quick to put in order
-        ordered = columns[self.order]
-        many = np.add.reduceat(ordered, self.many_starts)
-        few = np.add.reduceat(columns[self.few_order], self.few_starts)
+        ordered = columns[self._order]
+        many = np.add.reduceat(ordered, self._many_starts)
+        few = np.add.reduceat(columns[self._few_order], self._few_starts)
         tied_many, tied_few = _pairs(many).sum(axis=0), _pairs(few).sum(axis=0)
-        tied_both = _pairs(np.add.reduceat(ordered, self.joint_starts)).sum(axis=0)
+        tied_both = _pairs(np.add.reduceat(ordered, self._joint_starts)).sum(axis=0)
         size = weights.sum(axis=1)
         discordant = np.zeros(len(weights))
-        for order, bits, zeros, starts in self.levels:  # 1s before a 0 of the same group, for each column of weights
+        for order, bits, zeros, starts in self._levels:  # 1s before a 0 of the same group, for each column of weights
             drawn = ordered[order]
             ones = drawn * bits[:, None]
             before = np.cumsum(ones, axis=0)
@@ -93,40 +102,10 @@ class PairOrder:
         return Balance(
             # what is neither tied nor discordant is concordant; a pair that is tied in both stands in both tie counts
             _pairs(size) - tied_many - tied_few + tied_both - 2 * discordant,
-            *((tied_few, tied_many) if self.swapped else (tied_many, tied_few)),
+            *((tied_few, tied_many) if self._swapped else (tied_many, tied_few)),
             size,
             np.minimum(np.count_nonzero(many, axis=0), np.count_nonzero(few, axis=0)).astype(np.float64),
         )
-
-
-def pair_order(first: Vector, second: Vector) -> PairOrder:
-    """Order two variables of the same observations for :meth:`PairOrder.counts`."""
-    swapped = len(np.unique(first)) < len(np.unique(second))
-    many, few = (second, first) if swapped else (first, second)
-    order = np.lexsort((few, many))
-    few_order = np.argsort(few, kind="stable")
-    ranks = np.unique(few, return_inverse=True)[1].astype(np.int64)[order]
-    levels: list[_Level] = []
-    for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
-        groups = ranks >> (bit + 1)
-        place = np.argsort(groups, kind="stable")
-        ones = (ranks[place] >> bit) & 1
-        starts = np.maximum.accumulate(np.where(_changes(groups[place]), np.arange(len(place)), 0))
-        zeros = np.flatnonzero(ones == 0)
-        levels.append((place, ones.astype(np.float64), zeros, starts[zeros]))
-    many_new = _changes(many[order])
-    joint_new = many_new | _changes(few[order])
-    return PairOrder(
-        first,
-        second,
-        order,
-        np.flatnonzero(many_new),
-        np.flatnonzero(joint_new),
-        few_order,
-        np.flatnonzero(_changes(few[few_order])),
-        tuple(levels),
-        swapped,
-    )
 
 
 def _changes(values: np.ndarray[tuple[int], np.dtype[np.generic]]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

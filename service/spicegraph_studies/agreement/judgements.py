@@ -32,46 +32,30 @@ Scored: TypeAlias = "tuple[MetricScores, Mapping[str, Json]]"  # scores and the 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One caption of an image with the ratings that people gave it.
+    """One caption of an image with the ratings that people gave it."""
 
-    Attributes:
-        place: where it stands in its file, for messages.
-        image: the image; captions of one image are drawn together when intervals are made.
-        candidate: the caption.
-        references: the image's reference captions; empty only where all scores are given.
-        ratings: one a rater, at least one; on whatever scale, more is better.
-        given: scores of other metrics.
-        system: what wrote the caption, where that is known.
-        wrong: where the words stand that people marked as wrong, as character offsets.
-    """
-
-    place: str
-    image: str
+    place: str  # where it stands in its file, for messages
+    image: str  # whose captions are drawn together when intervals are made
     candidate: str
-    references: tuple[str, ...]
-    ratings: tuple[float, ...]
+    references: tuple[str, ...]  # of the image; empty only where all scores are given
+    ratings: tuple[float, ...]  # one a rater, at least one; on whatever scale, more is better
     given: GivenScores = field(default_factory=dict)
-    system: str | None = None
-    wrong: tuple[tuple[int, int], ...] = ()
+    system: str | None = None  # what wrote the caption, where that is known
+    wrong: tuple[tuple[int, int], ...] = ()  # where the words stand that people marked as wrong, as character offsets
 
 
 @dataclass(frozen=True, slots=True)
 class CaptionPair:
-    """Two captions of an image, and which of them people prefer: 0 or 1; ``None``: people are tied.
+    """Two captions of an image, and which of them people prefer: 0 or 1; ``None``: people are tied."""
 
-    ``place`` is where it stands in its file; ``category`` the kind of pair, such as ``HC``, empty without kinds;
-    ``given`` has scores of other metrics, one for each caption; ``second`` the references of the second caption, where
-    they differ from those of the first.
-    """
-
-    place: str
+    place: str  # where it stands in its file
     image: str
-    category: str
+    category: str  # the kind of pair, such as ``HC``; empty without kinds
     captions: tuple[str, str]
     preferred: int | None
     references: tuple[str, ...]
-    given: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
-    second: tuple[str, ...] | None = None
+    given: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)  # one for each caption
+    second: tuple[str, ...] | None = None  # the references of the second caption, where they differ
 
     def references_of(self, side: int) -> tuple[str, ...]:
         """Return what the first (0) or second (1) caption is scored against."""
@@ -95,15 +79,11 @@ class Judged(Generic[Content]):
 
 @dataclass(frozen=True, slots=True)
 class JudgementScoring:
-    """Which of our metrics are computed, and with what.
+    """Which of our metrics are computed, and with what."""
 
-    ``metrics`` may be empty: then only the scores that stand in the input are looked at. ``data`` is that of
-    :func:`spicegraph_scorer.score`.
-    """
-
-    metrics: tuple[str, ...] = ("spice",)
+    metrics: tuple[str, ...] = ("spice",)  # may be empty: then only the scores that stand in the input are looked at
     pipeline: str | FactSource = DEFAULT_PIPELINE
-    data: MetricData | None = None
+    data: MetricData | None = None  # see :func:`spicegraph_scorer.score`
     progress: Progress | None = None
     empty: Empty = "refuse"
 

@@ -7,7 +7,6 @@ product with a matrix of images, however many captions these have and however ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -19,10 +18,10 @@ from spicegraph_studies.agreement.coefficients import (
     KENDALL,
     Balance,
     MetricComparison,
+    PairOrder,
     blocks,
     correlation,
     of_balance,
-    pair_order,
     williams,
 )
 
@@ -87,7 +86,7 @@ def image_pairs(values: Mapping[str, Vector], ratings: Vector, groups: Indices) 
     """Return the pairs of each metric by image; of none where there are too many images or ratings for that."""
     if int(groups.max()) >= MOST_IMAGES or len(np.unique(ratings)) > _MOST_RATINGS:
         return {}
-    return {name: ImagePairs.of(each, ratings, groups) for name, each in values.items()}
+    return {name: ImagePairs(each, ratings, groups) for name, each in values.items()}
 
 
 def _balanced(balance: Vector, first: Matrix, second: Matrix) -> Balance:
@@ -96,26 +95,17 @@ def _balanced(balance: Vector, first: Matrix, second: Matrix) -> Balance:
     return Balance(balance, _pairs(first), _pairs(second), second.sum(axis=0), classes.astype(np.float64))
 
 
-@dataclass(frozen=True, slots=True)
 class ImagePairs:
     """The pairs of a metric's values and ratings, by image."""
 
-    balance: Matrix
-    first: csr_array
-    second: csr_array
-
-    @classmethod
-    def of(cls, values: Vector, ratings: Vector, groups: Indices) -> ImagePairs:
-        """Count the pairs of observations."""
+    def __init__(self, values: Vector, ratings: Vector, groups: Indices) -> None:
         images = int(groups.max()) + 1
         classes, of_value = np.unique(values, return_inverse=True)
         kinds, of_rating = np.unique(ratings, return_inverse=True)
         rows = _rows(values, of_rating, groups)
-        return cls(
-            _balance(rows, rows, images),
-            _incidence(of_value, groups, (len(classes), images)),
-            _incidence(of_rating, groups, (len(kinds), images)),
-        )
+        self.balance = _balance(rows, rows, images)
+        self.first = _incidence(of_value, groups, (len(classes), images))
+        self.second = _incidence(of_rating, groups, (len(kinds), images))
 
     def balance_of(self, weights: Matrix) -> Balance:
         """Count the pairs of resamples; ``weights``: (resamples, images), how often each image was drawn."""
@@ -179,7 +169,7 @@ def permutation(
             differences.append(of_balance(exchanged[1])[name] - of_balance(exchanged[0])[name])
         return share_as_extreme(np.concatenate(differences), observed[1] - observed[0])
     # Both metrics' values stand in one list; who holds which of them is a weighting of the list by 0 and 1.
-    both = pair_order(np.concatenate(scaled), np.concatenate([ratings, ratings]))
+    both = PairOrder(np.concatenate(scaled), np.concatenate([ratings, ratings]))
     resampled = COEFFICIENTS[name].resampled
     for size in blocks(resampling.draws, 2 * len(first)):
         moved = generator.integers(0, 2, size=(size, int(groups.max()) + 1)).astype(np.float64)[:, groups]

@@ -258,7 +258,12 @@ def read_bank(paths: Sequence[str], *, needed_by: str, option: str = "--referenc
             is_json = source.stream.peek(1).lstrip()[:1] == b"{"
             first = decode(source.stream.readline(DEFAULT_LIMITS.content))[0] if is_json else None
         if isinstance(first, dict) and any(name in first for name in REFERENCES):  # JSON Lines, whatever its name
-            images |= _from_records(path)
+            faults: list[Fault] = []
+            for place, fields in records_of(read_content(path), faults):
+                texts = JudgementRow(place, fields, faults).references(REFERENCES)
+                images |= {_stem(str(fields[name])): texts for name in (*IMAGES, "id") if name in fields}
+            if faults:
+                raise input_error(path, faults)
         elif is_json:
             with open_source(path) as source:
                 annotations = coco_annotations(source, read_all(source, limits=DEFAULT_LIMITS))
@@ -270,17 +275,6 @@ def read_bank(paths: Sequence[str], *, needed_by: str, option: str = "--referenc
             images |= of_file
             captions |= of_ids
     return CaptionBank(images, captions, ", ".join(paths))
-
-
-def _from_records(path: str) -> dict[str, tuple[str, ...]]:
-    faults: list[Fault] = []
-    images: dict[str, tuple[str, ...]] = {}
-    for place, fields in records_of(read_content(path), faults):
-        texts = JudgementRow(place, fields, faults).references(REFERENCES)
-        images |= {_stem(str(fields[name])): texts for name in (*IMAGES, "id") if name in fields}
-    if faults:
-        raise input_error(path, faults)
-    return images
 
 
 def _from_tokens(path: str) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
-from spicegraph_studies.agreement.coefficients import correlation, pair_order, resampled, resamples
+from spicegraph_studies.agreement.coefficients import PairOrder, correlation, resampled, resamples
 from spicegraph_studies.agreement.length import length_json, with_length_constant
 from spicegraph_studies.agreement.pair_counts import compared
 
@@ -131,7 +131,7 @@ def _columns(tables: Sequence[SystemTable], names: Sequence[str]) -> tuple[Vecto
 
 def _draws(values: Vector, ratings: Vector, resampling: Resampling) -> dict[str, Vector]:
     """Return the coefficients of resamples; those of fewer than three systems say nothing, and are left out."""
-    of = pair_order(values, ratings)
+    of = PairOrder(values, ratings)
     parts: dict[str, list[Vector]] = {key: [] for key in SYSTEM_COEFFICIENTS}
     for weights in resamples(resampling, len(values)):
         enough = np.count_nonzero(weights, axis=1) >= _FEWEST

@@ -63,25 +63,17 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One score of a trial: the mean of the rounds' corpus scores, its 95 % interval over images; ``None``: undefined.
-
-    Attributes:
-        rounds: the corpus score of each round: what the metric gives for :meth:`BoundsStudy.corpus`.
-        share: in per cent of the human score; ``None`` for the human one itself.
-        captions: the scores of all held-out captions ("micro"); each counts once.
-        images: the images' mean scores ("macro").
-        within: the standard deviations of the scores within each image.
-    """
+    """One score of a trial: mean of the rounds' corpus scores, 95 % interval over images; ``None``: undefined."""
 
     name: str
     value: float | None
     low: float | None
     high: float | None
-    rounds: tuple[float | None, ...]
-    share: Bounded | None
-    captions: Distribution
-    images: Distribution
-    within: Distribution
+    rounds: tuple[float | None, ...]  # the corpus score of each: what the metric gives for :meth:`BoundsStudy.corpus`
+    share: Bounded | None  # in per cent of the human score; ``None`` for the human one itself
+    captions: Distribution  # the scores of all held-out captions ("micro"); each counts once
+    images: Distribution  # the images' mean scores ("macro")
+    within: Distribution  # the standard deviations of the scores within each image
 
     def to_dict(self) -> dict[str, Json]:
         """Return the fields but the name as JSON values."""
@@ -179,14 +171,11 @@ def _square(columns: Mapping[str, Vector]) -> Ranks:
 
 @dataclass(frozen=True, slots=True)
 class TrialBounds:
-    """The scores of one trial, with those of each metric together.
-
-    ``kind`` is ``human`` (the upper bound), ``system`` or ``lower``; ``title`` says in words what was scored.
-    """
+    """The scores of one trial, with those of each metric together."""
 
     name: str
-    kind: Kind
-    title: str
+    kind: Kind  # ``human`` is the upper bound
+    title: str  # what was scored, in words
     metrics: Mapping[str, tuple[Bound, ...]]
 
     @property
@@ -337,8 +326,13 @@ def find_bounds(
                 length.setdefault(trial.name, {}).update(_controls(study, words[trial.name], scores, scores_of[0]))
         for trial_bounds, bounds in zip(bounds_by_trial, bounds_of(metric, tables, study, weights), strict=True):
             trial_bounds[name] = bounds
+    items = [Item(name, captions[0], captions) for name, captions in zip(study.ids, study.captions, strict=True)]
+    fingerprint = replace(Fingerprint.of(items), empty=sum(not text.strip() for text in texts))
+    signature = signature_of(fingerprint, {name: metric.signature() for name, metric in chosen.items()})
+    signature["held out"] = "caption k of every image in round k"
+    signature["confidence"] = resampling.signature()
     return BoundsResult(
-        _signature(study, chosen, resampling, empty=sum(not text.strip() for text in texts)),
+        signature,
         len(study.ids),
         int(study.sizes.sum()),
         study.rounds,
@@ -363,14 +357,3 @@ def _controls(
         if known.any():
             controls[name] = control_of(words[known].tolist(), pairs[known].tolist())
     return controls
-
-
-def _signature(
-    study: BoundsStudy, metrics: dict[str, Metric[Any]], resampling: Resampling, *, empty: int
-) -> dict[str, Json]:
-    items = [Item(name, texts[0], texts) for name, texts in zip(study.ids, study.captions, strict=True)]
-    fingerprint = replace(Fingerprint.of(items), empty=empty)
-    signature = signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()})
-    signature["held out"] = "caption k of every image in round k"
-    signature["confidence"] = resampling.signature()
-    return signature

@@ -45,7 +45,7 @@ Cube: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
 Scores = TypeVar("Scores", bound="np.ndarray[tuple[int, ...], np.dtype[np.float64]]")
 
 _PAIRS: Final = 10_000  # pairs of captions in a batch: bounds memory, and lets processes share the work
-_SHORTEST_SENTENCE: Final = 5  # words
+_SHORTEST_SENTENCE: Final = 5  # words, as in the source
 _SHORTEST_TEXT: Final = 10  # characters
 Texts: TypeAlias = "Iterator[tuple[str, str, Sequence[str]]]"
 """Of each trial its name, its title in words, and its texts: one for each place where a text is drawn."""
@@ -194,24 +194,14 @@ def joined(parts: Sequence[Table[Matrix]], join: Callable[[list[Matrix]], Cube])
 
 @dataclass(frozen=True, slots=True)
 class Lower:
-    """Which lower bounds to find, and what they draw from.
-
-    Attributes:
-        kinds: keys of ``SUBSTITUTES``; those whose texts are not given are left out.
-        others: the captions of other corpora, for ``inter``; each corpus is as likely as the others.
-        sentences: general text, for ``sentences`` and ``gibberish-sentences``; sentences of fewer than five
-            words or ten characters are left out, as in the source.
-        lengths: the numbers of words of gibberish; ``None`` is the mean length of the captions, rounded.
-        per_image: how many different texts are drawn for an image; ``None``: a new one for every caption.
-        seed: the same seed draws the same texts, whatever other kinds are asked for.
-    """
+    """Which lower bounds to find (keys of ``SUBSTITUTES``), and what they draw from: kinds without it are left out."""
 
     kinds: tuple[str, ...] = ("intra", "inter", "sentences", "definitions", "gibberish", "gibberish-sentences", "words")
-    others: tuple[tuple[str, ...], ...] = ()
-    sentences: tuple[str, ...] = ()
-    lengths: tuple[int | None, ...] = (10, None)
-    per_image: int | None = None
-    seed: int = 12345
+    others: tuple[tuple[str, ...], ...] = ()  # the captions of other corpora, for ``inter``; each is as likely
+    sentences: tuple[str, ...] = ()  # general text, for ``sentences`` and ``gibberish-sentences``
+    lengths: tuple[int | None, ...] = (10, None)  # words of gibberish; ``None``: the mean length of the captions
+    per_image: int | None = None  # how many different texts are drawn; ``None``: a new one for every caption
+    seed: int = 12345  # draws the same texts, whatever other kinds are asked for
 
     def __post_init__(self) -> None:
         """Refuse what nothing can be drawn from."""
