@@ -8,22 +8,8 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from spicegraph_detail.claims import Claims
 from spicegraph_detail.differences import differences_of
-from spicegraph_service.kit import (
-    EmptyOption,
-    InputOptions,
-    ParsingOptions,
-    Task,
-    check_output,
-    format_by_ending,
-    printable,
-    say,
-    score_here,
-    warned_progress,
-    write_stdout,
-    write_text,
-)
+from spicegraph_service import kit
 
 
 class DifferenceFormat(StrEnum):
@@ -39,7 +25,7 @@ _BY_ENDING: Final = {".jsonl": DifferenceFormat.JSONL, ".json": DifferenceFormat
 def differences(
     source: Annotated[str, typer.Argument(metavar="INPUT", help="Descriptions, as for score.")],
     *,
-    given: InputOptions,
+    given: kit.InputOptions,
     form: Annotated[
         DifferenceFormat | None,
         typer.Option(
@@ -50,15 +36,15 @@ def differences(
     least: Annotated[
         float, typer.Option("--least", min=0, max=1, help="Leave out differences that are less severe, in text.")
     ] = 0.0,
-    empty: EmptyOption = "refuse",
-    parsing: ParsingOptions,
+    empty: kit.EmptyOption = "refuse",
+    parsing: kit.ParsingOptions,
 ) -> None:
     """Find what descriptions say wrong, what their references do not say, and what they leave out."""
-    chosen = form or format_by_ending(output, _BY_ENDING, DifferenceFormat.TEXT)
+    chosen = form or kit.format_by_ending(output, _BY_ENDING, DifferenceFormat.TEXT)
     if output is not None:
-        check_output(output)
-    with warned_progress() as progress:
-        task = Task(
+        kit.check_output(output)
+    with kit.warned_progress() as progress:
+        task = kit.Task(
             source,
             ("detail",),
             parsing.parser,
@@ -71,27 +57,23 @@ def differences(
             empty=empty,
             explain=True,
             progress=progress,
-            say=say,
+            say=kit.say,
         )
-        result = score_here(task)
-    compared = [
-        (item, differences_of(statistic.evidence, item.candidate, item.references))
-        for item, statistic in zip(result.items, result.runs[0].statistics, strict=True)
-        if isinstance(statistic.evidence, Claims)
-    ]
+        result = kit.score_here(task)
     lines = []
-    for item, differing in compared:
+    for item, statistic in zip(result.items, result.runs[0].statistics, strict=True):
+        differing = differences_of(statistic.evidence, item.candidate, item.references)
         if chosen is DifferenceFormat.JSONL:
             lines.append(msgspec.json.encode({"id": item.id, **differing.to_dict()}).decode())
             continue
         scores = f"correctness {differing.correctness:.2f}, coverage {differing.coverage:.2f}"
-        lines.append(f"{printable(str(item.id))}  {scores}")
+        lines.append(f"{kit.printable(str(item.id))}  {scores}")
         for difference in differing.differences:
             if difference.severity >= least:
-                said = " -> ".join(printable(words) for words in (difference.claim, difference.reference) if words)
+                said = " -> ".join(kit.printable(words) for words in (difference.claim, difference.reference) if words)
                 lines.append(f"  {difference.kind:12}  {difference.aspect:9}  {difference.severity:.2f}  {said}")
     text = "".join(f"{line}\n" for line in lines)
     if output is None:
-        write_stdout(text)
+        kit.write_stdout(text)
     else:
-        write_text(text, output)
+        kit.write_text(text, output)

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
 
 UNSUPPORTED: Final = "unsupported"
-KINDS: Final = (CONTRADICTED, UNSUPPORTED, MISSING)
-"""What a difference is: the references say otherwise, do not say it, or say what the candidate does not."""
 
 _LONGEST: Final = 7  # words of a passage that stands for a claim
 _SENSES: Final = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -14,58 +14,49 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.scene_graph_pb2 import TextSpan
 from spicegraph_detail.dialects import JUDGE, judge_routes
 from spicegraph_detail.differences import Differences
-from spicegraph_service.kit import (
-    ItemWork,
-    MadeMetric,
-    RequestData,
-    TokenService,
-    check_items,
-    count_captions,
-    current_call,
-)
-
-if TYPE_CHECKING:
-    from spicegraph_service.kit import Context, Host, NoOptions
+from spicegraph_service import kit
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["DifferenceService"]
-_MADE: Final = MadeMetric("differences", "spicegraph_detail.metric:make_differences", "")
+_MADE: Final = kit.MadeMetric("differences", "spicegraph_detail.metric:make_differences", "")
 _METRICS: Final = ("detail",)  # it needs parses of captions as they are given
 
 
-def open_service(_options: NoOptions, host: Host) -> TokenService:
+def open_service(_options: kit.NoOptions, host: kit.Host) -> kit.TokenService:
     """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
     add = partial(add_DifferenceServiceServicer_to_server, DifferenceServicer(host))
     host.dialects.append(JUDGE)
     host.pages.append(judge_routes)
     needs = host.probes if host.authenticator.required else None
-    return TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
+    return kit.TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
 
 
 class DifferenceServicer(DifferenceServiceServicer):
     """Compares descriptions with their references."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: kit.Host) -> None:
         self._host = host
 
-    async def FindDifferences(self, request: pb.FindDifferencesRequest, context: Context) -> pb.FindDifferencesResponse:
+    async def FindDifferences(
+        self, request: pb.FindDifferencesRequest, context: kit.Context
+    ) -> pb.FindDifferencesResponse:
         """Compare a batch."""
         del context
-        scheduler, references, call = self._host.scheduler, self._host.references, current_call()
+        scheduler, references, call = self._host.scheduler, self._host.references, kit.current_call()
         scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
         set_id = request.reference_set if request.HasField("reference_set") else None
-        check_items(request.items, self._host.limits, reference_set=set_id is not None, empty="zero", seen=set())
+        kit.check_items(request.items, self._host.limits, reference_set=set_id is not None, empty="zero", seen=set())
         tenant = call.tenant
         if set_id is None:
-            items = [ItemWork(item.id, item.candidate, tuple(item.references)) for item in request.items]
+            items = [kit.ItemWork(item.id, item.candidate, tuple(item.references)) for item in request.items]
         else:
             tenant = await references.check(set_id, evidence=True)
             items = await references.resolve(set_id, request.items, first=0)
-        call.charge(count_captions(items))
+        call.charge(kit.count_captions(items))
         results, corpus = await scheduler.score(
             items,
             _METRICS,
             scores_pb2.DETAIL_TUPLES,
-            RequestData(made=_MADE),
+            kit.RequestData(made=_MADE),
             caller=call.share,
             tenant=tenant,
             refusals=call.refusals,

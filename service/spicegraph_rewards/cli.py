@@ -9,17 +9,7 @@ import typer
 from spicegraph_rewards.reward import parse_reward, reward_metric
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS
-from spicegraph_service.kit import (
-    InputOptions,
-    ParsingOptions,
-    ResultFormat,
-    ResultOutput,
-    ScoringOptions,
-    Task,
-    say,
-    score_here,
-    warned_progress,
-)
+from spicegraph_service import kit
 
 
 def reward(
@@ -32,10 +22,10 @@ def reward(
             help="The terms with their weights, such as spice-g=1,cider-d=.1,length=-.01; or the name of a reward.",
         ),
     ] = "guarded",
-    given: InputOptions,
-    scoring: ScoringOptions,
+    given: kit.InputOptions,
+    scoring: kit.ScoringOptions,
     form: Annotated[
-        ResultFormat | None,
+        kit.ResultFormat | None,
         typer.Option("--format", help="The format of the result. Default: the one of -o's file ending, else a table."),
     ] = None,
     output: Annotated[
@@ -48,14 +38,14 @@ def reward(
         bool, typer.Option("--confidence", help="Add a 95 % bootstrap interval to every corpus score.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 12345,
-    parsing: ParsingOptions,
+    parsing: kit.ParsingOptions,
 ) -> None:
     """Score a reward for training, and its terms, beside the metrics."""
-    target = ResultOutput(form, output)
+    target = kit.ResultOutput(form, output)
     target.check()
     data = scoring.data(*(term.name for term in parse_reward(terms, METRICS)))
-    with warned_progress() as progress:
-        task = Task(
+    with kit.warned_progress() as progress:
+        task = kit.Task(
             source,
             scoring.names,
             parsing.parser,
@@ -71,6 +61,6 @@ def reward(
             confidence=Resampling(seed=seed) if confidence else None,
             data=data,
             progress=progress,
-            say=say,
+            say=kit.say,
         )
-        target.write(score_here(task))
+        target.write(kit.score_here(task))

@@ -13,24 +13,12 @@ from spicegraph_parser.errors import InputError
 from spicegraph_rewards.dialects import DIALECTS
 from spicegraph_rewards.model import advantages_of
 from spicegraph_rewards.reward import DRAFT_TERMS, parse_reward
-from spicegraph_service.kit import (
-    ItemWork,
-    MadeMetric,
-    RequestData,
-    TokenService,
-    Violation,
-    caption_faults,
-    check_items,
-    count_captions,
-    current_call,
-    invalid,
-)
+from spicegraph_service import kit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from spicegraph_rewards.model import Baseline
-    from spicegraph_service.kit import Context, Host, NoOptions, WorkerInfo
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["RewardService"]
 _LONGEST: Final = 1_000  # characters of a reward
@@ -41,61 +29,63 @@ _BASELINES: Final[Mapping[int, tuple[Baseline, bool]]] = {
 }
 
 
-def open_service(_options: NoOptions, host: Host) -> TokenService:
+def open_service(_options: kit.NoOptions, host: kit.Host) -> kit.TokenService:
     """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
     add = partial(add_RewardServiceServicer_to_server, RewardServicer(host))
     host.dialects.extend(DIALECTS)
     needs = host.probes if host.authenticator.required else None
-    return TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
+    return kit.TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
 
 
 class RewardServicer(RewardServiceServicer):
     """Rewards candidates."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: kit.Host) -> None:
         self._host = host
 
-    async def Reward(self, request: pb.RewardRequest, context: Context) -> pb.RewardResponse:
+    async def Reward(self, request: pb.RewardRequest, context: kit.Context) -> pb.RewardResponse:
         """Reward a batch."""
         del context
-        scheduler, references, call = self._host.scheduler, self._host.references, current_call()
+        scheduler, references, call = self._host.scheduler, self._host.references, kit.current_call()
         scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
         metrics = self._metrics(request, scheduler.info)
         set_id = request.reference_set if request.HasField("reference_set") else None
-        check_items(request.items, self._host.limits, reference_set=set_id is not None, empty="zero", seen=set())
+        kit.check_items(request.items, self._host.limits, reference_set=set_id is not None, empty="zero", seen=set())
         tenant = call.tenant
         if set_id is None:
-            items = [ItemWork(item.id, item.candidate, tuple(item.references)) for item in request.items]
+            items = [kit.ItemWork(item.id, item.candidate, tuple(item.references)) for item in request.items]
         else:
             tenant = await references.check(set_id, evidence=request.credit)
             items = await references.resolve(set_id, request.items, first=0)
         if request.drafts:
             items = [item._replace(draft=draft) for item, draft in zip(items, request.drafts, strict=True)]
-        call.charge(count_captions(items))
+        call.charge(kit.count_captions(items))
         results, corpus = await scheduler.score(
             items,
             metrics,
             scores_pb2.DETAIL_CREDIT if request.credit else scores_pb2.DETAIL_SCORES,
-            RequestData(made=MadeMetric("reward", "spicegraph_rewards.reward:make_reward", request.reward)),
+            kit.RequestData(made=kit.MadeMetric("reward", "spicegraph_rewards.reward:make_reward", request.reward)),
             caller=call.share,
             tenant=tenant,
             refusals=call.refusals,
         )
         return _response(request, results, corpus)
 
-    def _metrics(self, request: pb.RewardRequest, info: WorkerInfo) -> tuple[str, ...]:
+    def _metrics(self, request: pb.RewardRequest, info: kit.WorkerInfo) -> tuple[str, ...]:
         """Return the metrics that a reward computes; a CallError that names every wrong field."""
         if request.advantage not in pb.Advantage.values():
-            raise invalid([Violation("advantage", f"{request.advantage} is not one of its values")])
+            raise kit.invalid([kit.Violation("advantage", f"{request.advantage} is not one of its values")])
         if len(request.reward) > _LONGEST:
-            raise invalid([Violation("reward", f"has {len(request.reward)} characters, the limit is {_LONGEST}")])
+            raise kit.invalid(
+                [kit.Violation("reward", f"has {len(request.reward)} characters, the limit is {_LONGEST}")]
+            )
         try:
             terms = parse_reward(request.reward, [metric.name for metric in info.metrics])
         except InputError as error:
-            raise invalid([Violation("reward", str(error).removeprefix("reward: "))]) from error
+            raise kit.invalid([kit.Violation("reward", str(error).removeprefix("reward: "))]) from error
         names = dict.fromkeys(term.name for term in terms)
         violations = [
-            Violation(
+            kit.Violation(
                 "reward",
                 f"{metric.name} depends on the other items of a request here, so that a reward would, too; "
                 "start the server with document frequencies (--idf)",
@@ -106,13 +96,13 @@ class RewardServicer(RewardServiceServicer):
         compares = not set(DRAFT_TERMS).isdisjoint(names)
         for field, values, wanted in (("drafts", request.drafts, compares), ("groups", request.groups, False)):
             if (values or wanted) and len(values) != len(request.items):
-                violations.append(Violation(field, f"has {len(values)} entries for {len(request.items)} items"))
+                violations.append(kit.Violation(field, f"has {len(values)} entries for {len(request.items)} items"))
         if request.drafts and not compares:
-            violations.append(Violation("drafts", "no term of the reward compares with drafts"))
+            violations.append(kit.Violation("drafts", "no term of the reward compares with drafts"))
         for index, draft in enumerate(request.drafts):
-            violations += caption_faults(f"drafts[{index}]", draft, self._host.limits)
+            violations += kit.caption_faults(f"drafts[{index}]", draft, self._host.limits)
         if violations:
-            raise invalid(violations)
+            raise kit.invalid(violations)
         computed = tuple(metric.name for metric in info.metrics if metric.name in names)
         return (*computed, "spice") if compares and "spice" not in computed else computed
 

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.credit import Span
 
-_LIKENESS: Final = (
-    0.5  # to a word of the references, from which that supports a word; chosen by bench/exploits.py's rule
-)
+# to a word of the references, from which that supports a word; chosen by bench/exploits.py's rule
+_LIKENESS: Final = 0.5
 _PRONOUNS: Final = word_set(
     """
     i you he she it we they me him her us them this that these those who which what each itself himself herself

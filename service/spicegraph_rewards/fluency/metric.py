@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
 
-THRESHOLD: Final = 0.9
-"""The probability above which a caption counts as broken, as FENSE and DCASE set it."""
-PENALTY: Final = 0.9
-"""The share of SPIDEr that a broken caption loses in SPIDEr-FL."""
+THRESHOLD: Final = 0.9  # the probability above which a caption counts as broken, as FENSE and DCASE set it
+PENALTY: Final = 0.9  # the share of SPIDEr that a broken caption loses in SPIDEr-FL
 _REMEMBERED: Final = 20_000  # texts
 _remembered: Final[dict[tuple[str, str], FluencyStatistic]] = {}
 """What was found, by detector and text: the guards of a reward ask for what its fluency has just read."""

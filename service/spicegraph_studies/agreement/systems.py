@@ -87,11 +87,12 @@ def agree_on_systems(
         InputError: a system is on one side only, or there are fewer than three.
     """
     resampling = resampling or Resampling()
+    sides = ((human, scores, "has human results, but no scores"), (scores, human, "has scores, but no human results"))
     faults = [
-        Fault(f"system {shown(name)}", "", "has human results, but no scores") for name in human if name not in scores
-    ]
-    faults += [
-        Fault(f"system {shown(name)}", "", "has scores, but no human results") for name in scores if name not in human
+        Fault(f"system {shown(name)}", "", reason)
+        for side, other, reason in sides
+        for name in side
+        if name not in other
     ]
     if faults:
         raise input_error("systems", faults)

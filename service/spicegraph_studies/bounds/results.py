@@ -163,9 +163,8 @@ def _square(columns: Mapping[str, Vector]) -> Ranks:
     square: dict[str, dict[str, Bounded]] = {name: dict.fromkeys(columns, Bounded(None)) for name in columns}
     for first, second in combinations_with_replacement(columns, 2):
         both = ~np.isnan(columns[first]) & ~np.isnan(columns[second])
-        square[first][second] = square[second][first] = correlation(
-            "tau_b", columns[second][both], columns[first][both]
-        )
+        tau_b = correlation("tau_b", columns[second][both], columns[first][both])
+        square[first][second] = square[second][first] = tau_b
     return square
 
 

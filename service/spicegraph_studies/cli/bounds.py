@@ -18,7 +18,7 @@ from spicegraph_studies.cli import StudyOptions
 from spicegraph_studies.pages.bounds import BOUNDS_TABLES, bounds_study
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.checks import Empty
@@ -72,8 +72,14 @@ def bounds(
     names = scoring.names
     write = options.writer(BOUNDS_TABLES)
     data = scoring.data()
+    texts = {"--other": bool(others), "--sentences": sentences is not None}
+    kinds = tuple(name.strip() for name in lower.split(",") if name.strip()) if lower != "none" else ()
+    for kind in kinds:
+        option = _DRAWN_FROM.get(kind)
+        if option is not None and not texts[option]:
+            raise InputError(f"--lower: {kind} is drawn from the texts of {option} FILE, which is not given")
     wanted = Lower(
-        _kinds(lower, given={"--other": bool(others), "--sentences": sentences is not None}),
+        tuple(SUBSTITUTES) if lower == "all" else kinds,  # of all, those without their texts are left out later
         tuple(
             tuple(chain.from_iterable(read_reference_files([path], limits=DEFAULT_LIMITS).captions.values()))
             for path in others or ()
@@ -96,18 +102,6 @@ def bounds(
             progress=progress,
         )
     write(bounds_study(results))
-
-
-def _kinds(lower: str, *, given: Mapping[str, bool]) -> tuple[str, ...]:
-    """Return the lower bounds that are asked for: of ``all``, those without their texts are left out later."""
-    if lower == "all":
-        return tuple(SUBSTITUTES)
-    kinds = () if lower == "none" else tuple(name.strip() for name in lower.split(",") if name.strip())
-    for kind in kinds:
-        option = _DRAWN_FROM.get(kind)
-        if option is not None and not given[option]:
-            raise InputError(f"--lower: {kind} is drawn from the texts of {option} FILE, which is not given")
-    return kinds
 
 
 def _read(

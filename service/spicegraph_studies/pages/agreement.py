@@ -8,22 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import counted
 from spicegraph_service.kit import Column, Grid, Line, Point, cell_text, headings, ink, line_chart, scatter_chart
+from spicegraph_studies import pages
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS, Bounded
 from spicegraph_studies.agreement.hallucinations import FIGURES, HallucinationAgreement
 from spicegraph_studies.agreement.pairwise import ALL, MEAN, PairAgreement, by_metric
 from spicegraph_studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
 from spicegraph_studies.agreement.systems import SYSTEM_COEFFICIENTS, SystemAgreement
-from spicegraph_studies.pages import (
-    DIFFERENCE,
-    best_metric,
-    comparison_grid,
-    comparison_rows,
-    ends,
-    forest_chart,
-    length_facts,
-    rating_chart,
-    removed_fact,
-)
 from spicegraph_studies.pages.output import Chart, Section, Study
 
 if TYPE_CHECKING:
@@ -35,8 +25,7 @@ if TYPE_CHECKING:
 CAPTION_TABLES: Final = ("agreement", "comparisons")
 PAIR_TABLES: Final = ("accuracy", "comparisons")
 HALLUCINATION_TABLES: Final = ("hallucinations",)
-SYSTEM_TABLES: Final = ("correlations", "comparisons")
-"""The tables that CSV can hold; the first is the default."""
+SYSTEM_TABLES: Final = ("correlations", "comparisons")  # the tables that CSV can hold; the first is the default
 
 _NO_JUDGED_REFERENCE = "references that equal any judged caption of the image are removed"
 
@@ -102,43 +91,46 @@ def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Stu
         + (f" After {protocol.source}." if protocol.source else ""),
         f"{judged.source} ({judged.format}): {counted(agreement.captions, 'caption')} of "
         f"{counted(agreement.images, 'image')}, {counted(agreement.observations, 'observation')}.",
-        *length_facts(agreement.length, "Length alone: rank correlation of words and ratings {}.", _HELD),
-        removed_fact({**agreement.removed, "captions without a rating": judged.unrated, **undefined}),
+        *pages.length_facts(agreement.length, "Length alone: rank correlation of words and ratings {}.", _HELD),
+        pages.removed_fact({**agreement.removed, "captions without a rating": judged.unrated, **undefined}),
     ]
     values = {metric: coefficients[key] for metric, coefficients in agreement.coefficients.items()}
     drawn = [*values.items(), *([(_PEOPLE, people[key])] if people[key].value is not None else [])]
     rows = [
-        (metric, name, each.value, each.p, ends(each), *ties, agreement.undefined[metric])
+        (metric, name, each.value, each.p, pages.ends(each), *ties, agreement.undefined[metric])
         for metric, coefficients in agreement.coefficients.items()
         for ties in [[agreement.ties[metric][name] for name in ("pairs", "metric", "human", "both")]]
         for name, each in coefficients.items()
     ]
     rows += [
-        (_PEOPLE, name, each.value, None, ends(each), *[None] * 5)
+        (_PEOPLE, name, each.value, None, pages.ends(each), *[None] * 5)
         for name, each in people.items()
         if each.value is not None
     ]
     points = agreement.points
-    tests = [comparison_grid(agreement.comparisons, label)] if agreement.comparisons else []
+    tests = [pages.comparison_grid(agreement.comparisons, label)] if agreement.comparisons else []
 
     def intervals() -> list[Chart]:
-        return [forest_chart(f"{label} with 95 % intervals", drawn, axis=label)]
+        return [pages.forest_chart(f"{label} with 95 % intervals", drawn, axis=label)]
 
     def scatter() -> list[Chart]:
-        return [rating_chart(name, points[name], points[""], axes_names=(name, "mean rating")) for name in values]
+        return [pages.rating_chart(name, points[name], points[""], axes_names=(name, "mean rating")) for name in values]
 
     return Study(
         f"Agreement with people: {judged.title}",
         facts,
         (
             Section("agreement", "Agreement", (protocol.about,), (_caption_grid(agreement, key, label),), intervals),
-            Section("comparisons", DIFFERENCE, (), tests),
+            Section("comparisons", pages.DIFFERENCE, (), tests),
             Section("scatter", "Metric and ratings", charts=scatter),
         ),
-        {"agreement": Grid("agreement", _CAPTION_ROWS, rows), "comparisons": comparison_rows(agreement.comparisons)},
+        {
+            "agreement": Grid("agreement", _CAPTION_ROWS, rows),
+            "comparisons": pages.comparison_rows(agreement.comparisons),
+        },
         {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **agreement.to_dict()},
         agreement.signature,
-        best_metric(label, values, agreement.comparisons),
+        pages.best_metric(label, values, agreement.comparisons),
     )
 
 
@@ -147,7 +139,7 @@ def _caption_grid(agreement: CaptionAgreement, key: str, label: str) -> Grid:
         (
             metric,
             *(each.value for each in coefficients.values()),
-            ends(coefficients[key]),
+            pages.ends(coefficients[key]),
             coefficients[key].p,
             *(ties[side] / ties["pairs"] if ties["pairs"] else None for side in ("metric", "human", "both")),
         )
@@ -157,7 +149,7 @@ def _caption_grid(agreement: CaptionAgreement, key: str, label: str) -> Grid:
     people = agreement.between_people
     if any(each.value is not None for each in people.values()):
         values = [each.value for each in people.values()]
-        rows.append((_PEOPLE, *values, ends(people[key]), None, None, None, None))
+        rows.append((_PEOPLE, *values, pages.ends(people[key]), None, None, None, None))
         notes.append(
             "People: one rating of a caption against another rating of it, over all ordered pairs of them. Both sides "
             "have ties, which tau-c does not correct for: compare this row with the metrics by tau-b."
@@ -181,12 +173,12 @@ def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
         f"{PAIRS_OWN_SAY[protocol.own]}{COIN_SAYS if protocol.coin else ''}."
         + (f" After {protocol.source}." if protocol.source else ""),
         f"{judged.source} ({judged.format}): {pairs} of {images}.",
-        *length_facts(
+        *pages.length_facts(
             agreement.length,
             "Length alone: people prefer the longer caption in {} of the pairs.",
             "Accuracy on pairs of like length",
         ),
-        removed_fact({**agreement.removed, "pairs that annotators did not confirm": judged.unrated, **undefined}),
+        pages.removed_fact({**agreement.removed, "pairs that annotators did not confirm": judged.unrated, **undefined}),
     ]
     if agreement.fewer_references:
         fewer = counted(agreement.fewer_references, "pair")
@@ -196,19 +188,34 @@ def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
     def drawn() -> Iterator[Chart]:
         for name in names:
             values = [(metric, row[name].interval) for metric, row in table.items()]
-            yield forest_chart(titles.get(name, name), values, axis="accuracy")
+            yield pages.forest_chart(titles.get(name, name), values, axis="accuracy")
 
-    grid = _pair_grid(agreement, names)
+    ties = {metric: row[ALL].tied / row[ALL].pairs if row[ALL].pairs else None for metric, row in table.items()}
+    shown = [
+        (name, *(row[key].value for key in names), pages.ends(row[ALL]), ties[name]) for name, row in table.items()
+    ]
+    columns = (Column("Metric", "text"), *map(Column, names), *headings("95 % of all|span", "ties|percent"))
+    grid = Grid("Accuracy: how often the preferred caption scores higher", columns, shown, _PAIR_NOTES)
     sections = [Section("accuracy", "Accuracy", (protocol.about,), (grid,), lambda: list(drawn()))]
     if agreement.curve:
         charts = partial(_curve_charts, agreement)
         sections.append(Section("references", "Number of references", (), (_curve_grid(agreement),), charts))
     if agreement.comparisons:
-        grid = comparison_grid(agreement.comparisons, "accuracy over all pairs")
-        sections.append(Section("comparisons", DIFFERENCE, (), (grid,)))
+        grid = pages.comparison_grid(agreement.comparisons, "accuracy over all pairs")
+        sections.append(Section("comparisons", pages.DIFFERENCE, (), (grid,)))
     counts = [(protocol.references, agreement.accuracies), *agreement.curve.items()]
     rows = [
-        (r.metric, r.category, "all" if count is None else count, r.pairs, r.right, r.tied, r.wrong, r.value, ends(r))
+        (
+            r.metric,
+            r.category,
+            "all" if count is None else count,
+            r.pairs,
+            r.right,
+            r.tied,
+            r.wrong,
+            r.value,
+            pages.ends(r),
+        )
         for count, accuracies in counts
         for r in accuracies
     ]
@@ -216,10 +223,12 @@ def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
         f"Agreement with people on pairs: {judged.title}",
         facts,
         sections,
-        {"accuracy": Grid("accuracy", _PAIR_ROWS, rows), "comparisons": comparison_rows(agreement.comparisons)},
+        {"accuracy": Grid("accuracy", _PAIR_ROWS, rows), "comparisons": pages.comparison_rows(agreement.comparisons)},
         {"source": judged.source, "format": judged.format, "unconfirmed": judged.unrated, **agreement.to_dict()},
         agreement.signature,
-        best_metric("accuracy", {metric: row[ALL].interval for metric, row in table.items()}, agreement.comparisons),
+        pages.best_metric(
+            "accuracy", {metric: row[ALL].interval for metric, row in table.items()}, agreement.comparisons
+        ),
     )
 
 
@@ -230,20 +239,6 @@ def references_say(protocol: PairProtocol) -> str:
     if protocol.choice is ReferenceChoice.FIRST:
         return f"the first {counted(protocol.references, 'reference')}"
     return f"{counted(protocol.references, 'reference')} drawn at random, mean of {counted(protocol.draws, 'draw')}"
-
-
-def _pair_grid(agreement: PairAgreement, names: Sequence[str]) -> Grid:
-    rows = [
-        (
-            metric,
-            *(row[name].value for name in names),
-            ends(row[ALL]),
-            row[ALL].tied / row[ALL].pairs if row[ALL].pairs else None,
-        )
-        for metric, row in by_metric(agreement.accuracies).items()
-    ]
-    columns = (Column("Metric", "text"), *map(Column, names), *headings("95 % of all|span", "ties|percent"))
-    return Grid("Accuracy: how often the preferred caption scores higher", columns, rows, _PAIR_NOTES)
 
 
 def _curve_grid(agreement: PairAgreement) -> Grid:
@@ -268,7 +263,7 @@ def _curve_charts(agreement: PairAgreement) -> list[Chart]:
     for name in (ALL, *agreement.categories):
         values = {metric: [of[metric][name] for of in points] for metric in by_metric(agreement.accuracies)}
         lines = [
-            Line(metric, [row.value for row in rows], ink(place), ends=[ends(row) for row in rows])
+            Line(metric, [row.value for row in rows], ink(place), ends=[pages.ends(row) for row in rows])
             for place, (metric, rows) in enumerate(values.items())
         ]
         described = "; ".join(
@@ -289,15 +284,17 @@ def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Judgem
         f"Protocol {protocol.name}, after {protocol.source}.",
         f"{judged.source}: {counted(agreement.captions, 'caption')} of {counted(agreement.images, 'image')}, "
         f"{agreement.faulty:,} with a marked word: an average precision of {share:.3f} and an AUC of 0.5 are chance.",
-        *length_facts(agreement.length, "Length alone: rank correlation of words and having a marked one {}.", _HELD),
-        f"Undefined, taken for the most suspicious: {undefined}." if undefined else removed_fact({}),
+        *pages.length_facts(
+            agreement.length, "Length alone: rank correlation of words and having a marked one {}.", _HELD
+        ),
+        f"Undefined, taken for the most suspicious: {undefined}." if undefined else pages.removed_fact({}),
     ]
     measured = {
         name: [(score, value) for score, row in agreement.detections.items() if (value := row[name]) is not None]
         for name in FIGURES
     }
     shown = [
-        (score, *(cell for each in row.values() for cell in ((each.value, ends(each)) if each else (None, None))))
+        (score, *(cell for each in row.values() for cell in ((each.value, pages.ends(each)) if each else (None, None))))
         for score, row in agreement.detections.items()
     ]
     columns = headings("Score|text", *(heading for label in FIGURES.values() for heading in (label, "95 %|span")))
@@ -310,14 +307,16 @@ def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Judgem
         )
     grid = Grid("What metrics find of the words that people marked", columns, shown, notes)
     rows = [
-        (score, name, value.value, ends(value))
+        (score, name, value.value, pages.ends(value))
         for score, figures in agreement.detections.items()
         for name, value in figures.items()
         if value is not None
     ]
 
     def charts() -> list[Chart]:
-        return [forest_chart(FIGURES[name], drawn, axis=FIGURES[name]) for name, drawn in measured.items() if drawn]
+        return [
+            pages.forest_chart(FIGURES[name], drawn, axis=FIGURES[name]) for name, drawn in measured.items() if drawn
+        ]
 
     return Study(
         f"Hallucinated words: {judged.title}",
@@ -352,7 +351,7 @@ def system_study(agreement: SystemAgreement, source: str) -> Study:
     measures, table = tuple(agreement.comparisons), agreement.correlations
     tests = [(measure, row) for measure, rows in agreement.comparisons.items() for row in rows]
     rows = [
-        (metric, measure, agreement.known(metric, measure), key, cell.value, cell.p, ends(cell))
+        (metric, measure, agreement.known(metric, measure), key, cell.value, cell.p, pages.ends(cell))
         for metric, by_measure in table.items()
         for measure, coefficients in by_measure.items()
         for key, cell in coefficients.items()
@@ -360,16 +359,16 @@ def system_study(agreement: SystemAgreement, source: str) -> Study:
     of_first = {metric: row[measures[0]]["pearson"] for metric, row in table.items()}
     facts = [f"{len(agreement.systems)} systems: {', '.join(agreement.systems)}."]
     for measure, length in agreement.length.items():
-        facts += length_facts(length, f"Length alone: rank correlation of words and {measure} {{}}.", _HELD)
+        facts += pages.length_facts(length, f"Length alone: rank correlation of words and {measure} {{}}.", _HELD)
 
     titles = {measure: f"{_PEARSON} with {measure}" for measure in measures}
     grids = [_system_grid(agreement, measures, key) for key in SYSTEM_COEFFICIENTS]
-    paired = [comparison_grid(rows, titles[measure]) for measure, rows in agreement.comparisons.items() if rows]
+    paired = [pages.comparison_grid(rows, titles[measure]) for measure, rows in agreement.comparisons.items() if rows]
 
     def intervals() -> Iterator[Chart]:
         for measure, title in titles.items():
             drawn = [(metric, row[measure]["pearson"]) for metric, row in table.items()]
-            yield forest_chart(title, drawn, axis=_PEARSON)
+            yield pages.forest_chart(title, drawn, axis=_PEARSON)
 
     return Study(
         f"Agreement with people on systems: {PurePath(source).name}",
@@ -377,15 +376,15 @@ def system_study(agreement: SystemAgreement, source: str) -> Study:
         (
             Section("correlation", "Correlation over systems", (), grids, lambda: list(intervals())),
             Section("scatter", "Systems", (), (), partial(_scatter_charts, agreement, measures[0])),
-            Section("comparisons", DIFFERENCE, (), paired),
+            Section("comparisons", pages.DIFFERENCE, (), paired),
         ),
         {
             "correlations": Grid("systems", _SYSTEM_ROWS, rows),
-            "comparisons": comparison_rows([row for _, row in tests], human=[measure for measure, _ in tests]),
+            "comparisons": pages.comparison_rows([row for _, row in tests], human=[measure for measure, _ in tests]),
         },
         {"source": source, **agreement.to_dict()},
         agreement.signature,
-        best_metric(titles[measures[0]], of_first, agreement.comparisons[measures[0]]),
+        pages.best_metric(titles[measures[0]], of_first, agreement.comparisons[measures[0]]),
     )
 
 

@@ -28,8 +28,7 @@ _PARTS = ("minimum", "q1", "median", "q3", "maximum", "mean")
 _TABLE = "The tables have the numbers."
 _SYSTEMS_TOGETHER: Final = 2
 _LOWER_TOGETHER: Final = 4
-_RANKS_TOGETHER: Final = 16
-"""So many side by side fit a terminal."""
+_RANKS_TOGETHER: Final = 16  # so many side by side fit a terminal
 
 _INTERVALS = (
     "Intervals: 95 % percentile bootstrap over images, the same draws for people and what stands in their place."
