@@ -1,7 +1,4 @@
-"""Scores of image captions: SPICE with its categories and evidence, and the COCO n-gram metrics.
-
-A name is loaded when it is first asked for.
-"""
+"""Scores of image captions: SPICE with its categories and evidence, and the COCO n-gram metrics."""
 
 from spicegraph_parser.runtime import exports
 

@@ -1,8 +1,6 @@
-"""What the shim did in a program and its child processes, and the report of it when the program ends.
-
-Every covered process appends lines (kind, process id, text) to one file, whose path the children find in their
-environment. The process that made the file prints the report and removes it.
-"""
+"""What the shim did in a program and its child processes, and the report of it when the program ends."""
+# Every covered process appends lines (kind, process id, text) to one file, whose path the children find in their
+# environment. The process that made the file prints the report and removes it.
 
 from __future__ import annotations
 

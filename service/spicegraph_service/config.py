@@ -1,9 +1,6 @@
-"""The options of a server, each declared once: with its help, its unit and its bounds.
-
-From this follow the options of ``spicegraph serve`` with their help, the environment (``--max-wait`` is
-``SPICEGRAPH_MAX_WAIT``), settings files, ``spicegraph config`` and, of limits that the contract names,
-``GetServerInfo``. To add an option: a field here with its line of help, and what acts on it.
-"""
+"""The options of a server, each declared once: with its help, its unit and its bounds."""
+# From this follow the options of ``spicegraph serve``, the environment (``--max-wait`` is ``SPICEGRAPH_MAX_WAIT``),
+# settings files, ``spicegraph config`` and, of limits that the contract names, ``GetServerInfo``.
 
 from __future__ import annotations
 

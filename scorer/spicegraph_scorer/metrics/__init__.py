@@ -88,9 +88,8 @@ METRICS: MutableMapping[str, MetricEntry] = _registered()
 CIDEr.
 """
 
+# Not in ``all``: variants of studies of their time, ``cider`` under its own name, and metrics made for descriptions.
 BY_NAME_ONLY: Final = frozenset({"spice-exact", "bleu-sentence", "cider-d", "cider-plain", "detail", "detail-coco"})
-"""Variants that studies of their time used, and ``cider-d``, which is ``cider`` under its own name, and ``detail`` and
-``detail-coco``, which are made for descriptions: not in ``all``."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),

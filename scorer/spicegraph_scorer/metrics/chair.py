@@ -118,9 +118,8 @@ teddy_bear: teddybear
 hair_drier: hairdryer
 toothbrush:
 """
-"""The published synonyms of each class, as far as they can match. Two, "motor bike" and "cheesecake", stand behind two
-spaces in the published list, so that the original program never finds them; "iPhone" has a capital letter.
-"""
+# The published synonyms, as far as they can match: "motor bike" and "cheesecake" stand behind two spaces in the list,
+# so that the original program never finds them; "iPhone" has a capital letter.
 
 CLASSES: Final[Mapping[str, str]] = {
     word.replace("_", " "): name.replace("_", " ")

@@ -1,7 +1,4 @@
-"""Tables with named columns (CSV and TSV with a header, Parquet), and which columns hold id, candidate and references.
-
-A column is found by the names that people give it in the header, or named by ``--columns``.
-"""
+"""Tables with named columns (CSV, TSV, Parquet): found by the names that people give them, or by ``--columns``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The commands with their groups of options, and what becomes of their errors.
-
-A command's parameter whose type is a dataclass is a group: it stands for one option per field. What ``--help`` says of
-an option stands in the docstring of the command or of the group, in the section ``Options:``, or with the option.
-"""
+"""The commands with their groups of options, and what becomes of their errors."""
+# A parameter whose type is a dataclass is a group: one option per field. The help of an option stands in the docstring
+# of the command or of the group, in the section ``Options:``, or with the option.
 
 from __future__ import annotations
 

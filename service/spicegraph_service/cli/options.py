@@ -1,7 +1,4 @@
-"""What commands share: groups of options, what they are read as, and the systems that arguments name.
-
-A command takes a group as one keyword parameter; ``app.flattened`` gives the command line its options one by one.
-"""
+"""What commands share: groups of options, what they are read as, and the systems that arguments name."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""Settings files, which give options that need not be typed then.
-
-The nearest ``spicegraph.toml``, or ``pyproject.toml`` with a table ``tool.spicegraph``, of the working folder or one
-above it. A key is an option without its dashes and holds for every command that has the option; in a table with a
-command's name, for that command alone. What is typed wins, then the environment, then the file.
-"""
+"""Settings files, which give options that need not be typed then."""
+# The nearest ``spicegraph.toml``, or ``pyproject.toml`` with a table ``tool.spicegraph``, of the working folder or one
+# above it. A key is an option without its dashes, for every command that has it; in a table with a command's name, for
+# that one alone. What is typed wins, then the environment, then the file.
 
 from __future__ import annotations
 

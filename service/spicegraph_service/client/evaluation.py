@@ -20,11 +20,9 @@ from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
 
 
 def service_config(methods: Mapping[str, Mapping[str, Method]]) -> str:
-    """Return the retry policy of services' methods, as JSON.
-
-    Calls that may be repeated are where no server is available or the queue is full; calls go in turn to all servers of
-    a name.
-    """
+    """Return the retry policy of services' methods, as JSON."""
+    # Calls that may be repeated are where no server is available or the queue is full; calls go in turn to all servers
+    # of a name.
     names = [
         {"service": service, "method": name}
         for service, of_service in methods.items()

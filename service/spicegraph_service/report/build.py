@@ -70,10 +70,8 @@ def build_report(
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     progress: Progress | None = None,
 ) -> Report:
-    """Score the systems (different names, the same ids and references) and explain every tuple without a partner.
-
-    What parses is a name or a value; ``CaptionPipeline`` and what ``local_facts`` gives know where words stand.
-    """
+    """Score the systems (different names, the same ids and references) and explain every tuple without a partner."""
+    # What parses is a name or a value; ``CaptionPipeline`` and what ``local_facts`` gives know where words stand.
     options = options or ReportOptions()
     corpora = _corpora(systems)
     items = next(iter(corpora.values()))

@@ -31,14 +31,11 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.tokens import Corpus
 
+# METEOR's statistics of one item, in the order in which the program prints them: candidate length, reference length,
+# their function words (candidate, reference); for each of exact, stem, synonym and paraphrase the matched words
+# (candidate content, reference content, candidate function, reference function); chunks, matched candidate words,
+# matched reference words.
 Counts = tuple[float, ...]
-"""METEOR's statistics of one item, in the order in which the program prints them:
-
-candidate length, reference length, their function words (candidate, reference); for each of exact, stem,
-synonym and paraphrase the matched words (candidate content, reference content, candidate function,
-reference function); chunks, matched candidate words, matched reference words.
-"""
-
 _NO_COUNTS: Counts = (0,) * 23
 _MOST_MATCHES = 60_000  # of an item's words and phrases with those of its references: a quarter of a second's work
 _BATCH = 1000  # items whose phrases are looked up together: bounds the memory, costs nothing
