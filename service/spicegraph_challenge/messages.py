@@ -8,14 +8,12 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.model import catalogue
 from spicegraph_challenge.model.leaderboard import is_current, scores_of, shown_domains, shown_scores, visible
 from spicegraph_challenge.model.schema import MemberRole, State
-from spicegraph_challenge.model.settings import NO_ERRORS, moment
+from spicegraph_challenge.model.settings import NO_ERRORS, moment, timestamp
 from spicegraph_challenge.queue.submissions import queue_position
 from spicegraph_challenge.sandbox.validation import method_of
 from spicegraph_parser.errors import InputError
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from google.protobuf.descriptor import EnumDescriptor
+    from google.protobuf.timestamp_pb2 import Timestamp
     from sqlalchemy.orm import Session
 
     from spicegraph_challenge.model import schema
@@ -147,15 +146,6 @@ def moment_of(field: str, value: Timestamp) -> datetime | None:
     if read is None and (value.seconds or value.nanos):
         raise wrong(field, "is before 1970 or after 9999")
     return read
-
-
-def timestamp(when: datetime | None) -> Timestamp | None:
-    """Return a moment as a message."""
-    if when is None:
-        return None
-    message = Timestamp()
-    message.FromDatetime(when)
-    return message
 
 
 def new_settings(message: pb.ChallengeSettings, info: WorkerInfo) -> pb.ChallengeSettings:

@@ -16,6 +16,7 @@ from spicegraph_parser.errors import InputError, counted
 from spicegraph_service.kit import ExpiresOption, check_output, note, server_extra, token_end, whole_path, write_stdout
 
 with server_extra():
+    from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_challenge.model.settings import (
         SETTINGS,
         SPLIT_SETTINGS,
@@ -24,6 +25,7 @@ with server_extra():
         flag,
         help_text,
         read_settings,
+        timestamp,
         warnings,
     )
 
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
     from google.protobuf.message import Message
-    from google.protobuf.timestamp_pb2 import Timestamp
-
-    from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 
 ReferencesOption = Annotated[
     list[str] | None,
@@ -144,8 +143,6 @@ def create(
     settings: Mapping[str, str],
 ) -> None:
     """Create a challenge from annotation files: every --references names a split and a reference set of it."""
-    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
-
     files = _reference_files(references or [])
     if not files:
         raise InputError("a challenge needs references: give --references SPLIT/SET=FILE once for each set")
@@ -186,8 +183,6 @@ def update(
     settings: Mapping[str, str],
 ) -> None:
     """Change what may change of a challenge; what no option names stays as it is."""
-    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
-
     change = pb.ChallengeSettings()
     _read(change, settings, SETTINGS)
     with connected(context) as client:
@@ -216,8 +211,6 @@ def member(
     ],
 ) -> None:
     """Let another user see or manage a challenge, or no longer."""
-    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
-
     chosen = "UNSPECIFIED" if role is MembershipChange.NONE else role.name
     with connected(context) as client:
         client.set_member(name, user_name, pb.ChallengeRole.Value(f"CHALLENGE_ROLE_{chosen}"))
@@ -225,8 +218,6 @@ def member(
 
 def members(context: typer.Context, name: Annotated[str, typer.Argument(metavar="CHALLENGE")]) -> None:
     """List who sees or manages a challenge, beside the server's organisers: user and role."""
-    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
-
     with connected(context) as client:
         listed = client.list_members(name)
     for entry in listed:
@@ -279,12 +270,10 @@ def add_user(
     expires: ExpiresOption = None,
 ) -> None:
     """Add a user and print their token. It is shown only once: the server keeps only its hash."""
-    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
-
     if organiser and host:
         raise InputError("--organiser and --host: an organiser may do all that a host may; give one of them")
     role = pb.USER_ROLE_ORGANISER if organiser else pb.USER_ROLE_HOST if host else pb.USER_ROLE_PARTICIPANT
-    end = _end(expires)
+    end = timestamp(token_end(expires))
     with connected(context) as client:
         write_stdout(f"{client.create_user(name, role, expires=end, team=team)}\n")
 
@@ -326,7 +315,7 @@ def make_token(
     expires: ExpiresOption = None,
 ) -> None:
     """Make another token and print it."""
-    end = _end(expires)
+    end = timestamp(token_end(expires))
     with connected(context) as client:
         write_stdout(f"{client.create_token(name, user=of, expires=end)}\n")
 
@@ -339,18 +328,6 @@ def revoke_token(
     """Revoke a token."""
     with connected(context) as client:
         client.revoke_token(token_id)
-
-
-def _end(text: str | None) -> Timestamp | None:
-    """Return when a token ends; ``None``: never."""
-    from google.protobuf.timestamp_pb2 import Timestamp  # noqa: PLC0415
-
-    end = token_end(text)
-    if end is None:
-        return None
-    moment = Timestamp()
-    moment.FromDatetime(end)
-    return moment
 
 
 def _reference_files(given: Sequence[str]) -> list[tuple[str, str, Path]]:

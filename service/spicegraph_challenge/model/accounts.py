@@ -83,8 +83,8 @@ class Account:
 
     def may(self, role: MemberRole, challenge: Challenge) -> bool:
         """Whether they have the rights of a role in a challenge."""
-        member_role = self.role_in(challenge)
-        return member_role is not None and member_role.includes(role)
+        roles, member_role = list(MemberRole), self.role_in(challenge)
+        return member_role is not None and roles.index(member_role) >= roles.index(role)
 
     def check_may(self, role: MemberRole, challenge: Challenge) -> None:
         """Check that they have the rights of a role in a challenge."""

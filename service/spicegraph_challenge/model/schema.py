@@ -47,10 +47,6 @@ class MemberRole(StrEnum):
     ORGANISER = "organiser"
     OWNER = "owner"
 
-    def includes(self, other: MemberRole) -> bool:
-        """Whether the role has the rights of another."""
-        return list(MemberRole).index(self) >= list(MemberRole).index(other)
-
 
 class State(StrEnum):
     """The state of a submission; the contract's ``SubmissionState`` says what each means."""

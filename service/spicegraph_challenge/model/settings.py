@@ -375,3 +375,12 @@ def moment(value: Timestamp) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return read if _EARLIEST < read <= _LATEST else None
+
+
+def timestamp(when: datetime | None) -> Timestamp | None:
+    """Return a moment as a message."""
+    if when is None:
+        return None
+    message = Timestamp()
+    message.FromDatetime(when)
+    return message

@@ -157,7 +157,7 @@ def _form(path: str, method: str, fields: Mapping[str, str], *after: str) -> Non
     async def page(visit: Visit) -> web.Response:
         texts = {**await visit.read_form(), **visit.request.match_info}
         values = {field: texts.get(name, "").strip() for field, name in fields.items()}
-        await visit.ask(getattr(pb, f"{method}Response"), method, getattr(pb, f"{method}Request")(**values))
+        await visit.ask(getattr(pb, f"{method}Response"), getattr(pb, f"{method}Request")(**values))
         raise go(*(values.get(part, part) for part in after))  # fields of the request stand for their values
 
     _ROUTES["POST", path] = page
@@ -173,7 +173,7 @@ async def start(_visit: Visit) -> web.Response:
 async def challenges(visit: Visit) -> web.Response:
     """Show the challenges."""
     request = pb.ListChallengesRequest(page_token=visit.request.query.get("after", ""))
-    answer = await visit.ask(pb.ListChallengesResponse, "ListChallenges", request)
+    answer = await visit.ask(pb.ListChallengesResponse, request)
     cards = [views.challenge_card(challenge, datetime.now(UTC)) for challenge in answer.challenges]
     return visit.page("challenges.html.j2", challenges=cards, next=answer.next_page_token)
 
@@ -182,11 +182,11 @@ async def challenges(visit: Visit) -> web.Response:
 async def challenge(visit: Visit) -> web.Response:
     """Show a challenge with the submissions that its visitor sees."""
     name = visit.request.match_info["name"]
-    answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
+    answer = await visit.ask(pb.GetChallengeResponse, pb.GetChallengeRequest(name=name))
     request = pb.ListSubmissionsRequest(
         challenge=name, page_size=_SUBMISSIONS, page_token=visit.request.query.get("after", "")
     )
-    listed = await visit.ask(pb.ListSubmissionsResponse, "ListSubmissions", request)
+    listed = await visit.ask(pb.ListSubmissionsResponse, request)
     may = views.rights(answer.role)
     return visit.page(
         "challenge.html.j2",
@@ -216,7 +216,7 @@ async def submit(visit: Visit) -> web.Response:
         code_url=visit.form.get("code_url", "").strip(),
     )
     messages = _messages(pb.CreateSubmissionRequest(settings=settings), part)
-    made = await visit.ask(pb.CreateSubmissionResponse, "CreateSubmission", messages)
+    made = await visit.ask(pb.CreateSubmissionResponse, messages)
     return _arrive(visit, path_to("/submissions", made.submission.id))
 
 
@@ -236,7 +236,7 @@ def _arrive(visit: Visit, path: str) -> web.Response:
 
 async def _get_submission(visit: Visit) -> pb.Submission:
     request = pb.GetSubmissionRequest(id=visit.request.match_info["id"])
-    return (await visit.ask(pb.GetSubmissionResponse, "GetSubmission", request)).submission
+    return (await visit.ask(pb.GetSubmissionResponse, request)).submission
 
 
 @_route("GET", "/submissions/{id}")
@@ -248,15 +248,15 @@ async def submission_page(visit: Visit) -> web.Response:
         request = pb.ListSubmissionFaultsRequest(
             id=submission.id, page_size=_FAULTS, page_token=visit.request.query.get("after", "")
         )
-        faults = await visit.ask(pb.ListSubmissionFaultsResponse, "ListSubmissionFaults", request)
+        faults = await visit.ask(pb.ListSubmissionFaultsResponse, request)
     before = None
     if submission.scores:
         earlier = pb.ListSubmissionsRequest(
             challenge=submission.challenge, user=submission.user, page_size=_SUBMISSIONS, page_token=submission.id
         )
-        listed = await visit.ask(pb.ListSubmissionsResponse, "ListSubmissions", earlier)
+        listed = await visit.ask(pb.ListSubmissionsResponse, earlier)
         before = next((other for other in listed.submissions if other.scores), None)
-    answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=submission.challenge))
+    answer = await visit.ask(pb.GetChallengeResponse, pb.GetChallengeRequest(name=submission.challenge))
     return visit.page(
         "submission.html.j2",
         may=views.rights(answer.role),
@@ -286,7 +286,7 @@ async def choose(visit: Visit) -> web.Response:
     await visit.read_form()
     submission = await _get_submission(visit)
     request = pb.ChooseSubmissionRequest(challenge=submission.challenge, submission=submission.id)
-    await visit.ask(pb.ChooseSubmissionResponse, "ChooseSubmission", request)
+    await visit.ask(pb.ChooseSubmissionResponse, request)
     raise go("/challenges", submission.challenge, "leaderboard")
 
 
@@ -303,7 +303,7 @@ async def leaderboard(visit: Visit) -> web.Response:
         disposition = {"Content-Disposition": f'attachment; filename="leaderboard.{wanted}"'}
         kind = "application/json" if wanted == "json" else "text/csv"
         return web.Response(text=BOARD_FORMATS[wanted]([board]), content_type=kind, headers=disposition)
-    answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
+    answer = await visit.ask(pb.GetChallengeResponse, pb.GetChallengeRequest(name=name))
     return visit.page(
         "leaderboard.html.j2",
         script="leaderboard.js",
@@ -322,7 +322,7 @@ async def _board(visit: Visit) -> pb.GetLeaderboardResponse:
         score=query.get("score", ""),
         domain=query.get("domain", ""),
     )
-    return await visit.ask(pb.GetLeaderboardResponse, "GetLeaderboard", request)
+    return await visit.ask(pb.GetLeaderboardResponse, request)
 
 
 @_route("GET", "/challenges/{name}/leaderboard/{user}", public=True)
@@ -334,7 +334,7 @@ async def method_page(visit: Visit) -> web.Response:
         request = pb.GetLeaderboardRequest(
             challenge=board.challenge, split=board.split, reference_set=board.reference_set, domain=domain
         )
-        boards.append(await visit.ask(pb.GetLeaderboardResponse, "GetLeaderboard", request))
+        boards.append(await visit.ask(pb.GetLeaderboardResponse, request))
     method = views.method_page(boards, user)
     if method is None:
         raise web.HTTPNotFound
@@ -353,7 +353,7 @@ async def make_token(visit: Visit) -> web.Response:
     form = await visit.read_form()
     user = form.get("user", "")
     request = pb.CreateUserTokenRequest(user=user, name=form.get("name", ""))
-    made = await visit.ask(pb.CreateUserTokenResponse, "CreateUserToken", request)
+    made = await visit.ask(pb.CreateUserTokenResponse, request)
     if user and (visit.me is None or user != visit.me.name):
         return await users(visit, user=user, secret=made.secret)
     return visit.page("account.html.j2", secret=made.secret)
@@ -388,9 +388,7 @@ async def create(visit: Visit) -> web.Response:
         part.reference_sets.extend(pb.ChallengeReferenceSet(name=name) for name in names)
         read_settings(part, {name: form[f"{name} "] for name in SPLIT_SETTINGS if f"{name} " in form})
     challenge = pb.Challenge(name=form.get("name", "").strip(), settings=settings)
-    answer = await visit.ask(
-        pb.CreateChallengeResponse, "CreateChallenge", pb.CreateChallengeRequest(challenge=challenge)
-    )
+    answer = await visit.ask(pb.CreateChallengeResponse, pb.CreateChallengeRequest(challenge=challenge))
     raise go("/challenges", answer.challenge.name)
 
 
@@ -398,7 +396,7 @@ async def create(visit: Visit) -> web.Response:
 async def edit(visit: Visit) -> web.Response:
     """Show the form of a challenge's settings."""
     name = visit.request.match_info["name"]
-    answer = await visit.ask(pb.GetChallengeResponse, "GetChallenge", pb.GetChallengeRequest(name=name))
+    answer = await visit.ask(pb.GetChallengeResponse, pb.GetChallengeRequest(name=name))
     parts, action = views.setting_fields(answer.challenge.settings, new=False), path_to("/challenges", name, "edit")
     return visit.page("edit.html.j2", heading=f"Edit {name}", action=action, parts=parts, new=False)
 
@@ -418,7 +416,7 @@ async def update(visit: Visit) -> web.Response:
     for split, texts in sorted(by_split.items()):
         read_settings(settings.splits.add(name=split), texts)
     request = pb.UpdateChallengeRequest(name=name, settings=settings)
-    await visit.ask(pb.UpdateChallengeResponse, "UpdateChallenge", request)
+    await visit.ask(pb.UpdateChallengeResponse, request)
     raise go("/challenges", name)
 
 
@@ -432,7 +430,7 @@ async def upload_references(visit: Visit) -> web.Response:
     split, _, reference_set = visit.form.get("set", "").partition("/")
     target = pb.ReferencesTarget(challenge=name, split=split, reference_set=reference_set)
     messages = _messages(pb.UploadReferencesRequest(target=target), part)
-    await visit.ask(pb.UploadReferencesResponse, "UploadReferences", messages)
+    await visit.ask(pb.UploadReferencesResponse, messages)
     return _arrive(visit, path_to("/challenges", name))
 
 
@@ -478,7 +476,7 @@ async def _send(visit: Visit, response: web.StreamResponse, method: str, request
 async def users(visit: Visit, *, user: str = "", secret: str = "") -> web.Response:
     """Show the users, and the token that was made for one of them."""
     request = pb.ListUsersRequest(page_token=visit.request.query.get("after", ""))
-    answer = await visit.ask(pb.ListUsersResponse, "ListUsers", request)
+    answer = await visit.ask(pb.ListUsersResponse, request)
     return visit.page(
         "users.html.j2",
         users=[views.user_row(person) for person in answer.users],
@@ -496,7 +494,7 @@ async def add_user(visit: Visit) -> web.Response:
     name, team = form.get("name", "").strip(), form.get("team", "").strip()
     role = pb.UserRole.Value(form["role"]) if form.get("role") in pb.UserRole.keys() else pb.USER_ROLE_UNSPECIFIED  # noqa: SIM118
     request = pb.CreateUserRequest(name=name, role=role, team=team)
-    made = await visit.ask(pb.CreateUserResponse, "CreateUser", request)
+    made = await visit.ask(pb.CreateUserResponse, request)
     return await users(visit, user=made.user.name, secret=made.secret)
 
 

@@ -11,7 +11,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from dataclasses import dataclass, field
 from email.message import Message
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 import grpc
@@ -147,12 +147,11 @@ class Visit:
         headers = {"authorization": self.session.authorization} if self.session is not None else {}
         return Origin(headers, peer_of(self.request))
 
-    async def ask(self, kind: type[M], method: str, request: protobuf.Message | AsyncIterator[protobuf.Message]) -> M:
-        """Make a call of the evaluation server with one response."""
+    async def ask(self, kind: type[M], request: protobuf.Message | AsyncIterator[protobuf.Message]) -> M:
+        """Make the call of the evaluation server that has this response."""
+        method = kind.DESCRIPTOR.name.removesuffix("Response")
         message, _ = await self.gateway.unary(_SERVICE + method, request, self.origin)
-        if not isinstance(message, kind):
-            raise TypeError(f"{method} answers with {type(message).__name__}")
-        return message
+        return cast("M", message)
 
     def stream(self, method: str, request: protobuf.Message) -> AsyncGenerator[protobuf.Message]:
         """Make a call of the evaluation server with a stream of responses."""
