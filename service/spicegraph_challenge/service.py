@@ -148,12 +148,8 @@ class ChallengeService:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._touching.values(), return_exceptions=True)
-
-        def release(session: Session, _now: datetime) -> None:
-            submissions.release_all(session, self._owner)
-
         try:
-            await self._state.transactions.write(release)
+            await self._state.transactions.write(lambda session, _now: submissions.release_all(session, self._owner))
         except StoreError as error:
             _log.warning("jobs stay leased until their time is over: %s", error)
         self._state.transactions.close()

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from spicegraph_challenge.client import ChallengeClient
 
 
+ChallengeArgument = Annotated[str, typer.Argument(metavar="CHALLENGE")]
+
+
 class ServerError(SpicegraphError):
     """The server refused a call, or cannot be reached."""
 
@@ -115,11 +118,11 @@ def _told(server: str, error: grpc.RpcError, file: str | None) -> str:
     field, colon, rest = text.partition(": ")
     if not faults or not colon:
         return text
-    first = f"{_word(field, file)}: {rest}"
+    about = f"{_word(field, file)}: "
+    first = about + rest
     lines = [f"{word}: {reason}" for word, reason in faults]
     if lines == [first]:
         return first
-    about = f"{_word(field, file)}: "
     return "\n".join([first, *(f"  {line.removeprefix(about)}" for line in lines)])
 
 

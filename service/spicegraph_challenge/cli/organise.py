@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
-from spicegraph_challenge.cli.connection import connected
+from spicegraph_challenge.cli.connection import ChallengeArgument, connected
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_service.kit import ExpiresOption, check_output, note, server_extra, token_end, whole_path, write_stdout
 
@@ -165,9 +165,7 @@ def create(
     note(f"created the challenge {name}")
 
 
-def references(
-    context: typer.Context, name: Annotated[str, typer.Argument(metavar="CHALLENGE")], *, files: ReferencesOption = None
-) -> None:
+def references(context: typer.Context, name: ChallengeArgument, *, files: ReferencesOption = None) -> None:
     """Replace references of a challenge that has no submissions yet."""
     _upload(context, name, _reference_files(files or []))
 
@@ -175,7 +173,7 @@ def references(
 @_with_settings(new=False)
 def update(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
+    name: ChallengeArgument,
     *,
     split: Annotated[
         list[str] | None, typer.Option(help="Splits that --scores, --leaderboard and --phase-... are for.")
@@ -192,7 +190,7 @@ def update(
         _warn(client.update_challenge(name, change))
 
 
-def delete(context: typer.Context, name: Annotated[str, typer.Argument(metavar="CHALLENGE")]) -> None:
+def delete(context: typer.Context, name: ChallengeArgument) -> None:
     """Delete a challenge that has no submissions."""
     with connected(context) as client:
         client.delete_challenge(name)
@@ -200,7 +198,7 @@ def delete(context: typer.Context, name: Annotated[str, typer.Argument(metavar="
 
 def member(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
+    name: ChallengeArgument,
     user_name: Annotated[str, typer.Argument(metavar="USER")],
     role: Annotated[
         MembershipChange,
@@ -216,7 +214,7 @@ def member(
         client.set_member(name, user_name, pb.ChallengeRole.Value(f"CHALLENGE_ROLE_{chosen}"))
 
 
-def members(context: typer.Context, name: Annotated[str, typer.Argument(metavar="CHALLENGE")]) -> None:
+def members(context: typer.Context, name: ChallengeArgument) -> None:
     """List who sees or manages a challenge, beside the server's organisers: user and role."""
     with connected(context) as client:
         listed = client.list_members(name)
@@ -226,7 +224,7 @@ def members(context: typer.Context, name: Annotated[str, typer.Argument(metavar=
 
 def rescore(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="CHALLENGE")],
+    name: ChallengeArgument,
     *,
     everything: Annotated[
         bool, typer.Option("--all", help="Also score again what the current version has already scored.")

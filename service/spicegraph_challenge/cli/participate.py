@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from spicegraph_challenge.cli.connection import connected
+from spicegraph_challenge.cli.connection import ChallengeArgument, connected
 from spicegraph_service.kit import check_output, format_by_ending, note, progress_bar, write_stdout, write_text
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 FAILED = 1  # exit code of a command that waited for a submission which did not succeed
 SubmissionArgument = Annotated[str, typer.Argument(metavar="SUBMISSION", help="Its id.")]
-ChallengeArgument = Annotated[str, typer.Argument(metavar="CHALLENGE")]
 
 
 class ShownAs(StrEnum):

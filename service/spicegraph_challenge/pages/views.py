@@ -328,11 +328,8 @@ def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
     charts = {"standing": interval_chart(board.score, rows, axis=board.score, form=f".{ranked[0][1].digits or 4}f")}
     points = [(point.create_time.ToDatetime(UTC), point.user, point.value) for point in board.history]
     moments = sorted({moment for moment, *_ in points})
-    moments = (
-        [moments[index * (len(moments) - 1) // (_MOMENTS - 1)] for index in range(_MOMENTS)]
-        if len(moments) > _MOMENTS
-        else moments
-    )
+    if len(moments) > _MOMENTS:
+        moments = [moments[index * (len(moments) - 1) // (_MOMENTS - 1)] for index in range(_MOMENTS)]
     if len(moments) < 2:
         return charts
     form = "%H:%M" if moments[0].date() == moments[-1].date() else "%m-%d"
