@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-def exports(module: str, file: str) -> tuple[list[str], Callable[[str], object]]:
-    """Return a module's ``__all__`` and ``__getattr__`` (PEP 562), from the imports of the stub beside its ``file``."""
+def exports(module: str, file: str) -> tuple[list[str], Callable[[], list[str]], Callable[[str], object]]:
+    """Return a module's ``__all__``, ``__dir__`` and ``__getattr__`` (PEP 562), from the stub beside its ``file``."""
     # So names stand once, and are loaded when they are first asked for; modules on the way to them are known, too.
     # Type checkers read the same stub; a name of it is never that of a submodule, which would take its place.
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
@@ -33,7 +33,7 @@ def exports(module: str, file: str) -> tuple[list[str], Callable[[str], object]]
         setattr(sys.modules[module], name, value)
         return value
 
-    return sorted(places), load
+    return sorted(places), lambda: sorted({*vars(sys.modules[module]), *places}), load
 
 
 def entry_points(group: str) -> Iterator[tuple[str, str]]:

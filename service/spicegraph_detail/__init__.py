@@ -7,8 +7,4 @@ loaded when it is first asked for.
 
 from spicegraph_parser.runtime import exports
 
-__all__, __getattr__ = exports(__name__, __file__)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__, __dir__, __getattr__ = exports(__name__, __file__)

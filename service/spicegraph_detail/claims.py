@@ -212,15 +212,9 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
             )
         )
     told = []
-    for number, (names, support, weight, partner) in enumerate(
-        zip(
-            reference_tuples,
-            match.reference.support.astype(float).clip(0, 1).tolist(),
-            match.reference.weights.tolist(),
-            match.reference.partner.tolist(),
-            strict=True,
-        )
-    ):
+    side = match.reference
+    columns = (each.tolist() for each in (side.support.astype(float).clip(0, 1), side.weights, side.partner))
+    for number, (names, support, weight, partner) in enumerate(zip(reference_tuples, *columns, strict=True)):
         checked = is_checkable([name.partition("/")[0] for name in names], vectors)
         told.append(
             Claim(

@@ -7,8 +7,4 @@ for them. ``fluency`` is the detector of broken captions, with the metrics ``flu
 
 from spicegraph_parser.runtime import exports
 
-__all__, __getattr__ = exports(__name__, __file__)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__, __dir__, __getattr__ = exports(__name__, __file__)

@@ -4,7 +4,7 @@
 
 from spicegraph_parser.runtime import exports
 
-__all__, __getattr__ = exports(__name__, __file__)
+__all__, _, __getattr__ = exports(__name__, __file__)
 
 
 def __dir__() -> list[str]:

@@ -75,12 +75,8 @@ def read_judgements(
     """
     bank_of = partial(read_bank, references)
     records = partial(judgements_of_records, rating=rating)
-    return _joined(
-        [
-            _read(read_content(path), JUDGEMENT_FORMATS, records, "rated caption", bank_of=bank_of, empty=empty)
-            for path in paths
-        ]
-    )
+    read = partial(_read, bank_of=bank_of, empty=empty)
+    return _joined([read(read_content(path), JUDGEMENT_FORMATS, records, "rated caption") for path in paths])
 
 
 def read_pairs(*paths: str, annotations: Sequence[str] = (), empty: Empty = "refuse") -> Judged[CaptionPair]:
@@ -122,22 +118,19 @@ def _read(
     if form is not None:
         bank = bank_of(needed_by=form.needs) if form.needs else CaptionBank({}, {}, "")
         rows = list(form.read(content, bank, faults))
-        judged = [row for row in rows if row is not None]
     elif content.data.lstrip()[:1] in {b"{", b"["}:
         rows = list(of_records(records_of(content, faults), faults))
-        judged = [row for row in rows if row is not None]
-        if bank_of.args[0] and not all(each.references for each in judged):
-            bank = bank_of(needed_by="the records")
-            judged = [
-                each
-                if each.references
-                else replace(each, references=bank.references(each.image, JudgementRow(each.place, {}, faults)))
-                for each in judged
-            ]
     else:
         names = "; ".join([*[form.name for form in formats], _JSON_LINES])
         folder = f"; {_PASCAL50S}: its folder" if formats is PAIR_FORMATS else ""
         raise InputError(f"{content.name}: contains no {what}s in a format that is known ({names}{folder})")
+    judged = [row for row in rows if row is not None]
+    if form is None and bank_of.args[0] and not all(each.references for each in judged):
+        bank = bank_of(needed_by="the records")
+        for place, each in enumerate(judged):
+            if not each.references:
+                references = bank.references(each.image, JudgementRow(each.place, {}, faults))
+                judged[place] = replace(each, references=references)
     if not judged and not faults:
         faults.append(Fault("", "", f"contains no {what}"))
     if faults:

@@ -248,11 +248,8 @@ def _inter(_study: BoundsStudy, counts: Integers, lower: Lower, generator: np.ra
         return
     corpora = generator.integers(0, len(lower.others), counts.sum()).tolist()
     shares = generator.random(counts.sum()).tolist()
-    texts = [
-        lower.others[corpus][int(share * len(lower.others[corpus]))]
-        for corpus, share in zip(corpora, shares, strict=True)
-    ]
-    yield "inter", "a caption of another corpus", texts
+    chosen = zip([lower.others[corpus] for corpus in corpora], shares, strict=True)
+    yield "inter", "a caption of another corpus", [texts[int(share * len(texts))] for texts, share in chosen]
 
 
 def _of_sentences(name: str, title: str, texts_of: Callable[[Lower], Sequence[str] | None]) -> Substitutes:
@@ -283,11 +280,8 @@ def _of_words(name: str, title: str, words_of: Callable[[BoundsStudy, Lower], Se
             mean = round(len(_tokens(study.captions)) / int(study.sizes.sum())) or 1
         for length in dict.fromkeys(mean if length is None else length for length in lower.lengths):
             places = generator.integers(0, len(words), (counts.sum(), length)).tolist()
-            yield (
-                f"{name}-{length}",
-                f"{length} random {title}",
-                [" ".join([words[at] for at in row]) for row in places],
-            )
+            texts = [" ".join([words[at] for at in row]) for row in places]
+            yield f"{name}-{length}", f"{length} random {title}", texts
 
     return draw
 
