@@ -285,20 +285,8 @@ class Spider(Metric[SpiderStatistic]):
         ]
 
     def summed(self) -> Summed[SpiderStatistic]:
-        """Return the metric itself: the corpus value is the mean of two values, each rounded by itself."""
-        return self
-
-    def columns(self, statistics: Sequence[SpiderStatistic], /) -> Matrix:
-        """Return the columns of both metrics, side by side."""
-        cider = self.cider.summed().columns([statistic.cider for statistic in statistics])
-        return np.hstack([cider, self.spice.summed().columns([statistic.spice for statistic in statistics])])
-
-    def from_sums(self, sums: Matrix, /) -> Mapping[str, Vector]:
-        """Return ``SPIDEr`` from the sums of both."""
-        cider, spice = np.hsplit(sums, [2])  # CIDEr-D is one score: its sum, and the number of items
-        [first] = self.cider.summed().from_sums(cider).values()
-        second, *_ = self.spice.summed().from_sums(spice).values()
-        return {"SPIDEr": np.array([mean_of(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)])}
+        """Return the sums of both metrics: the corpus value is the mean of two values, each rounded by itself."""
+        return _Means(self.cider.summed(), self.spice.summed())
 
     def compact(self, statistic: SpiderStatistic) -> SpiderStatistic:
         """Return the statistic without SPICE's match."""
@@ -322,6 +310,21 @@ class Spider(Metric[SpiderStatistic]):
         """Return both statistics of every item."""
         cider = self.cider.finish([of_cider for of_cider, _ in kept])
         return [SpiderStatistic(of_cider, spice) for of_cider, (_, spice) in zip(cider, kept, strict=True)]
+
+
+class _Means:
+    def __init__(self, cider: Summed[CiderStatistic], spice: Summed[SpiceStatistic]) -> None:
+        self._cider, self._spice = cider, spice
+
+    def columns(self, statistics: Sequence[SpiderStatistic]) -> Matrix:
+        cider = self._cider.columns([statistic.cider for statistic in statistics])
+        return np.hstack([cider, self._spice.columns([statistic.spice for statistic in statistics])])
+
+    def from_sums(self, sums: Matrix) -> Mapping[str, Vector]:
+        cider, spice = np.hsplit(sums, [2])  # CIDEr-D is one score: its sum, and the number of items
+        [first] = self._cider.from_sums(cider).values()
+        second, *_ = self._spice.from_sums(spice).values()
+        return {"SPIDEr": np.array([mean_of(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)])}
 
 
 def mean_of(cider: float | None, spice: float | None) -> float | None:
