@@ -124,12 +124,7 @@ def expect_texts(values: Iterable[object], name: str) -> list[str]:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun, which is in the plural but for 1.
-
-    Args:
-        number: how many, from 0.
-        noun: in the singular.
-        plural: where it is not made with an s.
+    """Return a number with its noun, in the plural but for 1; ``plural`` is it where it is not made with an s.
 
     Example:
         >>> counted(1, "item"), counted(20000, "item"), counted(0, "entry", "entries")

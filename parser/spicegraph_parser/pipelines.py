@@ -39,11 +39,9 @@ class FrontEnd(Protocol):
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """See :meth:`CaptionPipeline.parse`."""
-        ...
 
     def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
         """See :meth:`CaptionPipeline.captions`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +148,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
 
 
 def model_card(name: str = DEFAULT_PIPELINE) -> str:
-    """Return the model card (Markdown) of a bundled pipeline: ``en_caption`` or ``scene``.
-
-    It has the training data with their licences, figures by kind of caption, and the known weaknesses.
-
-    Raises:
-        DataError: the pipeline is not a bundled one, or the file is missing.
-    """
+    """Return the model card (Markdown) of a bundled pipeline, ``en_caption`` or ``scene``, or raise DataError."""
     folders = {DEFAULT_PIPELINE: pipeline_path(), SCENE: SCENE_WEIGHTS.parent}
     if name not in folders:
         raise DataError(f"{name} has no model card here; those with one are {' and '.join(folders)}")

@@ -95,10 +95,6 @@ class _WordInputs:
     def __init__(self, weights: Weights, vocabulary: Vocabulary, first: _Lstm) -> None:
         self._vocabulary = vocabulary
         self._weights = weights
-        self._mix = weights["words.mix"]
-        self._bias = weights["words.mix.bias"]
-        self._scale = weights["words.norm"]
-        self._shift = weights["words.norm.bias"]
         self._first = first
         self._made_of = weights, vocabulary, first
         self._lock = Lock()
@@ -133,10 +129,10 @@ class _WordInputs:
         tables = (_rows_of(self._weights, f"{_TABLES}{kind}", rows[:, kind]) for kind in range(len(KINDS)))
         parts = np.concatenate(list(tables), axis=1)
         # A product for each word, not one for all: sums of many words together would be rounded otherwise.
-        mixed = np.matmul(parts[:, None], self._mix)[:, 0] + self._bias
+        mixed = np.matmul(parts[:, None], self._weights["words.mix"])[:, 0] + self._weights["words.mix.bias"]
         centred = mixed - mixed.mean(axis=1, keepdims=True)
         spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)  # as torch's LayerNorm has it
-        vectors = centred / spread * self._scale + self._shift
+        vectors = centred / spread * self._weights["words.norm"] + self._weights["words.norm.bias"]
         inputs: Floats = np.stack([np.matmul(vectors[:, None], weights)[:, 0] for weights in self._first.input])
         inputs += self._first.bias[:, None]
         return inputs
@@ -147,7 +143,6 @@ class Product(Protocol):
 
     def __call__(self, rows: Floats, out: Floats | None = None, /) -> Floats:
         """Return the product with ``rows`` (rows, width), nearly all from -1 to 1; it may be written to ``out``."""
-        ...
 
 
 MakeProduct: TypeAlias = "Callable[[Floats], Product]"

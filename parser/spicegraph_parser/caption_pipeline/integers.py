@@ -69,7 +69,6 @@ class IntegerProduct:
         return results
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return what another process makes it from."""
         return type(self), (self._weights,)
 
 

@@ -1,8 +1,7 @@
-"""The caption pipeline's network, as it runs: tags, heads and labels of sentences.
+"""The caption pipeline's network, as it runs (``training/network.py`` trains it): tags, heads and labels of sentences.
 
 Heads come from biaffine scores (Dozat and Manning 2017), labels from both ends of an edge, over the states of
-``encoder.py``; where that leaves doubt, whole analyses are compared (``reranker.py``). Only the scores
-of heads are padded. ``training/network.py`` is the trainable form.
+``encoder.py``; where that leaves doubt, whole analyses are compared (``reranker.py``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """From scores of heads to trees.
 
-Most often each word's best head already gives a projective tree with one root, which then is the best tree;
-only the other sentences pay for a search (Eisner 1996), all sentences of one length at once.
+Most often each word's best head gives a projective tree; only other sentences pay for a search (Eisner 1996).
 """
 
 from __future__ import annotations

@@ -22,12 +22,9 @@ JsonDict = dict[str, Any]  # the function that makes one says which fields it ha
 
 
 def caption_dict(caption: ParsedCaption) -> JsonDict:
-    """Return a caption's own tuples, in SPICE's order and before merging, with their rules and places.
-
-    ``rules`` and ``spans`` go along with ``tuples``: for each slot the spans of its words in ``text`` (code points, end
-    excluded), as far as the words stand there. Scene graphs have ``entities`` (see :class:`Entity`), and ``apart``:
-    what a caption states but a picture cannot show, with the reason and the certainty, 0 to 1, that it can be seen.
-    """
+    """Return a caption's own tuples, in SPICE's order and before merging, with their rules and places."""
+    # ``spans``: for each slot those of its words in ``text`` (code points, end excluded), as far as they stand there.
+    # ``apart``: what the caption states but a picture cannot show, with the certainty, 0 to 1, that it can be seen.
     spans = [(word.start, word.end) for parse in caption.sentences for word in parse.words]
     result: JsonDict = {
         "text": caption.text,

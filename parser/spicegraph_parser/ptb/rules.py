@@ -235,7 +235,12 @@ def word_rules(alphabet: Alphabet, variant: Variant) -> tuple[Rule, ...]:
         # Words; a word that begins with a letter runs on over a lone period or mark: ``toilet.next``.
         Rule(a.word, "", cleaned),
         Rule(a.run, "", cleaned),
-        *ADDRESSES,
+        # Web and mail addresses, and currencies named by capitals (``US$``).
+        Rule(f"(?i:https?)://{ADDRESS}"),
+        Rule(WEB),
+        Rule(HOST),
+        Rule(f"{MAIL}(?:>|&gt;)?"),
+        Rule(r"[A-Z]+\$"),
         *_abbreviations(a),
         *_joined_words(a),
         # Numbers with their separators, fractions, telephone numbers, names of files.
@@ -354,13 +359,3 @@ def _symbols(a: Patterns) -> tuple[Rule, ...]:
         Rule("(?i:&nbsp;)", "", always("")),
         Rule(a.symbol),
     )
-
-
-ADDRESSES: Final = (
-    Rule(f"(?i:https?)://{ADDRESS}"),
-    Rule(WEB),
-    Rule(HOST),
-    Rule(f"{MAIL}(?:>|&gt;)?"),
-    Rule(r"[A-Z]+\$"),
-)
-"""Web and mail addresses, and currencies named by capitals (``US$``)."""

@@ -1,7 +1,6 @@
 """Pronouns that stand for something in an earlier sentence of a long caption.
 
-"A dog lies on a couch. It is brown." SPICE 1.0 looks for antecedents inside a sentence only; so this is no part
-of its numbers, but a pipeline of its own, asked for by the ending ``+long`` of a pipeline's name.
+SPICE 1.0 looks for antecedents inside a sentence only; so this is a pipeline of its own ("A dog lies. It is brown.").
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Scene graphs: the facts of one or several captions of an image, merged by meaning.
 
-All references of an image go into one graph (Anderson et al., ECCV 2016, section 3.1). Merging is greedy in
-the order of the facts, as in SPICE 1.0.
+All references go into one graph (Anderson et al., ECCV 2016, section 3.1), greedily, in the order of the facts.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """What graded matching reads in a caption beside SPICE's facts. SPICE's own scene graphs never hold it.
 
-Loose words are content words that no rule of SPICE uses, each tied to the noun that it belongs to: "a man standing by
-a red wall" gives SPICE no tuple with "stand", because the parse ties the wall to the man; "two of the dogs" none with
-"two". Further facts say what is plural and how much of something there is: SPICE reads "a group of people" as a group
-and does not tell "a dog" from "dogs". Notes say how the words of other facts are to be read: which stand for others,
-which are not objects, which the caption denies ("no hat", "without a hat"). ``merge`` leaves all of this out unless
-the caller asks for it.
-
-Scene graphs (the graph style ``scene``) have names as they stand in the caption and no edges. There a loose word
-belongs to the noun beside it, a verb between two things may be their relation, and notes give the lemmas of names.
+Loose words are content words that no rule of SPICE uses, each tied to the noun that it belongs to ("stand" of "a man
+standing by a red wall"). Further facts say what is plural and how much of something there is, and notes how the words
+of other facts are to be read. ``merge`` leaves all of this out unless the caller asks for it. Scene graphs (the graph
+style ``scene``) have no edges: there a loose word belongs to the noun beside it.
 """
 
 from __future__ import annotations

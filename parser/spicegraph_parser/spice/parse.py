@@ -1,8 +1,7 @@
 """Parsed captions: a small frozen view of dependency graphs.
 
-Nothing here knows which parser made a graph. Labels are basic Universal Dependencies v1, as CoreNLP 3.6
-prints them, or their collapsed form (``nmod:on``, ``conj:and``); :func:`spicegraph_parser.spice.collapse.collapse`
-turns the first into the second.
+Labels are basic Universal Dependencies v1, as CoreNLP 3.6 prints them, or their collapsed form (``nmod:on``,
+``conj:and``), which :func:`spicegraph_parser.spice.collapse.collapse` makes.
 """
 
 from __future__ import annotations
@@ -99,7 +98,6 @@ class Parse:
         return tuple(map(Edge._make, self.arcs))
 
     def __eq__(self, other: object) -> bool:
-        """Say whether words and edges are equal."""
         if not isinstance(other, Parse):
             return NotImplemented
         return self.words == other.words and self.arcs == other.arcs

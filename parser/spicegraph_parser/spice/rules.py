@@ -1,9 +1,7 @@
 """The rules: from a cleaned dependency graph to facts, one function per construction, in order.
 
-Each rule is a generator over a :class:`~spicegraph_parser.spice.cleanup.RuleGraph`. ``RULES`` holds them in the
-order in which SPICE 1.0 applies them; the order decides how facts merge later. Rules do not refer to each other.
-Behaviour: SPICE (Anderson et al., ECCV 2016, section 3.1) and the scene-graph parser it builds on (Schuster
-et al., 2015).
+``RULES`` holds them in the order in which SPICE 1.0 applies them, which decides how facts merge later. Behaviour: SPICE
+(Anderson et al., ECCV 2016, section 3.1) and the scene-graph parser it builds on (Schuster et al., 2015).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """WordNet 3.0 beyond synonyms: which synset is a kind of which, how far two are apart, and what they mean.
 
-SPICE itself knows synonyms alone (``lexicon``); nothing here changes a score. It is loaded only when something
-asks: near misses, definitions and categories such as "every kind of animal". Built by ``tools/build_wordnet.py``.
+SPICE itself knows synonyms alone (``lexicon``); nothing here changes a score. Built by ``tools/build_wordnet.py``.
 """
 
 from __future__ import annotations
