@@ -132,9 +132,8 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
         product: tuple[MakeProduct, ...] = ()
         if plus:
             if runtime not in RUNTIMES:
-                raise DataError(
-                    f"pipeline {name!r}: unknown runtime {runtime!r} (known: {', '.join(sorted(RUNTIMES))})"
-                )
+                known = ", ".join(sorted(RUNTIMES))
+                raise DataError(f"pipeline {name!r}: unknown runtime {runtime!r} (known: {known})")
             with needs_extra(runtime, f"the pipeline {name!r}"):
                 product = (resolve_name(RUNTIMES[runtime]),)
         signature = _bundled_signature(network) + plus + runtime

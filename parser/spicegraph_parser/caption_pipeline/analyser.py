@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
     from spicegraph_parser.caption_pipeline.network import Network
     from spicegraph_parser.spice.parse import Span
-
-_MOST_LEMMAS: Final = 200_000  # pairs of form and tag whose lemma is kept
 
 
 class CaptionAnalyser:
@@ -72,14 +70,14 @@ class CaptionAnalyser:
 
 
 class _LemmaCache(dict[tuple[str, str], str]):
-    """The lemmas of forms and tags that were asked for."""
+    """The lemmas of forms and tags that were asked for, of up to some 200,000 pairs."""
 
     def __init__(self, lemmas: Lemmas) -> None:
         super().__init__()
         self._lemmas = lemmas
 
     def of(self, forms: Iterable[str], tags: Iterable[str]) -> tuple[str, ...]:
-        if len(self) > _MOST_LEMMAS:
+        if len(self) > 200_000:
             self.clear()
         return tuple(map(self.__getitem__, zip(forms, tags, strict=True)))
 

@@ -87,11 +87,7 @@ class CaptionTokenizer:
 @registry.tokenizers(TOKENIZER)  # type: ignore[untyped-decorator]
 def create_tokenizer() -> Callable[[Language], CaptionTokenizer]:
     """Return what spaCy calls to make the tokenizer of a pipeline."""
-
-    def make(nlp: Language) -> CaptionTokenizer:
-        return CaptionTokenizer(nlp.vocab)
-
-    return make
+    return lambda nlp: CaptionTokenizer(nlp.vocab)
 
 
 class CaptionParser:

@@ -67,7 +67,6 @@ _VERB_ENDINGS: Final[tuple[tuple[str, Callable[[str], str]], ...]] = (
     ("ed", lambda form: form[:-3] + "y" if form.endswith("ied") else _from_stem(form[:-2])),
     ("s", lambda form: form if form.endswith("ss") else plural_lemma(form)),
 )
-_RULES: Final[Mapping[str, Callable[[str], str]]] = {"NNS": plural_lemma, "V": verb_lemma}
 
 
 def kind_of(tag: str) -> str:
@@ -77,8 +76,7 @@ def kind_of(tag: str) -> str:
 
 def rule_lemma(form: str, kind: str) -> str:
     """Return the lemma of a lower-cased form by rule alone."""
-    rule = _RULES.get(kind)
-    return rule(form) if rule else form
+    return plural_lemma(form) if kind == "NNS" else verb_lemma(form) if kind == "V" else form
 
 
 @dataclass(frozen=True, slots=True)

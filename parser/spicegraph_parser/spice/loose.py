@@ -74,8 +74,11 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
         else:
             continue
         for position in positions:
-            for denied_word in (position, *_alternatives(parse, position)):
-                yield denied_word, negation
+            yield position, negation
+            if _below(parse, position, "cc", {"or", "nor"}):  # what these join to it is denied as well
+                for label_of_word, governor, word_at in parse.arcs:
+                    if governor == position and label_of_word.partition(":")[0] == "conj":
+                        yield word_at, negation
 
 
 def _objects(parse: Parse, verb: int) -> list[int]:
@@ -84,13 +87,6 @@ def _objects(parse: Parse, verb: int) -> list[int]:
 
 def _below(parse: Parse, head: int, label: str, lemmas: set[str]) -> bool:
     return any(arc[:2] == (label, head) and parse.lemmas[arc[2] - 1] in lemmas for arc in parse.arcs)
-
-
-def _alternatives(parse: Parse, first: int) -> list[int]:
-    """Return what "or" and "nor" join to a word."""
-    if not _below(parse, first, "cc", {"or", "nor"}):
-        return []
-    return [word for label, head, word in parse.arcs if head == first and label.partition(":")[0] == "conj"]
 
 
 # The ``rule`` of a fact that SPICE's own graphs never hold: of a loose word, of what is plural ("dog", "plural"), and
