@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
 
-WEIGHTS: Final = {"Object": 0.5, "Attribute": 0.5, "Relation": 0.2}
-"""What the F1 of each kind weighs in the score, before division by their sum."""
+WEIGHTS: Final = {"Object": 0.5, "Attribute": 0.5, "Relation": 0.2}  # of the F1 of each, before division by their sum
 
 EXACT, SYNONYM, SOFT = "exact", "synonym", "soft"
 NAME: Final = "CAPTURE"

@@ -38,13 +38,11 @@ if TYPE_CHECKING:
 MISSING: Final = "missing"  # the status of a claim of the references that the candidate does not make
 UNCHECKED: Final = "unchecked"  # the status of a claim that nobody can check against a picture, which weighs nothing
 
-MEANING_SHARE: Final = 0.8
-"""What the meaning of the text around a claim counts in its value at most, by the rule of ``training/detail.md``."""
-WHOLE_SHARE: Final = 0.7
-"""What the meaning of the whole candidate counts in the value of a reference's claim, by the same rule."""
-SUPPORT_EXPONENT: Final = 0.3  # how much the support of a claim as a whole counts beside its words, by the same rule
-UNKNOWN_VALUE: Final = math.e
-"""How many times the odds are that a colour or a count is wrong that no reference has, by the same rule."""
+# By the rule of ``training/detail.md``:
+MEANING_SHARE: Final = 0.8  # what the meaning of the text around a claim counts in its value at most
+WHOLE_SHARE: Final = 0.7  # what the meaning of the whole candidate counts in the value of a reference's claim
+SUPPORT_EXPONENT: Final = 0.3  # how much the support of a claim as a whole counts beside its words
+UNKNOWN_VALUE: Final = math.e  # how many times the odds are that a colour or count is wrong that no reference has
 ABSENT: Final = 3.0
 """Where no caption has an object of COCO: how many times the odds are that it is wrong, and its claims' weight."""
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.graded.metric import GradedStatistic
 
 NAME: Final = "Detail"
-DESCRIPTION_LEVEL: Final = 0.9
-"""What brings the harmonic mean below SPICE-G's level, so that nobody gains by a longer candidate alone."""
+DESCRIPTION_LEVEL: Final = 0.9  # brings the harmonic mean below SPICE-G's level: nobody gains by length alone
 _AT_A_TIME: Final = 32  # more need more memory and are no faster
 
 

@@ -181,4 +181,3 @@ DIALECTS: Final = (
     _dialect("/weave", read_weave, answer_weave),
     _dialect("/foundry", read_foundry, answer_foundry),
 )
-"""The words of every program that the server understands."""

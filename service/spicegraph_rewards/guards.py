@@ -40,8 +40,7 @@ _COLOURS: Final = word_set(
     "red blue green yellow black white brown orange pink purple gray grey silver gold golden tan beige"
 )
 _MOST_COLOURS: Final = 6
-BROKEN: Final = 0.999
-"""The probability of an error above which a guard stops a caption: about one of 3,000 captions of people."""
+BROKEN: Final = 0.999  # probability of an error above which a guard stops a caption: one of 3,000 captions of people
 _FEWEST: Final = 4  # words of a caption, or as many as the shortest reference has
 
 

@@ -84,7 +84,6 @@ It is by how much the caption is above the least that it has without statements 
 PRESETS: Final[Mapping[str, str]] = {
     "guarded": "spice-g=1,fluency=.1,word-order=-.05,generic=-.25,guard=-1,statement=-1"
 }
-"""Rewards that have a name."""
 
 DRAFT_TERMS: Final[Mapping[str, str]] = {
     name.replace("_", "-"): name for name in ("added_right", "added_wrong", "removed_right", "removed_wrong")

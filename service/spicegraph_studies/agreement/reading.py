@@ -1,7 +1,4 @@
-"""From files to judgements and results of systems, or one error that lists every fault.
-
-The content of a file shows its format; ``JUDGEMENT_FORMATS`` and ``PAIR_FORMATS`` hold them all.
-"""
+"""From files, whose content shows their format, to judgements and results of systems, or one error with every fault."""
 
 from __future__ import annotations
 
