@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 class TorchSpice(Metric):  # type: ignore[misc] # torchmetrics is not installed where types are checked
-    """SPICE with its categories; states are int64 sums (``dist_reduce_fx="sum"``), exact on any number of ranks.
-
-    >>> TorchSpice()(["a dog"], [["a brown dog", "the dog"]])["spice"]  # doctest: +SKIP
-    tensor(0.6667, dtype=torch.float64)
-    """
+    """SPICE with its categories; states are int64 sums (``dist_reduce_fx="sum"``), exact on any number of ranks."""
 
     sums: torch.Tensor
     full_state_update = False

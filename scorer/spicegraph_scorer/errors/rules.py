@@ -185,8 +185,7 @@ class Finding:
 
 _NUMERALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
-NUMBERS: Mapping[str, int] = {name: value for value, name in enumerate(_NUMERALS, start=1)}
-"""The numerals that SPICE counts as counts, with their values."""
+NUMBERS: Mapping[str, int] = {name: value for value, name in enumerate(_NUMERALS, start=1)}  # SPICE's counts.
 
 _OPPOSITES = (
     (

@@ -428,5 +428,4 @@ _LOOKS: Final = {
         (Notation.VISUAL_GENOME, r'\s*\{.*"(?:objects|regions)"\s*:'),
         (Notation.GRAPHML, r"\s*<(?:\?xml|graphml)\b"),
     )
-}
-"""What a text in a notation looks like."""
+}  # What a text in a notation looks like.

@@ -32,8 +32,7 @@ PAGE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
-}
-"""What every page that a server answers with is sent with: no other site shows it or reads it."""
+}  # What every page that a server answers with is sent with: no other site shows it or reads it.
 
 
 def render_page(

@@ -29,8 +29,7 @@ class StyledText(NamedTuple):
     style: GraphStyle = "spice"
 
 
-Setup: TypeAlias = tuple[str, bytes]
-"""The first frame to a worker: its pipeline, and the metrics' data (empty: their own)."""
+Setup: TypeAlias = tuple[str, bytes]  # The first frame to a worker: its pipeline, the metrics' data (empty: their own).
 
 
 class ItemWork(NamedTuple):

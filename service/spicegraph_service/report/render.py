@@ -315,8 +315,7 @@ _NOUNS = frozenset(
         "Candidate has it with",
     )
 )  # The columns of kinds of errors whose words are nouns; those of other columns are as long as their tuples.
-_PARTS = {1: "n", 2: "an", 3: "v"}
-"""By the length of a tuple: the parts of speech of the words that make it up, the likeliest first."""
+_PARTS = {1: "n", 2: "an", 3: "v"}  # By a tuple's length: parts of speech of its words, likeliest first.
 _ORDER = ("n", "an", "v", "")  # what counts for a word that stands in several places
 
 

@@ -68,8 +68,7 @@ HTTP_STATUSES = {
     grpc.StatusCode.UNAVAILABLE: 503,
     grpc.StatusCode.DATA_LOSS: 500,
     grpc.StatusCode.UNAUTHENTICATED: 401,
-}
-"""The HTTP status of each status of gRPC, by Connect."""
+}  # The HTTP status of each status of gRPC, by Connect.
 
 _WRITERS: Mapping[str, Callable[[Message], bytes]] = {
     "json": codec.to_json,
