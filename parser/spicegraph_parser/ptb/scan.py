@@ -55,7 +55,8 @@ def tokenize_lines(lines: Iterable[str], *, variant: Variant = "coco") -> list[l
     """Tokenize lines as Java does a file of them: tokens stay in their line, but what follows is seen."""
     # So a caption's tokens can depend on the next one: ``letter K.`` keeps its ``K.`` unless a line like ``A man``
     # follows. Line breaks inside a line count as spaces.
-    flat = [re.sub(r"[\n\r\x0b\x0c\u2028\u2029]", " ", line) for line in lines]
+    breaks = re.compile(r"[\n\r\x0b\x0c\u2028\u2029]")
+    flat = [breaks.sub(" ", line) for line in lines]
     joined = "\n".join(flat)
     tokenized: list[list[str]] = []
     start = 0
@@ -71,6 +72,7 @@ def tokenize_lines(lines: Iterable[str], *, variant: Variant = "coco") -> list[l
 
 def split_sentences(tokens: Sequence[Token]) -> list[int]:
     """Return how many tokens each sentence has by CoreNLP's sentence splitter; closing quotes are part of it."""
+    is_end = re.compile(r"[.。]|[!?！？]+").fullmatch
     lengths: list[int] = []
     length = 0
     ended = False
@@ -80,7 +82,7 @@ def split_sentences(tokens: Sequence[Token]) -> list[int]:
             length = 0
             ended = False
         length += 1
-        ended = ended or re.fullmatch(r"[.。]|[!?！？]+", token.text) is not None
+        ended = ended or is_end(token.text) is not None
     return [*lengths, length] if length else lengths
 
 
