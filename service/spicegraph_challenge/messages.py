@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.model import catalogue
-from spicegraph_challenge.model.leaderboard import is_current, scores_of, shown_domains, shown_scores, visible
+from spicegraph_challenge.model.leaderboard import Standing, is_current, scores_of, shown_domains, shown_scores, visible
 from spicegraph_challenge.model.schema import MemberRole, State
 from spicegraph_challenge.model.settings import NO_ERRORS, moment, timestamp
 from spicegraph_challenge.queue.submissions import queue_position
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from spicegraph_challenge.model import schema
     from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.model.database import Transactions
-    from spicegraph_challenge.model.leaderboard import Standing
     from spicegraph_challenge.sandbox.files import FaultRow, Incoming
     from spicegraph_service.kit import WorkerInfo
 

@@ -15,7 +15,7 @@ from sqlalchemy import func, or_, select, text
 from spicegraph_api.challenge.v1 import challenge_pb2
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import add_ChallengeServiceServicer_to_server
 from spicegraph_api.challenge.v1.methods import METHODS, PUBLIC_SCOPE
-from spicegraph_challenge.model.accounts import NOBODY, find_account, touch_token
+from spicegraph_challenge.model.accounts import NOBODY, Account, find_account, touch_token
 from spicegraph_challenge.model.database import Database
 from spicegraph_challenge.model.schema import Challenge, State, Submission
 from spicegraph_challenge.model.settings import warnings
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from aiohttp.web import AbstractRouteDef
     from sqlalchemy.orm import Session
 
-    from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.registration import ChallengeOptions
     from spicegraph_service.kit import Gateway, Host, WorkerInfo
 

@@ -22,7 +22,7 @@ from spicegraph_challenge.model import accounts, catalogue, leaderboard
 from spicegraph_challenge.model.accounts import Account
 from spicegraph_challenge.model.schema import MemberRole, Role, State, Submission
 from spicegraph_challenge.queue import submissions
-from spicegraph_challenge.sandbox.files import image_info, read_faults
+from spicegraph_challenge.sandbox.files import FaultRow, image_info, read_faults
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, ReportTask
 from spicegraph_parser.errors import counted
 from spicegraph_parser.scenes import SCENE
@@ -48,9 +48,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_challenge.model.schema import Submission
     from spicegraph_challenge.queue.runner import ChallengeState
-    from spicegraph_challenge.sandbox.files import FaultRow
     from spicegraph_service.kit import Context, WorkerInfo
 
 _PLACE = re.compile("[0-9]{1,9}")

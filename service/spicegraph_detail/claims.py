@@ -20,19 +20,17 @@ from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.parse import normalise, word_set
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_parser.spice.wordnet import load_wordnet
-from spicegraph_scorer.core.credit import Words
+from spicegraph_scorer.core.credit import Span, Words
 from spicegraph_scorer.metrics.chair import mentions
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, values_of
-from spicegraph_scorer.metrics.graded.texts import cosines
+from spicegraph_scorer.metrics.graded.texts import Meaning, cosines
 from spicegraph_scorer.metrics.graded.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spicegraph_scorer.core.credit import Span
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.matching import GradedMatch
-    from spicegraph_scorer.metrics.graded.texts import Meaning
     from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 MISSING: Final = "missing"  # the status of a claim of the references that the candidate does not make

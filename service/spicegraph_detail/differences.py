@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_detail.claims import MISSING, VAGUE, is_thing
+from spicegraph_detail.claims import MISSING, VAGUE, Claim, Claims, is_thing
 from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.parse import word_set
-from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
 from spicegraph_scorer.metrics.graded.facts import NO, deny, values_of
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
@@ -24,8 +24,6 @@ from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, U
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spicegraph_detail.claims import Claim, Claims
-    from spicegraph_parser.spice.wordnet import Synset
     from spicegraph_scorer.core.results import Json
 
 UNSUPPORTED: Final = "unsupported"

@@ -14,14 +14,13 @@ from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_scorer.metrics.graded.metric import GradedStatistic, SpiceG
 from spicegraph_scorer.metrics.graded.texts import load_meaning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.core.items import Item
-    from spicegraph_scorer.metrics.graded.metric import GradedStatistic
 
 NAME: Final = "Detail"
 DESCRIPTION_LEVEL: Final = 0.9  # brings the harmonic mean below SPICE-G's level: nobody gains by length alone

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import word_set
 from spicegraph_rewards.fluency.detector import load_detector, sentences_of
-from spicegraph_rewards.fluency.metric import fluency_of
+from spicegraph_rewards.fluency.metric import FluencyStatistic, fluency_of
 from spicegraph_scorer.core.credit import FUNCTION_WORDS
 from spicegraph_scorer.metrics.chair import CLASSES
 from spicegraph_scorer.metrics.graded.texts import words_of_text
@@ -25,7 +25,6 @@ from spicegraph_scorer.metrics.graded.vectors import load_vectors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from spicegraph_rewards.fluency.metric import FluencyStatistic
     from spicegraph_scorer.core.items import Item
 
 _LONGEST: Final = 2.0  # times the longest reference

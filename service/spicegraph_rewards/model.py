@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from threading import RLock
@@ -13,20 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
 from spicegraph_parser.errors import InputError, counted, expect, expect_list, expect_texts, kind_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_rewards.reward import make_reward
+from spicegraph_rewards.reward import Reward, RewardStatistic, make_reward
 from spicegraph_scorer.core.data import MetricData, Resources
-from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.items import Item, ItemId
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from spicegraph_parser.spice.rules import Fact
-    from spicegraph_rewards.reward import Reward, RewardStatistic
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.core.items import ItemId
 
 _IMAGES = 2_000  # whose merged references SPICE keeps
 _SMALLEST_DEVIATION = 1e-4

@@ -15,7 +15,7 @@ from spicegraph_parser.errors import InputError, expect
 from spicegraph_rewards import statements
 from spicegraph_rewards.guards import GUARD_TERMS, guarded
 from spicegraph_rewards.guards import signature as guards_signature
-from spicegraph_scorer.core.credit import Credit, CreditPart, Words
+from spicegraph_scorer.core.credit import Credit, CreditPart, Span, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import METRICS, make_metrics
@@ -26,7 +26,6 @@ from spicegraph_scorer.metrics.spice.metric import Spice
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from spicegraph_scorer.core.credit import Span
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.metrics import Factory

@@ -11,14 +11,13 @@ from spicegraph_api.rewards.v1.rewards_pb2_grpc import RewardServiceServicer, ad
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import InputError
 from spicegraph_rewards.dialects import DIALECTS
-from spicegraph_rewards.model import advantages_of
+from spicegraph_rewards.model import Baseline, advantages_of
 from spicegraph_rewards.reward import DRAFT_TERMS, parse_reward
 from spicegraph_service import kit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from spicegraph_rewards.model import Baseline
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["RewardService"]
 _LONGEST: Final = 1_000  # characters of a reward

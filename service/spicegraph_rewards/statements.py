@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import word_set
-from spicegraph_scorer.core.credit import FUNCTION_WORDS, Words
+from spicegraph_scorer.core.credit import FUNCTION_WORDS, Span, Words
 from spicegraph_scorer.metrics.graded.texts import weighted_stem, words_of_text
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from spicegraph_scorer.core.credit import Span
 
 # to a word of the references, from which that supports a word; chosen by bench/exploits.py's rule
 _LIKENESS: Final = 0.5

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.encoder import float_product
+from spicegraph_parser.caption_pipeline.encoder import MakeProduct, float_product
 from spicegraph_parser.caption_pipeline.lemmas import Lemmas
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, cut_sentences, network_from
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.ptb import plain_words, split_sentences, tokenize
-from spicegraph_parser.spice.parse import Caption, Parse, find_spans, without_surrogates
+from spicegraph_parser.spice.parse import Caption, Parse, Span, find_spans, without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from spicegraph_parser.caption_pipeline.encoder import MakeProduct
     from spicegraph_parser.caption_pipeline.network import Network
-    from spicegraph_parser.spice.parse import Span
 
 
 class CaptionAnalyser:

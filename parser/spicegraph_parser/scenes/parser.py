@@ -11,13 +11,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.caption_pipeline.encoder import float_product
+from spicegraph_parser.caption_pipeline.encoder import MakeProduct, float_product
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
-from spicegraph_parser.scenes.network import SceneNetwork, load_network
+from spicegraph_parser.scenes.network import Names, SceneNetwork, load_network
 from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
 from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.phrases import is_description
-from spicegraph_parser.scenes.sentences import sentence_graph
+from spicegraph_parser.scenes.sentences import SentenceGraph, Tokens, sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import placed, without_values
 from spicegraph_parser.scenes.visible import (
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spicegraph_parser.caption_pipeline.analyser import ReadTokens
-    from spicegraph_parser.caption_pipeline.encoder import MakeProduct
-    from spicegraph_parser.scenes.network import Names
-    from spicegraph_parser.scenes.sentences import SentenceGraph, Tokens
 
 
 _FINITE: Final = frozenset({"VBZ", "VBD", "VBN"})

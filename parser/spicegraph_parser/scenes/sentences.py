@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.phrases import said_of, with_phrases
 from spicegraph_parser.scenes.prepositions import inner_nouns
 from spicegraph_parser.scenes.relations import forms_of, relation_tokens
-from spicegraph_parser.scenes.values import owner, unread
+from spicegraph_parser.scenes.values import Value, owner, unread
 from spicegraph_parser.scenes.visible import ApartReason, standings
 from spicegraph_parser.scenes.wording import put_plainly
 from spicegraph_parser.spice.loose import (
@@ -22,10 +22,7 @@ from spicegraph_parser.spice.loose import (
 from spicegraph_parser.spice.parse import is_word
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from spicegraph_parser.scenes.network import Labels, Names
-    from spicegraph_parser.scenes.values import Value
 
 _WITH: Final = "with"
 Pairs = Sequence[tuple[int, int]]

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.network import HAVE_NAMES
 from spicegraph_parser.scenes.parts import BODY_PARTS, GARMENTS, HAVE, MEN, WEAR, WOMEN, is_worn, singular
-from spicegraph_parser.scenes.sentences import Link, Node, Property
+from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph
 from spicegraph_parser.scenes.visible import name_noun
 from spicegraph_parser.spice.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.spice.loose import OWNER_RULE
 from spicegraph_parser.spice.parse import word_set
-from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from spicegraph_parser.scenes.sentences import SentenceGraph
-    from spicegraph_parser.spice.wordnet import Synset
 
 
 _FEMALE: Final = word_set("she her hers herself")

@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import joinedload, selectinload
 
-from spicegraph_challenge.model.schema import MemberRole, Role, Submission, User, UserToken
+from spicegraph_challenge.model.schema import Challenge, MemberRole, Role, Submission, User, UserToken
 from spicegraph_service.kit import DEFAULT_TENANT, CallError, name_taken, not_found, unauthenticated, wrong
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_challenge.model.schema import Challenge
 
 _PREFIX = "sgu_"
 _LONGEST_TOKEN = 200

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, exists, select
 from sqlalchemy.exc import IntegrityError
 
-from spicegraph_challenge.model.accounts import NOBODY, check_name
+from spicegraph_challenge.model.accounts import NOBODY, Account, check_name
 from spicegraph_challenge.model.schema import (
     Challenge,
     Job,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb
-    from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.sandbox.tasks import Prepared
 
 _MOST_SPLITS = 20

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import selectinload
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
-from spicegraph_challenge.model.accounts import denied
+from spicegraph_challenge.model.accounts import Account, denied
 from spicegraph_challenge.model.schema import (
     Challenge,
     Choice,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_challenge.model.accounts import Account
     from spicegraph_service.kit import RequestData, WorkerInfo
 
 _FIRST_ROWS = 10  # whose history is shown

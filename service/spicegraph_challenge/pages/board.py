@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from aiohttp import web
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
-from spicegraph_challenge.model.accounts import begin_session, end_session
+from spicegraph_challenge.model.accounts import Account, begin_session, end_session
 from spicegraph_challenge.model.settings import SETTINGS, SPLIT_SETTINGS, SettingsError, read_settings
 from spicegraph_challenge.pages import views
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
-from spicegraph_challenge.pages.visit import LASTS_S, NotOursError, Visit, go, path_to, unauthenticated
+from spicegraph_challenge.pages.visit import LASTS_S, NotOursError, Sessions, Visit, go, path_to, unauthenticated
 from spicegraph_service.kit import CallError, FailedCallError
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from aiohttp import BodyPartReader
     from google.protobuf.message import Message
 
-    from spicegraph_challenge.model.accounts import Account
     from spicegraph_challenge.model.database import Transactions
-    from spicegraph_challenge.pages.visit import Sessions
     from spicegraph_service.kit import Gateway
 
     _Chunk = pb.GetSubmissionReportResponse | pb.GetImageInfoResponse

@@ -14,7 +14,7 @@ from spicegraph_challenge.model.database import Database, Transactions
 from spicegraph_challenge.model.leaderboard import signatures_of
 from spicegraph_challenge.model.schema import JobKind, SplitReferences, Submission
 from spicegraph_challenge.queue import submissions
-from spicegraph_challenge.queue.scoring import Part, Plan
+from spicegraph_challenge.queue.scoring import Part, Plan, Scoring
 from spicegraph_challenge.queue.submissions import Lease, LeaseLostError
 from spicegraph_challenge.sandbox.files import FileStore
 from spicegraph_challenge.sandbox.processes import OverAllowanceError, Sandbox
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
-    from spicegraph_challenge.queue.scoring import Scoring
     from spicegraph_challenge.registration import ChallengeOptions
     from spicegraph_service.kit import Host, RequestData, WorkerInfo
 

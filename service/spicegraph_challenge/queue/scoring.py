@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_challenge.sandbox.files import read_references, read_results
+from spicegraph_challenge.sandbox.files import FileStore, read_references, read_results
 from spicegraph_challenge.sandbox.tasks import Finish, Finished
 from spicegraph_service.kit import NOTHING_GIVEN, ItemWork, RequestData, frame, parsed_texts
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spicegraph_challenge.queue.submissions import Lease
-    from spicegraph_challenge.sandbox.files import FileStore
     from spicegraph_challenge.sandbox.processes import Sandbox
     from spicegraph_service.kit import Scheduler, WorkerInfo
 

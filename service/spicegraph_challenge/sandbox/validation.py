@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.sandbox.files import FaultRow, Image
-from spicegraph_scorer.readers.checks import caption_faults, id_faults, label, shown
+from spicegraph_scorer.readers.checks import Empty, caption_faults, id_faults, label, shown
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb
-    from spicegraph_scorer.readers.checks import Empty
 
 _ZIP_MAGIC = b"PK"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"

@@ -7,14 +7,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from spicegraph_rewards.fluency.detector import KINDS, Detector, load_detector, sentences_of
-from spicegraph_scorer.core.credit import CreditPart, Words
+from spicegraph_scorer.core.credit import Credit, CreditPart, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh, Working
 from spicegraph_scorer.metrics.cider import Spider, SpiderStatistic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
