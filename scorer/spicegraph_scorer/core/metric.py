@@ -29,9 +29,10 @@ Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One number of a metric: its corpus value and its value for every item."""
+    """One number of a metric: its corpus value and its value for every item.
 
-    # None means undefined, for instance a colour score where no reference names a colour.
+    None means undefined, for instance a colour score where no reference names a colour.
+    """
 
     name: str
     value: float | None

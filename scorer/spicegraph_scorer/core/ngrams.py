@@ -161,9 +161,10 @@ def _images(references: Iterable[Sequence[Tokens]]) -> Iterator[tuple[Tokens, ..
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentFrequencies:
-    """For every n-gram up to four words, the number of images that have it in one of their references."""
+    """For every n-gram up to four words, the number of images that have it in one of their references.
 
-    # Kept in a file (:meth:`write`, :meth:`read`), single captions can be scored, and several systems alike.
+    Kept in a file (:meth:`write`, :meth:`read`), single captions can be scored, and several systems alike.
+    """
 
     images: int  # The number of images counted.
     vocabulary: tuple[str, ...]  # The words, sorted.

@@ -86,10 +86,11 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One metric's part of a result: its name and signature, one statistic per item, and the scores of those."""
+    """One metric's part of a result: its name and signature, one statistic per item, and the scores of those.
 
-    # ``intervals`` are in the order of the scores, ``explanations`` and ``credits`` in that of the statistics; all are
-    # empty if they were not asked for. A report, an interval or the jar's output is drawn from the statistics.
+    ``intervals`` are in the order of the scores, ``explanations`` and ``credits`` in that of the statistics; all are
+    empty if they were not asked for. A report, an interval or the jar's output is drawn from the statistics.
+    """
 
     name: str
     signature: Mapping[str, str]

@@ -53,10 +53,11 @@ class _OfCounts(Metric[BleuStatistic]):
 
 @dataclass(frozen=True, slots=True)
 class Bleu(_OfCounts):
-    """BLEU-1 to BLEU-4 of a corpus, in [0, 1], from summed counts, exactly as the COCO toolkit gives them."""
+    """BLEU-1 to BLEU-4 of a corpus, in [0, 1], from summed counts, exactly as the COCO toolkit gives them.
 
-    # The reference length is the closest one, nothing is smoothed. The items' scores follow the same formula from the
-    # counts of one item; they do not average to the corpus score.
+    The reference length is the closest one, nothing is smoothed. The items' scores follow the same formula from the
+    counts of one item; they do not average to the corpus score.
+    """
 
     means: ClassVar[bool] = False
 

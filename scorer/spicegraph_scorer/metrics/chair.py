@@ -236,13 +236,14 @@ class ChairExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Chair(Metric[ChairStatistic]):
-    """CHAIR of captions: the share of mentioned objects, and of captions, that are hallucinated, in [0, 1]."""
+    """CHAIR of captions: the share of mentioned objects, and of captions, that are hallucinated, in [0, 1].
 
-    # ``CHAIRi`` is hallucinated mentions over all mentions of COCO objects, ``CHAIRs`` captions with at least one over
-    # all captions; ``CHAIR_Recall`` is the share of the images' objects that the captions mention. They are ratios of
-    # sums over the corpus. An item that mentions no object has a CHAIRi of 0; recall is undefined for an image without
-    # objects. Source: Rohrbach, Hendricks, Burns, Darrell and Saenko, "Object Hallucination in Image Captioning", EMNLP
-    # 2018, equations 1 and 2; recall as later programs print it beside them.
+    ``CHAIRi`` is hallucinated mentions over all mentions of COCO objects, ``CHAIRs`` captions with at least one over
+    all captions; ``CHAIR_Recall`` is the share of the images' objects that the captions mention. They are ratios of
+    sums over the corpus. An item that mentions no object has a CHAIRi of 0; recall is undefined for an image without
+    objects. Source: Rohrbach, Hendricks, Burns, Darrell and Saenko, "Object Hallucination in Image Captioning", EMNLP
+    2018, equations 1 and 2; recall as later programs print it beside them.
+    """
 
     needs: ClassVar[Needs] = Needs(data=frozenset({"instances"}))
     means: ClassVar[bool] = False

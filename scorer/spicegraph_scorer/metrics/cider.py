@@ -53,11 +53,12 @@ CiderStatistic: TypeAlias = float | None  # In [0, 10]; ``None`` where the refer
 
 @dataclass(frozen=True, slots=True)
 class Cider(Metric[CiderStatistic]):
-    """CIDEr or CIDEr-D with n-grams up to four words, in [0, 10]; the corpus value is the mean over the items."""
+    """CIDEr or CIDEr-D with n-grams up to four words, in [0, 10]; the corpus value is the mean over the items.
 
-    # ``CIDEr-D`` clips counts and penalises a difference in length; it is what the COCO toolkit calls CIDEr. ``CIDEr``
-    # is the plain cosine of the paper, without stemming. Without ``frequencies`` the images are those of the corpus, as
-    # in the toolkit: a corpus of one image then has no score (a ``CiderWarning`` and ``None``).
+    ``CIDEr-D`` clips counts and penalises a difference in length; it is what the COCO toolkit calls CIDEr. ``CIDEr`` is
+    the plain cosine of the paper, without stemming. Without ``frequencies`` the images are those of the corpus, as in
+    the toolkit: a corpus of one image then has no score (a ``CiderWarning`` and ``None``).
+    """
 
     needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies"}))
     highest: ClassVar[float] = SCALE
@@ -234,9 +235,10 @@ class SpiderStatistic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spider(Metric[SpiderStatistic]):
-    """SPIDEr as ``(CIDEr-D + SPICE) / 2``, of a corpus and of every item."""
+    """SPIDEr as ``(CIDEr-D + SPICE) / 2``, of a corpus and of every item.
 
-    # CIDEr-D runs from 0 to 10 and SPICE from 0 to 1, so that CIDEr-D weighs far more in it.
+    CIDEr-D runs from 0 to 10 and SPICE from 0 to 1, so that CIDEr-D weighs far more in it.
+    """
 
     needs: ClassVar[Needs] = Needs(facts=True, data=Cider.needs.data | {"spice_text"})
     credits: ClassVar[bool] = True

@@ -35,10 +35,11 @@ class RougeLStatistic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RougeL(Metric[RougeLStatistic]):
-    """ROUGE-L, in [0, 1], exactly as the COCO toolkit gives it; the corpus value is the mean over the items."""
+    """ROUGE-L, in [0, 1], exactly as the COCO toolkit gives it; the corpus value is the mean over the items.
 
-    # Precision and recall are each the best over the references, possibly of two different ones. As in the toolkit, a
-    # candidate without a word scores 1 if a reference has none either.
+    Precision and recall are each the best over the references, possibly of two different ones. As in the toolkit, a
+    candidate without a word scores 1 if a reference has none either.
+    """
 
     name = "rouge"
 

@@ -70,10 +70,11 @@ def fluency_of(detector: Detector, texts: Sequence[str]) -> list[FluencyStatisti
 
 @dataclass(frozen=True, slots=True)
 class Fluency(Metric[FluencyStatistic]):
-    """How well-formed captions are, after FENSE (Zhou et al., ICASSP 2022), by a linear model in place of its BERT."""
+    """How well-formed captions are, after FENSE (Zhou et al., ICASSP 2022), by a linear model in place of its BERT.
 
-    # ``Fluency`` is 1 minus the probability that the worst sentence is broken, in [0, 1]; ``FluencyError`` is 1 for
-    # captions where that probability is above the threshold, else 0.
+    ``Fluency`` is 1 minus the probability that the worst sentence is broken, in [0, 1]; ``FluencyError`` is 1 for
+    captions where that probability is above the threshold, else 0.
+    """
 
     credits: ClassVar[bool] = True
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"FluencyError"})

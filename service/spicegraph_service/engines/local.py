@@ -65,9 +65,11 @@ _PARSING_ENDED: Final = (
 def local_facts(
     pipeline: str, *, workers: int = 1, cache: str | None = None, loose: bool = True
 ) -> Iterator[ParseSource]:
-    """Give a source of facts and parses; nothing is loaded before the first caption."""
-    # ``cache`` (an SQLite file, or ``redis://HOST``; a server's store too): parses are kept from run to run.
-    # ``loose``: facts come with those of loose words, which SPICE-G needs.
+    """Give a source of facts and parses; nothing is loaded before the first caption.
+
+    ``cache`` (an SQLite file, or ``redis://HOST``; a server's store too): parses are kept from run to run. ``loose``:
+    facts come with those of loose words, which SPICE-G needs.
+    """
     with ExitStack() as stack:
         store = None
         if cache is not None:

@@ -229,11 +229,12 @@ _TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class Meteor(Metric[MeteorStatistic]):
-    """METEOR 1.5 for English: exact, stem, synonym and paraphrase matches, parameters of the ranking task."""
+    """METEOR 1.5 for English: exact, stem, synonym and paraphrase matches, parameters of the ranking task.
 
-    # The corpus value is computed from the summed statistics; it is not the mean of the items' values. Source:
-    # Denkowski and Lavie 2014, "Meteor Universal: Language Specific Translation Evaluation for Any Target Language";
-    # parity with ``meteor-1.5.jar -l en -norm`` as pycocoevalcap runs it.
+    The corpus value is computed from the summed statistics; it is not the mean of the items' values. Source: Denkowski
+    and Lavie 2014, "Meteor Universal: Language Specific Translation Evaluation for Any Target Language"; parity with
+    ``meteor-1.5.jar -l en -norm`` as pycocoevalcap runs it.
+    """
 
     means: ClassVar[bool] = False
 

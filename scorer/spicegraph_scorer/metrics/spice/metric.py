@@ -93,11 +93,12 @@ def score_graphs(
 
 @dataclass(frozen=True, slots=True)
 class Spice(Metric[SpiceStatistic]):
-    """SPICE 1.0 (Anderson et al., ECCV 2016), or with ``exact`` its variant ``-noSynsets``."""
+    """SPICE 1.0 (Anderson et al., ECCV 2016), or with ``exact`` its variant ``-noSynsets``.
 
-    # ``text``: captions as written, as the SPICE program parses them by itself, or ``coco``: tokens without
-    # punctuation, as within the COCO toolkit. ``evidence``: every statistic keeps its match; without, there are the
-    # counts only, in half the time and a hundredth of the memory.
+    ``text``: captions as written, as the SPICE program parses them by itself, or ``coco``: tokens without punctuation,
+    as within the COCO toolkit. ``evidence``: every statistic keeps its match; without, there are the counts only, in
+    half the time and a hundredth of the memory.
+    """
 
     needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"categories", "spice_text"}))
     matches: ClassVar[bool] = True
