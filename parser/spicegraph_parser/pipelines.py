@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
     from spicegraph_parser.spice.rules import Fact
 
-DEFAULT_PIPELINE = "en_caption"
-"""The pipeline that ships with the package."""
+DEFAULT_PIPELINE = "en_caption"  # The pipeline that ships with the package.
 
 # What else the bundled networks run on: by the ending of a pipeline's name, which is also the extra that installs what
 # is needed, the place of what makes their large products.

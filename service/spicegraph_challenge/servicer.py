@@ -26,20 +26,7 @@ from spicegraph_challenge.sandbox.files import FaultRow, image_info, read_faults
 from spicegraph_challenge.sandbox.tasks import Prepare, Prepared, ReportTask
 from spicegraph_parser.errors import counted
 from spicegraph_parser.scenes import SCENE
-from spicegraph_service.kit import (
-    CallError,
-    Violation,
-    check_metrics,
-    check_page_size,
-    check_page_token,
-    current_call,
-    invalid,
-    not_found,
-    refused,
-    unauthenticated,
-    unavailable,
-    wrong,
-)
+from spicegraph_service import kit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -49,7 +36,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from spicegraph_challenge.queue.runner import ChallengeState
-    from spicegraph_service.kit import Context, WorkerInfo
 
 _PLACE = re.compile("[0-9]{1,9}")
 _UPLOADS_AT_ONCE = 4  # of one user; others wait
@@ -76,7 +62,7 @@ class Turn(NamedTuple):
 
 if TYPE_CHECKING:
     _Work = Callable[["ChallengeServicer", _Request, Turn], _Response]
-    _Call = Callable[["ChallengeServicer", _Request, Context], Awaitable[_Response]]
+    _Call = Callable[["ChallengeServicer", _Request, kit.Context], Awaitable[_Response]]
 
 
 def _reads(work: _Work[_Request, _Response]) -> _Call[_Request, _Response]:
@@ -91,7 +77,7 @@ def _writes(work: _Work[_Request, _Response]) -> _Call[_Request, _Response]:
 
 def _call(work: _Work[_Request, _Response], *, writes: bool) -> _Call[_Request, _Response]:
     @wraps(work)
-    async def call(self: ChallengeServicer, request: _Request, context: Context) -> _Response:
+    async def call(self: ChallengeServicer, request: _Request, context: kit.Context) -> _Response:
         del context
         account, transactions = account_of_call(), self._state.transactions
         run = transactions.write if writes else transactions.read
@@ -108,9 +94,9 @@ class ChallengeServicer(ChallengeServiceServicer):
         self._files = state.files
         self._uploads: defaultdict[int, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(_UPLOADS_AT_ONCE))
 
-    def _workers(self) -> WorkerInfo:
+    def _workers(self) -> kit.WorkerInfo:
         if self._state.workers is None:
-            raise unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
+            raise kit.unavailable("LOADING", "the server is not ready: its workers are loading", 1.0)
         return self._state.workers
 
     @_writes
@@ -120,8 +106,8 @@ class ChallengeServicer(ChallengeServiceServicer):
             at.account.check_organises()
         settings = messages.new_settings(request.challenge.settings, self._workers())
         if not settings.metrics or len(set(settings.metrics)) < len(settings.metrics):
-            raise wrong("challenge.settings.metrics", "at least one metric, each once")
-        check_metrics(settings.metrics, [metric.name for metric in self._workers().metrics])
+            raise kit.wrong("challenge.settings.metrics", "at least one metric, each once")
+        kit.check_metrics(settings.metrics, [metric.name for metric in self._workers().metrics])
         self._check_score("challenge.settings", settings)
         challenge = catalogue.add_challenge(at.session, at.account, request.challenge.name, settings, at.now)
         return pb.CreateChallengeResponse(challenge=messages.challenge_message(challenge))
@@ -134,7 +120,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             score = getattr(settings, field)
             if score and score not in names:
                 shown = score if len(score) <= _SHOWN else score[:_SHOWN] + "..."
-                raise wrong(f"{path}.{field}", f"there is no score {shown!a}; the metrics give {', '.join(names)}")
+                raise kit.wrong(f"{path}.{field}", f"there is no score {shown!a}; the metrics give {', '.join(names)}")
 
     @_writes
     def UpdateChallenge(self, request: pb.UpdateChallengeRequest, at: Turn) -> pb.UpdateChallengeResponse:
@@ -170,8 +156,8 @@ class ChallengeServicer(ChallengeServiceServicer):
     @_reads
     def ListChallenges(self, request: pb.ListChallengesRequest, at: Turn) -> pb.ListChallengesResponse:
         """List the challenges."""
-        size = check_page_size(request.page_size)
-        check_page_token(request.page_token, accounts.NAME)
+        size = kit.check_page_size(request.page_size)
+        kit.check_page_token(request.page_token, accounts.NAME)
         challenges, more = _page(catalogue.list_challenges(at.session, request.page_token, size + 1), size)
         return pb.ListChallengesResponse(
             challenges=map(messages.challenge_message, challenges), next_page_token=challenges[-1].name if more else ""
@@ -209,7 +195,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         )
 
     async def UploadReferences(
-        self, request_iterator: AsyncIterator[pb.UploadReferencesRequest], context: Context
+        self, request_iterator: AsyncIterator[pb.UploadReferencesRequest], context: kit.Context
     ) -> pb.UploadReferencesResponse:
         """Take COCO annotations as references."""
         del context
@@ -225,9 +211,9 @@ class ChallengeServicer(ChallengeServiceServicer):
                 prepared = await self._state.sandbox.run(Prepare(str(incoming.path), str(output)), Prepared)
                 if prepared.faults:
                     # Messages are logged, and faults quote the private file: they are in the details alone.
-                    details = invalid([Violation("chunk", fault) for fault in prepared.faults]).details
+                    details = kit.invalid([kit.Violation("chunk", fault) for fault in prepared.faults]).details
                     message = f"chunk: the annotations cannot be used ({counted(len(prepared.faults), 'fault')})"
-                    raise CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELDS", message, *details)
+                    raise kit.CallError(grpc.StatusCode.INVALID_ARGUMENT, "INVALID_FIELDS", message, *details)
                 file = await transactions.thread(lambda: self._files.adopt(output))
 
                 def place(session: Session, _now: datetime) -> pb.Challenge:
@@ -253,8 +239,8 @@ class ChallengeServicer(ChallengeServiceServicer):
     def ListUsers(self, request: pb.ListUsersRequest, at: Turn) -> pb.ListUsersResponse:
         """List the users."""
         at.account.check_organises()
-        size = check_page_size(request.page_size)
-        check_page_token(request.page_token, accounts.NAME)
+        size = kit.check_page_size(request.page_size)
+        kit.check_page_token(request.page_token, accounts.NAME)
         users, more = _page(accounts.list_users(at.session, request.page_token, size + 1), size)
         return pb.ListUsersResponse(
             users=map(messages.user_message, users), next_page_token=users[-1].name if more else ""
@@ -272,7 +258,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Shut a user out."""
         at.account.check_organises()
         if at.account.name == request.name:
-            raise wrong("name", "is your own: another organiser must do that")
+            raise kit.wrong("name", "is your own: another organiser must do that")
         accounts.remove_user(at.session, request.name, at.now)
         return pb.DeleteUserResponse()
 
@@ -290,7 +276,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         return pb.RevokeUserTokenResponse()
 
     async def CreateSubmission(
-        self, request_iterator: AsyncIterator[pb.CreateSubmissionRequest], context: Context
+        self, request_iterator: AsyncIterator[pb.CreateSubmissionRequest], context: kit.Context
     ) -> pb.CreateSubmissionResponse:
         """Take a submission."""
         del context
@@ -328,8 +314,8 @@ class ChallengeServicer(ChallengeServiceServicer):
     @_reads
     def ListSubmissions(self, request: pb.ListSubmissionsRequest, at: Turn) -> pb.ListSubmissionsResponse:
         """List submissions."""
-        size = check_page_size(request.page_size)
-        check_page_token(request.page_token, submissions.ID)
+        size = kit.check_page_size(request.page_size)
+        kit.check_page_token(request.page_token, submissions.ID)
         challenge = catalogue.find_challenge(at.session, request.challenge)
         if request.user not in {"", at.account.name} and not accounts.in_team(at.session, at.account, request.user):
             at.account.check_may(MemberRole.VIEWER, challenge)
@@ -343,7 +329,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         )
 
     async def WatchSubmission(
-        self, request: pb.WatchSubmissionRequest, context: Context
+        self, request: pb.WatchSubmissionRequest, context: kit.Context
     ) -> AsyncIterator[pb.WatchSubmissionResponse]:
         """Return a submission whenever it has changed."""
         shown: pb.Submission | None = None
@@ -356,7 +342,7 @@ class ChallengeServicer(ChallengeServiceServicer):
                 yield pb.WatchSubmissionResponse(submission=now)
                 continue
             if self._state.leaving:
-                raise unavailable("STOPPING", "the server stops; watch again", 1.0)
+                raise kit.unavailable("STOPPING", "the server stops; watch again", 1.0)
             waited = time.monotonic() - changed
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_EVERY_S if waited < _PATIENCE_S else _LOOK_SELDOM_S):
@@ -367,8 +353,8 @@ class ChallengeServicer(ChallengeServiceServicer):
         self, request: pb.ListSubmissionFaultsRequest, at: Turn
     ) -> pb.ListSubmissionFaultsResponse:
         """List the faults of a refused file."""
-        size = check_page_size(request.page_size)
-        check_page_token(request.page_token, _PLACE)
+        size = kit.check_page_size(request.page_size)
+        kit.check_page_token(request.page_token, _PLACE)
         start = int(request.page_token or 0)
         rows = self._faults(submissions.find_submission(at.session, at.account, request.id))
         faults, more = _page(rows[start:], size)
@@ -410,7 +396,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         return messages.leaderboard_message(standing, at.account, at.now, workers=self._state.workers)
 
     async def GetImageInfo(
-        self, request: pb.GetImageInfoRequest, context: Context
+        self, request: pb.GetImageInfoRequest, context: kit.Context
     ) -> AsyncIterator[pb.GetImageInfoResponse]:
         """Return the images of a split."""
         del context
@@ -432,7 +418,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             yield pb.GetImageInfoResponse(chunk=content[start : start + _CHUNK])
 
     async def RescoreChallenge(
-        self, request: pb.RescoreChallengeRequest, context: Context
+        self, request: pb.RescoreChallengeRequest, context: kit.Context
     ) -> pb.RescoreChallengeResponse:
         """Have submissions scored again."""
         del context
@@ -449,7 +435,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         return pb.RescoreChallengeResponse(submission_count=count)
 
     async def GetSubmissionReport(
-        self, request: pb.GetSubmissionReportRequest, context: Context
+        self, request: pb.GetSubmissionReportRequest, context: kit.Context
     ) -> AsyncIterator[pb.GetSubmissionReportResponse]:
         """Make an error report."""
         del context
@@ -458,7 +444,7 @@ class ChallengeServicer(ChallengeServiceServicer):
             account.check_organises()
         limit = request.image_limit or _REPORT_IMAGES
         if not 1 <= limit <= _MOST_REPORT_IMAGES:
-            raise wrong("image_limit", f"1 to {_MOST_REPORT_IMAGES:,}, or 0 for {_REPORT_IMAGES}")
+            raise kit.wrong("image_limit", f"1 to {_MOST_REPORT_IMAGES:,}, or 0 for {_REPORT_IMAGES}")
         with self._files.workspace() as folder:
             output = folder / "report"
 
@@ -467,10 +453,10 @@ class ChallengeServicer(ChallengeServiceServicer):
                 challenge = submission.challenge
                 account.check_may(MemberRole.VIEWER, challenge)
                 if not submission.files:
-                    raise refused("NO_RESULTS", "the submission has no sound results", submission.id)
+                    raise kit.refused("NO_RESULTS", "the submission has no sound results", submission.id)
                 results = next((each for each in submission.files if request.split in {each.split.name, ""}), None)
                 if results is None:
-                    raise not_found("split", request.split)
+                    raise kit.not_found("split", request.split)
                 reference_set = catalogue.find_reference_set(results.split, request.reference_set)
                 return ReportTask(
                     results=str(self._files.path(results.file)),
@@ -494,9 +480,9 @@ class ChallengeServicer(ChallengeServiceServicer):
 
 def account_of_call() -> Account:
     """Return who makes the call under way."""
-    caller = current_call().caller
+    caller = kit.current_call().caller
     if not isinstance(caller, Account):
-        raise unauthenticated("the call needs a user's token")
+        raise kit.unauthenticated("the call needs a user's token")
     return caller
 
 

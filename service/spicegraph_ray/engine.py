@@ -70,8 +70,6 @@ _ACTOR_CORES: Final = 0.4
 _READING_CORES: Final = 0.2  # what a task that reads and checks asks of Ray: as much as the actors leave then
 
 _REMOTE_CACHES: Final = ("redis://", "rediss://")
-
-
 _COPIED: Final = 8 << 20  # bytes that are copied at a time
 _LOCAL_STORE: Final = 512 << 20  # bytes of Ray's object store where we start Ray ourselves
 

@@ -6,18 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.ptb.rules import (
-    ASCII,
-    BEFORE_NUMBER,
-    ENDING,
-    ENDING_CAPITALISED,
-    TITLES,
-    Rule,
-    Variant,
-    basic_plane,
-    sign_rules,
-    word_rules,
-)
+from spicegraph_parser.ptb import rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,14 +20,14 @@ class Token(NamedTuple):
     end: int
 
 
-def tokenize(text: str, *, variant: Variant = "coco") -> list[Token]:
+def tokenize(text: str, *, variant: rules.Variant = "coco") -> list[Token]:
     """Split one text into Penn Treebank tokens, seen alone; text with nothing to take (blank, emoji only) has none."""
     if _is_plain(text):
         return [Token(match.group(), *match.span()) for match in _PLAIN_TOKENS.finditer(text)]
     return _scan(text, 0, len(text), variant)
 
 
-def words(text: str, *, variant: Variant = "coco") -> list[str]:
+def words(text: str, *, variant: rules.Variant = "coco") -> list[str]:
     """Return the written forms of ``tokenize(text)``, somewhat faster."""
     if _is_plain(text):
         return _PLAIN_TOKENS.findall(text)
@@ -51,7 +40,7 @@ def plain_words(text: str) -> list[str] | None:
     return _PLAIN_TOKENS.findall(text) if _is_plain(text) else None
 
 
-def tokenize_lines(lines: Iterable[str], *, variant: Variant = "coco") -> list[list[str]]:
+def tokenize_lines(lines: Iterable[str], *, variant: rules.Variant = "coco") -> list[list[str]]:
     """Tokenize lines as Java does a file of them: tokens stay in their line, but what follows is seen."""
     # So a caption's tokens can depend on the next one: ``letter K.`` keeps its ``K.`` unless a line like ``A man``
     # follows. Line breaks inside a line count as spaces.
@@ -90,7 +79,7 @@ def split_sentences(tokens: Sequence[Token]) -> list[int]:
 # what the rules give: behind letters none of them sees over a space, or over a comma or a period and a space, but
 # those of the split words, of the abbreviations and of spaced ellipses, which are excluded here.
 _PLAIN_WORD: Final = r"(?!(?i:cannot|gonna|wanna|gotta|lemme|gimme)(?![A-Za-z]))[A-Za-z]++"
-_KEEPS_PERIOD: Final = frozenset(TITLES | ENDING | ENDING_CAPITALISED | BEFORE_NUMBER)
+_KEEPS_PERIOD: Final = frozenset(rules.TITLES | rules.ENDING | rules.ENDING_CAPITALISED | rules.BEFORE_NUMBER)
 _LAST_WORD: Final = rf"(?!(?i:[a-z]|{'|'.join(sorted(_KEEPS_PERIOD))})\.){_PLAIN_WORD}\."
 _PLAIN_WORDS: Final = f"(?:{_PLAIN_WORD},? ++|{_LAST_WORD} ++(?=[A-Za-z]))*+"
 _PLAIN: Final = re.compile(rf" *+{_PLAIN_WORDS}(?:(?={_PLAIN_WORD})([A-Za-z]++) *+(\.?) *+)?")
@@ -107,22 +96,22 @@ def _is_plain(text: str) -> bool:
 
 
 # One pattern that tries all rules, for each a group for its token and one for where it stops seeing; and the rules.
-_Scanner = tuple["Callable[[str, int], re.Match[str] | None]", tuple[Rule, ...]]
+_Scanner = tuple["Callable[[str, int], re.Match[str] | None]", tuple[rules.Rule, ...]]
 
 
-def _scanner(table: tuple[Rule, ...]) -> _Scanner:
+def _scanner(table: tuple[rules.Rule, ...]) -> _Scanner:
     tries = (f"(?:(?=({rule.token}){rule.ahead}())|)" for rule in table)
     return re.compile("".join(tries)).match, table
 
 
 @cache
-def _scanners(variant: Variant, *, ascii_only: bool) -> tuple[_Scanner, _Scanner]:
+def _scanners(variant: rules.Variant, *, ascii_only: bool) -> tuple[_Scanner, _Scanner]:
     """Return the scanners of what begins with a letter or digit and of everything else."""
-    alphabet = ASCII if ascii_only else basic_plane()
-    return _scanner(word_rules(alphabet, variant)), _scanner(sign_rules(alphabet, variant))
+    alphabet = rules.ASCII if ascii_only else rules.basic_plane()
+    return _scanner(rules.word_rules(alphabet, variant)), _scanner(rules.sign_rules(alphabet, variant))
 
 
-def _scan(text: str, start: int, stop: int, variant: Variant) -> list[Token]:
+def _scan(text: str, start: int, stop: int, variant: rules.Variant) -> list[Token]:
     """Tokenize ``text[start:stop]``; the rules see what stands behind."""
     for_words, for_signs = _scanners(variant, ascii_only=text.isascii())
     tokens: list[Token] = []

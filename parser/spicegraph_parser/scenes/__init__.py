@@ -9,9 +9,7 @@ from typing import Final
 
 __all__ = ["SCENE", "SCENE_VERSION", "SCENE_WEIGHTS"]
 
-SCENE: Final = "scene"
-"""The name of the graph style."""
+SCENE: Final = "scene"  # The name of the graph style.
 
 SCENE_VERSION: Final = "1.15.0"
-SCENE_WEIGHTS: Final = Path(__file__).with_name("weights")
-"""The folder of the bundled network."""
+SCENE_WEIGHTS: Final = Path(__file__).with_name("weights")  # The folder of the bundled network.

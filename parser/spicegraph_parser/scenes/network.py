@@ -75,31 +75,18 @@ class Labels(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names behind numbers, and what is known of words.
+    """The names behind numbers, and what is known of words."""
 
-    Attributes:
-        vocabulary: tags, and rows of word features.
-        relations: the names of relations.
-        objects: names that people give to objects in place of the caption's ("cell phone": "cellphone").
-        attributes: the same of attributes ("wood": "wooden").
-        abstract: nouns that name nothing to be seen in a description of several sentences.
-        undrawn: nouns that captions have and of which people hardly ever draw anything ("side").
-        known: words of the captions that the network learned from.
-        drawn: nouns, in the singular, that people draw as a rule.
-        sounds: abstract nouns that name something to be heard.
-        parts: pairs of a whole and a part that people draw as such, as "building|roof", in the singular.
-    """
-
-    vocabulary: Vocabulary
+    vocabulary: Vocabulary  # tags, and rows of word features
     relations: tuple[str, ...]
-    objects: Mapping[str, str]
-    attributes: Mapping[str, str]
-    abstract: frozenset[str]
-    undrawn: frozenset[str]
-    known: frozenset[str]
-    drawn: frozenset[str]
-    sounds: frozenset[str]
-    parts: frozenset[str]
+    objects: Mapping[str, str]  # names that people give in place of the caption's ("cell phone": "cellphone")
+    attributes: Mapping[str, str]  # the same of attributes ("wood": "wooden")
+    abstract: frozenset[str]  # nouns that name nothing to be seen in a description of several sentences
+    undrawn: frozenset[str]  # nouns that captions have and of which people hardly ever draw anything ("side")
+    known: frozenset[str]  # words of the captions that the network learned from
+    drawn: frozenset[str]  # nouns, in the singular, that people draw as a rule
+    sounds: frozenset[str]  # abstract nouns that name something to be heard
+    parts: frozenset[str]  # a whole and a part that people draw as such, as "building|roof", in the singular
 
 
 class SceneNetwork:

@@ -38,8 +38,7 @@ _MOST_NAMES: Final = 100_000
 _FULL_TEXT: Final = """
     with,fill with,dot with,brim with,teem with,equip with,pack with,compose of,characterize by,speckle with,lace with,
     top with,crown with,dust with,sprinkle with,stud with,arm with,bustle with,boast,feature"""
-_FULL: Final = frozenset(map(str.strip, _FULL_TEXT.split(",")))
-"""What people draw as "have" in a description."""
+_FULL: Final = frozenset(map(str.strip, _FULL_TEXT.split(",")))  # What people draw as "have" in a description.
 _TURNED: Final = {f"{verb} with": verb for verb in ("adorn", "decorate", "line", "cover", "embellish")}
 _COMPARING: Final = word_set("contrast blend match complement add")
 

@@ -40,8 +40,6 @@ _GROUPS: Final = _QUANTITIES - word_set(
 _HAVE: Final = "have"
 _ING: Final = "ing"
 _MOST_NOUNS: Final = 100_000
-
-
 _SHORT: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
 _FOREIGN: Final = 0.2  # least share of nouns that photographs lack; none of DiscoSG's first 100 descriptions has it
 _TOLD: Final = word_set(

@@ -170,11 +170,7 @@ def preposition(words: Sequence[str], start: int, end: int) -> Preposition | Non
 
 
 _PLAIN: Final = 3  # words of the longest preposition without a noun
-
-
 _LONGEST: Final = 7  # words of a preposition with its articles
-
-
 _ADJECTIVES: Final = word_set("close next adjacent parallel opposite far")
 _BEHIND: Final = (["to"], ["from"], ["of"])
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.caption_pipeline.layout import Floats
 
-WHOLE: Final = 0.999
-"""A share that counts as all of a name's words, rounding aside."""
+WHOLE: Final = 0.999  # A share that counts as all of a name's words, rounding aside.
 
 _MOST_STEMS: Final = 100_000
 _IRREGULAR_FORMS: Final = """

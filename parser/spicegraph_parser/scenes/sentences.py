@@ -11,14 +11,7 @@ from spicegraph_parser.scenes.relations import forms_of, relation_tokens
 from spicegraph_parser.scenes.values import Value, owner, unread
 from spicegraph_parser.scenes.visible import ApartReason, standings
 from spicegraph_parser.scenes.wording import put_plainly
-from spicegraph_parser.spice.loose import (
-    PHRASE_RULE,
-    PREPOSITION_RULE,
-    SCENE_RULE,
-    SOUND_RULE,
-    VALUE_RULE,
-    WORDING_RULE,
-)
+from spicegraph_parser.spice import loose
 from spicegraph_parser.spice.parse import is_word
 
 if TYPE_CHECKING:
@@ -27,8 +20,7 @@ if TYPE_CHECKING:
 _WITH: Final = "with"
 Pairs = Sequence[tuple[int, int]]
 Relations = Sequence[tuple[int, int, str]]
-Tokens = tuple[int, ...]
-"""Positions of words in their sentence, from 0."""
+Tokens = tuple[int, ...]  # Positions of words in their sentence, from 0.
 
 
 class Node(NamedTuple):
@@ -39,7 +31,7 @@ class Node(NamedTuple):
     tokens: Tokens
     entity: int = -1
     is_faint: bool = False
-    rule: str = SCENE_RULE
+    rule: str = loose.SCENE_RULE
 
 
 class Property(NamedTuple):
@@ -49,7 +41,7 @@ class Property(NamedTuple):
     name: str
     tokens: Tokens
     is_faint: bool = False
-    rule: str = SCENE_RULE
+    rule: str = loose.SCENE_RULE
 
 
 class Link(NamedTuple):
@@ -60,7 +52,7 @@ class Link(NamedTuple):
     name: str
     tokens: Tokens
     is_faint: bool = False
-    rule: str = SCENE_RULE
+    rule: str = loose.SCENE_RULE
 
 
 class SentenceGraph(NamedTuple):
@@ -109,8 +101,8 @@ def sentence_graph(
         text = " ".join([words[token] for token in tokens])
         return rewrites.get(text, text), tokens
 
-    def rule_of(row: object, otherwise: str, completing: str = PHRASE_RULE) -> str:
-        return SCENE_RULE if row in given else completing if row in later else otherwise
+    def rule_of(row: object, otherwise: str, completing: str = loose.PHRASE_RULE) -> str:
+        return loose.SCENE_RULE if row in given else completing if row in later else otherwise
 
     word_forms = list(map(forms_of, words, labels.tags))
     node_at: dict[int, int] = {}
@@ -123,9 +115,9 @@ def sentence_graph(
             name, tokens = named(head, names.objects)
             if is_word(name):
                 node_at[head] = len(nodes)
-                nodes.append(Node(name, head, tokens, is_faint=is_faint, rule=rule_of(head, SOUND_RULE)))
+                nodes.append(Node(name, head, tokens, is_faint=is_faint, rule=rule_of(head, loose.SOUND_RULE)))
         properties.extend(
-            Property(node_at[head], *named(word, names.attributes), is_faint, rule_of((head, word), WORDING_RULE))
+            Property(node_at[head], *named(word, names.attributes), is_faint, rule_of((head, word), loose.WORDING_RULE))
             for head, word in attributes
             if head in node_at and is_word(words[word])
         )
@@ -134,14 +126,16 @@ def sentence_graph(
                 tokens = relation_tokens(
                     name, nodes[node_at[subject]].tokens, nodes[node_at[target]].tokens, word_forms
                 )
-                completing = PREPOSITION_RULE if (subject, target) in given else PHRASE_RULE
-                rule = rule_of((subject, target, name), WORDING_RULE, completing)
+                completing = loose.PREPOSITION_RULE if (subject, target) in given else loose.PHRASE_RULE
+                rule = rule_of((subject, target, name), loose.WORDING_RULE, completing)
                 links.append(Link(node_at[subject], node_at[target], name, tokens, is_faint, rule))
 
     add(heads, attributes, relations)
     owners = [(value, owner(value, sorted(node_at), words)) for value in values]
-    nodes += [Node(v.name, v.tokens[0], v.tokens, rule=VALUE_RULE) for v, noun in owners if noun is None]
-    properties += [Property(node_at[noun], v.name, v.tokens, rule=VALUE_RULE) for v, noun in owners if noun is not None]
+    nodes += [Node(v.name, v.tokens[0], v.tokens, rule=loose.VALUE_RULE) for v, noun in owners if noun is None]
+    properties += [
+        Property(node_at[noun], v.name, v.tokens, rule=loose.VALUE_RULE) for v, noun in owners if noun is not None
+    ]
     if (faint := labels.faint) is not None:
         known = {relation[:2] for relation in relations}
         others = [relation for relation in faint.relations if relation[:2] not in known]

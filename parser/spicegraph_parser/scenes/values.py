@@ -45,8 +45,6 @@ _RANGES: Final = word_set("to : - –")
 _CASED_UNITS: Final = frozenset({"L", "W", "V", "A", "K", "N", "Nm", "Hz", "M", "C", "F"})
 _NO_UNITS: Final = frozenset({"in"})  # "3 in a row"
 _BY_OR_OF: Final = word_set("by of")
-
-
 _ENDS: Final = word_set("on in at above below with next near beside behind and , .")
 
 
@@ -198,10 +196,7 @@ def placed(labels: Labels, sentence_values: Sequence[Value], length: int) -> Lab
     )
 
 
-_UNREAD: Final = "VBN"
-"""The tag of a word that the network does not read, such as "labeled"."""
-
-
+_UNREAD: Final = "VBN"  # The tag of a word that the network does not read, such as "labeled".
 _BEARERS: Final = _TEXTS | word_set(
     """sign signs note notes poster banner label labels sticker tag tags card board billboard placard plaque screen page
     button tab link icon menu message bubble box shirt t-shirt jersey cap book cover newspaper letter envelope plate

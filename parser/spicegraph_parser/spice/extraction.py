@@ -24,8 +24,7 @@ from spicegraph_parser.spice.loose import (
 from spicegraph_parser.spice.parse import Caption, Parse
 from spicegraph_parser.spice.rules import Fact, apply_rules
 
-MAX_FACTS = 100_000
-"""Most facts that a caption may have; a COCO caption has up to 26."""
+MAX_FACTS = 100_000  # Most facts that a caption may have; a COCO caption has up to 26.
 
 
 class Entity(NamedTuple):

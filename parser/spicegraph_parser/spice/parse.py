@@ -143,8 +143,7 @@ def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((first, " ".join(rest)) for first, *rest in map(str.split, text.split(",")))
 
 
-MAX_CAPTION_LENGTH = 100_000
-"""Longest caption that is parsed, in characters."""
+MAX_CAPTION_LENGTH = 100_000  # Longest caption that is parsed, in characters.
 
 
 def normalise(text: str, index: int = 0) -> str:

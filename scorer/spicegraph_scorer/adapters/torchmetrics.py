@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 Sums: TypeAlias = "NDArray[np.int64]"
 """A row for each category: the sums of F1, precision and recall, three limbs each, and of the items that have these."""
 
-SPICE_CATEGORIES = (ALL, *CATEGORIES)
-"""The rows of the state."""
+SPICE_CATEGORIES = (ALL, *CATEGORIES)  # The rows of the state.
 
 
 def batch_sums(source: FactSource, preds: Sequence[str], target: References) -> Sums:

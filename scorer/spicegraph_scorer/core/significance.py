@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.metric import Matrix, Metric, Vector
 
-LEVEL: Final = 0.95
-"""The share of resamples inside every interval."""
+LEVEL: Final = 0.95  # The share of resamples inside every interval.
 
 _BLOCK = 64  # resamples at a time: bounds the memory of large corpora
 _ROUNDING = 1e-12  # two equal systems differ by rounding alone

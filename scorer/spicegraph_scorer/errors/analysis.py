@@ -10,17 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.categories import ALL
-from spicegraph_scorer.errors.rules import (
-    CHANCES,
-    INVENTED,
-    MISSED,
-    ErrorSide,
-    Finding,
-    Kind,
-    MatchView,
-    agreement,
-    word,
-)
+from spicegraph_scorer.errors import rules
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED
 
 if TYPE_CHECKING:
@@ -30,11 +20,10 @@ if TYPE_CHECKING:
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 
-KINDS: Mapping[str, Kind] = {**INVENTED, **MISSED}
-"""Every kind of error by its key."""
+KINDS: Mapping[str, rules.Kind] = {**rules.INVENTED, **rules.MISSED}  # Every kind of error by its key.
 
 
-def explain(match: Match) -> tuple[Finding, ...]:
+def explain(match: Match) -> tuple[rules.Finding, ...]:
     """Explain every tuple of a match without a partner, the candidate's first.
 
     Each of them gets exactly one finding, so that findings add up to the counts behind the score: those of
@@ -46,11 +35,11 @@ def explain(match: Match) -> tuple[Finding, ...]:
         >>> [(finding.kind, finding.words) for finding in explain(result.statistic.match)]
         [('color_confused', ('red', 'blue')), ('color_missed', ('red', 'car'))]
     """
-    view = MatchView(match)
+    view = rules.MatchView(match)
     findings = []
     for side, tuples, partners in (
-        (ErrorSide.INVENTED, match.candidate, match.candidate_partners),
-        (ErrorSide.MISSED, match.reference, match.reference_partners),
+        (rules.ErrorSide.INVENTED, match.candidate, match.candidate_partners),
+        (rules.ErrorSide.MISSED, match.reference, match.reference_partners),
     ):
         for index, scene_tuple in enumerate(tuples):
             if partners[index]:
@@ -60,7 +49,9 @@ def explain(match: Match) -> tuple[Finding, ...]:
                     cause = kind.rule(view, scene_tuple)
                     if cause is not None:
                         words, counterpart, near = cause
-                        findings.append(Finding(name, words, index, counterpart, agreement(scene_tuple), near))
+                        findings.append(
+                            rules.Finding(name, words, index, counterpart, rules.agreement(scene_tuple), near)
+                        )
                         break
     return tuple(findings)
 
@@ -100,7 +91,7 @@ class ErrorKind:
     groups: tuple[ErrorGroup, ...]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> rules.Kind:
         """What the errors are."""
         return KINDS[self.name]
 
@@ -114,7 +105,7 @@ class ErrorKind:
 class ErrorReport:
     """The findings of every item, and the same by kind, in the order of ``KINDS``."""
 
-    findings: tuple[tuple[Finding, ...], ...]
+    findings: tuple[tuple[rules.Finding, ...], ...]
     kinds: tuple[ErrorKind, ...]
 
     def kind(self, name: str) -> ErrorKind:
@@ -126,24 +117,28 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
     """Explain and count the errors behind SPICE scores; the groups with most references, then tuples, first."""
     matches = [statistic.match for statistic in statistics]
     findings = tuple(map(explain, matches))
-    by_kind: defaultdict[str, defaultdict[tuple[str, ...], list[tuple[int, Finding]]]]
+    by_kind: defaultdict[str, defaultdict[tuple[str, ...], list[tuple[int, rules.Finding]]]]
     by_kind = defaultdict(lambda: defaultdict(list))
     for item, row in enumerate(findings):
         for finding in row:
             by_kind[finding.kind][finding.words].append((item, finding))
     totals: Counter[str] = Counter()  # of the tuples that can have errors, by the keys of CHANCES
     for match in matches:
-        view = MatchView(match)
+        view = rules.MatchView(match)
         for side, tuples, partners in (
-            (ErrorSide.INVENTED, match.candidate, match.candidate_partners),
-            (ErrorSide.MISSED, match.reference, match.reference_partners),
+            (rules.ErrorSide.INVENTED, match.candidate, match.candidate_partners),
+            (rules.ErrorSide.MISSED, match.reference, match.reference_partners),
         ):
             for scene_tuple, partner in zip(tuples, partners, strict=True):
                 for name, chance in _CHANCES[side, len(scene_tuple.concepts)]:
                     totals[name] += chance.holds(view, scene_tuple, matched=bool(partner))
     names = {
-        ErrorSide.INVENTED: Counter(word(t, 0) for match in matches for t in match.candidate if len(t.concepts) == 1),
-        ErrorSide.MISSED: Counter(word(t, 0) for match in matches for t in match.reference if len(t.concepts) == 1),
+        rules.ErrorSide.INVENTED: Counter(
+            rules.word(t, 0) for match in matches for t in match.candidate if len(t.concepts) == 1
+        ),
+        rules.ErrorSide.MISSED: Counter(
+            rules.word(t, 0) for match in matches for t in match.reference if len(t.concepts) == 1
+        ),
     }
     kinds = []
     for name, kind in KINDS.items():
@@ -165,8 +160,8 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
 
 
 _CHANCES = {
-    (side, length): [(name, c) for name, c in CHANCES.items() if (c.side, c.length) == (side, length)]
-    for side in ErrorSide
+    (side, length): [(name, c) for name, c in rules.CHANCES.items() if (c.side, c.length) == (side, length)]
+    for side in rules.ErrorSide
     for length in (1, 2, 3)
 }
 

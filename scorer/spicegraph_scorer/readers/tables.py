@@ -13,16 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from spicegraph_parser.errors import DataError, InputError, counted
+from spicegraph_scorer.readers import records
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
-from spicegraph_scorer.readers.records import (
-    FACTS,
-    Format,
-    Record,
-    Records,
-    bounded_lines,
-    given_references,
-    untyped_id,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +26,7 @@ if TYPE_CHECKING:
 _IDS = ("image_id", "id", "video_id", "audio_id", "file_name", "filename", "file", "image", "img", "key")
 _PREDICTED = ("prediction", "predictions", "hypothesis", "caption_predicted", "predicted_caption", "generated_caption")
 _CANDIDATES = ("candidate", "candidates", "test", *_PREDICTED, "caption")
-_REFERENCES = ("references", "refs", "captions", "reference", "ref", FACTS)
+_REFERENCES = ("references", "refs", "captions", "reference", "ref", records.FACTS)
 _NUMBERED = re.compile(r"(?:caption_)?(?:reference|ref|caption|raw|sentence)s?[_ .-]?\d+")
 _FIELDS = ("id", "candidate", "references")
 _TABS = {"tab": "\t", "\\t": "\t"}
@@ -130,7 +122,9 @@ def _delimiter(header: str) -> str:
     return "\t" if "\t" in header else max(",;", key=header.count)
 
 
-def read_delimited(source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool) -> Records:
+def read_delimited(
+    source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool
+) -> records.Records:
     """Read a CSV or TSV file with a header; an empty cell is a missing field."""
     lines = _decoded(source, limits)
     header_line = next(lines, "")
@@ -143,7 +137,7 @@ def read_delimited(source: Source, *, limits: ReadLimits, columns: Columns | Non
 
 
 def _decoded(source: Source, limits: ReadLimits) -> Iterator[str]:
-    for number, line in enumerate(bounded_lines(source, limits), start=1):
+    for number, line in enumerate(records.bounded_lines(source, limits), start=1):
         try:
             yield line.decode()
         except UnicodeDecodeError as error:
@@ -177,7 +171,9 @@ def _rows(
         raise input_error(source.name, [Fault(f"row {number + 1}", "", f"is not a table row ({error})")]) from error
 
 
-def read_parquet(source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool) -> Records:
+def read_parquet(
+    source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool
+) -> records.Records:
     """Read a Parquet file; references are columns of strings, or a column of lists of strings."""
     try:
         import pyarrow.parquet as pq  # noqa: PLC0415 (an extra)
@@ -211,9 +207,9 @@ def _readable(source: Source) -> Iterator[None]:
 
 def table_records(
     name: str, columns: Columns, rows: Iterable[tuple[str, Mapping[str, object]]], faults: list[Fault]
-) -> Records:
+) -> records.Records:
     """Turn rows into records; without a column of ids, an id is the row's number, from 1."""
-    form = Format(
+    form = records.Format(
         f"{name} ({columns})",
         (columns.id or "row",),
         (columns.candidate,) if columns.candidate else ("candidate",),
@@ -221,30 +217,32 @@ def table_records(
         typed=False,
         table=True,
     )
-    return Records(form, _table_records(columns, rows), faults)
+    return records.Records(form, _table_records(columns, rows), faults)
 
 
-def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, object]]]) -> Iterator[Record]:
+def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, object]]]) -> Iterator[records.Record]:
     for number, (location, row) in enumerate(rows, start=1):
         fields: dict[str, object] = {}
         if columns.id is None:
             fields["row"] = number
         elif row[columns.id] not in (None, ""):
             value = row[columns.id]
-            fields[columns.id] = untyped_id(value) if isinstance(value, str) else value
+            fields[columns.id] = records.untyped_id(value) if isinstance(value, str) else value
         if columns.candidate is not None:
             fields[columns.candidate] = row[columns.candidate]
         if columns.references:
             texts: list[object] = []
             for column in columns.references:  # a string or a list of them; the text of a cell of facts has one a line
                 cell = row[column]
-                value = given_references(column.strip().lower(), _listed(cell) if isinstance(cell, str) else cell)
+                value = records.given_references(
+                    column.strip().lower(), _listed(cell) if isinstance(cell, str) else cell
+                )
                 if isinstance(value, list):
                     texts += value
                 elif value not in (None, ""):
                     texts.append(value)
             fields["references"] = texts
-        yield Record(location, fields)
+        yield records.Record(location, fields)
 
 
 def _listed(cell: str) -> object:

@@ -18,16 +18,7 @@ import grpc
 from aiohttp import MultipartReader, web
 from google.rpc.error_details_pb2 import BadRequest
 
-from spicegraph_service.kit import (
-    HTTP_STATUSES,
-    PAGE_HEADERS,
-    CallError,
-    FailedCallError,
-    Origin,
-    peer_of,
-    render_page,
-    static,
-)
+from spicegraph_service import kit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -37,7 +28,6 @@ if TYPE_CHECKING:
     from google.protobuf import message as protobuf
 
     from spicegraph_challenge.model.accounts import Account
-    from spicegraph_service.kit import Gateway
 
 PACKAGE = "spicegraph_challenge.pages"  # where the templates and scripts of the pages are
 _COOKIE = "spicegraph-session"
@@ -134,7 +124,7 @@ class Visit:
     """One request."""
 
     request: web.Request
-    gateway: Gateway
+    gateway: kit.Gateway
     session: Session | None = None  # the browser's; none on the page for signing in
     me: Account | None = None  # none: nobody has signed in
     form: dict[str, str] = field(default_factory=dict)  # as far as its fields have been read
@@ -142,10 +132,10 @@ class Visit:
     https: bool = False  # the browser got here by HTTPS, with a proxy that ends it
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> kit.Origin:
         """Where the visit's calls come from."""
         headers = {"authorization": self.session.authorization} if self.session is not None else {}
-        return Origin(headers, peer_of(self.request))
+        return kit.Origin(headers, kit.peer_of(self.request))
 
     async def ask(self, kind: type[M], request: protobuf.Message | AsyncIterator[protobuf.Message]) -> M:
         """Make the call of the evaluation server that has this response."""
@@ -208,14 +198,16 @@ class Visit:
             "proof": self.session.proof if self.session is not None else "",
             **values,
         }
-        style = static("web.css") + static("board.css", PACKAGE)
-        text = render_page(template, shown, script=static(script, PACKAGE), style=style, served=True, package=PACKAGE)
-        headers = PAGE_HEADERS | (_HTTPS_ONLY if self.https or self.request.secure else {})
+        style = kit.static("web.css") + kit.static("board.css", PACKAGE)
+        text = kit.render_page(
+            template, shown, script=kit.static(script, PACKAGE), style=style, served=True, package=PACKAGE
+        )
+        headers = kit.PAGE_HEADERS | (_HTTPS_ONLY if self.https or self.request.secure else {})
         return web.Response(text=text, content_type="text/html", status=status, headers=headers)
 
-    def failed(self, failure: FailedCallError) -> web.Response:
+    def failed(self, failure: kit.FailedCallError) -> web.Response:
         """Return what went wrong: as a page, or to a script as JSON."""
-        status = HTTP_STATUSES[failure.code]
+        status = kit.HTTP_STATUSES[failure.code]
         faults, bad = [], BadRequest()
         for detail in failure.details:
             if detail.Unpack(bad):
@@ -241,4 +233,4 @@ def go(path: str, *parts: str, **query: str) -> web.HTTPSeeOther:
 
 def unauthenticated(error: Exception) -> bool:
     """Say whether a call failed since its token is not valid."""
-    return isinstance(error, CallError | FailedCallError) and error.code is grpc.StatusCode.UNAUTHENTICATED
+    return isinstance(error, kit.CallError | kit.FailedCallError) and error.code is grpc.StatusCode.UNAUTHENTICATED

@@ -43,8 +43,6 @@ _NEARLY: Final = 0.1
 
 INTERRUPTED = 130  # what shells call a command that Ctrl-C ended
 TERMINATED = 143  # and one that SIGTERM ended
-
-
 _OPTIONS: Final = "\n\nOptions:\n"
 _OPTION: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _QUIET: Final = "quiet"

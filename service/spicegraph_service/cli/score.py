@@ -12,14 +12,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import compare_systems, resources
-from spicegraph_service.cli.options import (
-    InputOptions,
-    PageOptions,
-    ParsingOptions,
-    ScoringOptions,
-    system_name,
-    system_names,
-)
+from spicegraph_service.cli import options
 from spicegraph_service.engines import CandidateRule, Engine, Task
 from spicegraph_service.engines.table import ENGINES, find_engine
 from spicegraph_service.output.results import (
@@ -44,8 +37,8 @@ _WITH_EXPLANATIONS = frozenset({ResultFormat.JSON, ResultFormat.JSONL})
 def score(
     sources: Annotated[list[str], typer.Argument(metavar="INPUT")],
     *,
-    given: InputOptions,
-    scoring: ScoringOptions,
+    given: options.InputOptions,
+    scoring: options.ScoringOptions,
     form: Annotated[ResultFormat | None, typer.Option("--format")] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
     candidates: Annotated[CandidateRule, typer.Option()] = CandidateRule.ONE,
@@ -53,7 +46,7 @@ def score(
     credit: Annotated[bool, typer.Option("--credit")] = False,
     confidence: Annotated[bool, typer.Option("--confidence")] = False,
     seed: Annotated[int, typer.Option(min=0)] = 12345,
-    parsing: ParsingOptions,
+    parsing: options.ParsingOptions,
     engine: Annotated[str, typer.Option(metavar=f"<{'|'.join(ENGINES)}>")] = "local",
     parses: Annotated[str | None, typer.Option(metavar="FILE")] = None,
     graphs: Annotated[bool, typer.Option("--graphs")] = False,
@@ -102,10 +95,10 @@ def score(
             f"--confidence: intervals are of corpus scores, but {target.form} contains only the scores of images; "
             "use table, json or parquet"
         )
-    files = list(sources) if len(sources) == 1 else [system_name(source)[1] for source in sources]
+    files = list(sources) if len(sources) == 1 else [options.system_name(source)[1] for source in sources]
     if files.count("-") > 1:
         raise InputError("standard input (-) is named more than once, but can be read only once")
-    systems = dict(zip(system_names(sources), files, strict=True))
+    systems = dict(zip(options.system_names(sources), files, strict=True))
     if len(systems) > 1:
         target.check_systems()
         if chosen.score_systems is None:
@@ -159,15 +152,15 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="[NAME=]A")],
     second: Annotated[str, typer.Argument(metavar="[NAME=]B")],
     *,
-    given: InputOptions,
-    scoring: ScoringOptions,
+    given: options.InputOptions,
+    scoring: options.ScoringOptions,
     form: Annotated[ComparisonFormat | None, typer.Option("--format")] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
     draws: Annotated[int, typer.Option(min=1)] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 12345,
-    page: PageOptions,
+    page: options.PageOptions,
     changes: Annotated[bool, typer.Option("--changes")] = False,
-    parsing: ParsingOptions,
+    parsing: options.ParsingOptions,
 ) -> None:
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images.
 
@@ -209,7 +202,7 @@ def compare(
     if page.split:
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
     data = scoring.data()
-    called = system_name(first)[0], system_name(second)[0]
+    called = options.system_name(first)[0], options.system_name(second)[0]
     names_of = called if called[0] != called[1] else (first, second)
     a, b = (
         given.system(source, name=name, empty=scoring.empty)

@@ -42,8 +42,6 @@ def service_config(methods: Mapping[str, Mapping[str, Method]]) -> str:
 
 
 SERVICE_CONFIG = service_config(METHODS)  # Retries of the evaluation and reference services.
-
-
 PAGE = 1_000  # Reference sets in one page of a list.
 STREAM_BATCH = 64  # Items in one message of a stream.
 

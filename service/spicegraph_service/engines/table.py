@@ -123,8 +123,6 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
 
 
 LOCAL: Final = Engine(score=score_here, score_systems=score_systems_here)
-
-
 ENGINES: Mapping[str, Engine | str] = {"local": LOCAL, **engines()}
 """To add one: a module with an :class:`~spicegraph_service.engines.Engine`, and where it is, in a package's table."""
 

@@ -11,29 +11,14 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.length import LIKE, LONG
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
-from spicegraph_studies.agreement.coefficients import (
-    Bounded,
-    MetricComparison,
-    accuracy_permutation,
-    numbered,
-    ratio,
-    resamples,
-)
+from spicegraph_studies.agreement import coefficients, protocols
 from spicegraph_studies.agreement.judgements import CaptionPair, JudgementScoring, pair_scores
 from spicegraph_studies.agreement.length import length_json, word_counts
-from spicegraph_studies.agreement.protocols import (
-    PAIR_PROTOCOLS,
-    TIE_CREDIT,
-    PairProtocol,
-    ReferenceChoice,
-    prepare_pairs,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_studies.agreement.coefficients import Matrix, Vector
 
 _PROTOCOL = ("name", "ties", "own", "references", "choice", "draws")
 ALL = "all"  # the category that holds every pair
@@ -55,9 +40,9 @@ class Accuracy:
     high: float | None
 
     @property
-    def interval(self) -> Bounded:
+    def interval(self) -> coefficients.Bounded:
         """The accuracy with its interval."""
-        return Bounded(self.value, self.low, self.high)
+        return coefficients.Bounded(self.value, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +54,7 @@ class PairAgreement:
     caption (named ``""``), and each metric's accuracy on pairs of like length.
     """
 
-    protocol: PairProtocol
+    protocol: protocols.PairProtocol
     pairs: int
     images: int
     categories: tuple[str, ...]
@@ -77,7 +62,7 @@ class PairAgreement:
     fewer_references: int  # pairs that have fewer references than the protocol takes: all of theirs are used
     undefined: Mapping[str, int]  # by metric: pairs for which it has no value; they are left out for all metrics
     accuracies: tuple[Accuracy, ...]
-    comparisons: tuple[MetricComparison, ...]
+    comparisons: tuple[coefficients.MetricComparison, ...]
     curve: Mapping[int, tuple[Accuracy, ...]]
     too_few: Mapping[int, int]
     signature: Mapping[str, Json]
@@ -125,7 +110,7 @@ def _metrics_dict(accuracies: Sequence[Accuracy]) -> dict[str, Json]:
 
 def agree_on_pairs(
     pairs: Sequence[CaptionPair],
-    protocol: PairProtocol = PAIR_PROTOCOLS["plain"],
+    protocol: protocols.PairProtocol = protocols.PAIR_PROTOCOLS["plain"],
     *,
     scoring: JudgementScoring | None = None,
     resampling: Resampling | None = None,
@@ -146,7 +131,7 @@ def agree_on_pairs(
     """
     resampling = resampling or Resampling()
     scoring = (scoring or JudgementScoring()).shared()
-    kept, removed = prepare_pairs(pairs, protocol)
+    kept, removed = protocols.prepare_pairs(pairs, protocol)
     wrong = [count for count in (*curve, protocol.references) if count is not None and count < 1]
     if wrong or protocol.draws < 1:
         raise InputError(f"numbers of references and draws begin at 1, got {wrong[0] if wrong else protocol.draws}")
@@ -188,16 +173,16 @@ class _Table:
         self,
         pairs: Sequence[CaptionPair],
         categories: Sequence[str],
-        protocol: PairProtocol,
+        protocol: protocols.PairProtocol,
         scoring: JudgementScoring,
         resampling: Resampling,
     ) -> None:
-        self._groups = numbered(pair.image for pair in pairs)
+        self._groups = coefficients.numbered(pair.image for pair in pairs)
         self._images = int(self._groups.max()) + 1
         of = np.array([pair.category for pair in pairs])
         self._rows = {name: of == name for name in categories} | {ALL: np.ones(len(pairs), dtype=np.bool_)}
         self._categories = tuple(categories)
-        self._credit = np.array([1.0, TIE_CREDIT[protocol.ties], 0.0])
+        self._credit = np.array([1.0, protocols.TIE_CREDIT[protocol.ties], 0.0])
         self._resampling = resampling
         self.outcomes, self.signature = self._scored(pairs, protocol, scoring)
         unknown = {name: np.isnan(each).any(axis=1) for name, each in self.outcomes.items()}
@@ -210,11 +195,11 @@ class _Table:
         self.left_out = int(left_out.sum())
 
     def _scored(
-        self, pairs: Sequence[CaptionPair], protocol: PairProtocol, scoring: JudgementScoring
-    ) -> tuple[dict[str, Matrix], Mapping[str, Json]]:
+        self, pairs: Sequence[CaptionPair], protocol: protocols.PairProtocol, scoring: JudgementScoring
+    ) -> tuple[dict[str, coefficients.Matrix], Mapping[str, Json]]:
         """Score the pairs once for each draw of references, and average the outcomes."""
         count, generator = protocol.references, self._resampling.generator()
-        is_drawn = protocol.choice is ReferenceChoice.RANDOM and count is not None
+        is_drawn = protocol.choice is protocols.ReferenceChoice.RANDOM and count is not None
         draws = protocol.draws if is_drawn and max(len(pair.references) for pair in pairs) > (count or 0) else 1
 
         def used(references: tuple[str, ...]) -> tuple[str, ...]:
@@ -222,7 +207,7 @@ class _Table:
                 return references[:count]
             return tuple(references[place] for place in generator.permutation(len(references))[:count])
 
-        sums: dict[str, Matrix] = {}
+        sums: dict[str, coefficients.Matrix] = {}
         signature: Mapping[str, Json] = {}
         preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
         for _ in range(draws):
@@ -280,7 +265,7 @@ class _Table:
             held[name] = float((outcomes[rows] @ self._credit).mean()) if rows.any() else None
         return held
 
-    def _draws(self, outcomes: Matrix) -> dict[str, Vector]:
+    def _draws(self, outcomes: coefficients.Matrix) -> dict[str, coefficients.Vector]:
         """Return the accuracy of each category for resamples of the images."""
         known = ~np.isnan(outcomes[:, 0])
         credit = np.where(known, np.nan_to_num(outcomes) @ self._credit, 0.0)
@@ -292,17 +277,17 @@ class _Table:
             ],
             axis=1,
         )
-        sums = np.concatenate([drawn @ columns for drawn in resamples(self._resampling, self._images)])
-        shares = ratio(sums[:, ::2], sums[:, 1::2])
+        sums = np.concatenate([drawn @ columns for drawn in coefficients.resamples(self._resampling, self._images)])
+        shares = coefficients.ratio(sums[:, ::2], sums[:, 1::2])
         return {category: shares[:, index] for index, category in enumerate(self._rows)}
 
-    def comparisons(self) -> Iterator[MetricComparison]:
+    def comparisons(self) -> Iterator[coefficients.MetricComparison]:
         """Yield the comparison of every two metrics over all pairs."""
         draws = {name: self._draws(each)[ALL] for name, each in self.outcomes.items()}
         for first, second in combinations(self.outcomes, 2):
             of_first, of_second = (self.outcomes[name] @ self._credit for name in (first, second))
             known = ~np.isnan(of_first)
-            yield MetricComparison(
+            yield coefficients.MetricComparison(
                 first,
                 second,
                 "accuracy",
@@ -310,6 +295,8 @@ class _Table:
                 float(of_second[known].mean()),
                 float((of_second - of_first)[known].mean()),
                 *percentile_bounds(draws[second] - draws[first]),
-                accuracy_permutation((of_second - of_first)[known], self._groups[known], resampling=self._resampling),
+                coefficients.accuracy_permutation(
+                    (of_second - of_first)[known], self._groups[known], resampling=self._resampling
+                ),
                 None,
             )

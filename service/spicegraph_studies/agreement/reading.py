@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.readers.checks import Empty, Fault, input_error, shown
 from spicegraph_scorer.readers.records import decode
+from spicegraph_studies.agreement import published
 from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
-from spicegraph_studies.agreement.published import (
-    JUDGEMENT_FORMATS,
-    PAIR_FORMATS,
-    AnyJudged,
-    JudgementFormat,
-    is_pascal50s,
-    read_pascal50s,
-)
 from spicegraph_studies.agreement.records import (
     CaptionBank,
     Content,
@@ -73,7 +66,7 @@ def read_judgements(
     bank_of = partial(read_bank, references)
     records = partial(judgements_of_records, rating=rating)
     read = partial(_read, bank_of=bank_of, empty=empty)
-    return _joined([read(read_content(path), JUDGEMENT_FORMATS, records, "rated caption") for path in paths])
+    return _joined([read(read_content(path), published.JUDGEMENT_FORMATS, records, "rated caption") for path in paths])
 
 
 def read_pairs(*paths: str, annotations: Sequence[str] = (), empty: Empty = "refuse") -> Judged[CaptionPair]:
@@ -92,9 +85,11 @@ def read_pairs(*paths: str, annotations: Sequence[str] = (), empty: Empty = "ref
     bank_of = partial(read_bank, annotations, option="--annotations")
     return _joined(
         [
-            Judged(read_pascal50s(path), path, _PASCAL50S)
-            if is_pascal50s(path)
-            else _read(read_content(path), PAIR_FORMATS, pairs_of_records, "pair", bank_of=bank_of, empty=empty)
+            Judged(published.read_pascal50s(path), path, _PASCAL50S)
+            if published.is_pascal50s(path)
+            else _read(
+                read_content(path), published.PAIR_FORMATS, pairs_of_records, "pair", bank_of=bank_of, empty=empty
+            )
             for path in paths
         ]
     )
@@ -102,13 +97,13 @@ def read_pairs(*paths: str, annotations: Sequence[str] = (), empty: Empty = "ref
 
 def _read(
     content: Content,
-    formats: Sequence[JudgementFormat[AnyJudged]],
-    of_records: Callable[[Records, list[Fault]], Iterator[AnyJudged | None]],
+    formats: Sequence[published.JudgementFormat[published.AnyJudged]],
+    of_records: Callable[[Records, list[Fault]], Iterator[published.AnyJudged | None]],
     what: str,
     *,
     bank_of: partial[CaptionBank],
     empty: Empty,
-) -> Judged[AnyJudged]:
+) -> Judged[published.AnyJudged]:
     """Read a file of one of the formats, or of records; ``bank_of`` has the references that stand elsewhere."""
     faults = Faults(empty)
     form = next((form for form in formats if form.recognises(content)), None)
@@ -119,7 +114,7 @@ def _read(
         rows = list(of_records(records_of(content, faults), faults))
     else:
         names = "; ".join([*[form.name for form in formats], _JSON_LINES])
-        folder = f"; {_PASCAL50S}: its folder" if formats is PAIR_FORMATS else ""
+        folder = f"; {_PASCAL50S}: its folder" if formats is published.PAIR_FORMATS else ""
         raise InputError(f"{content.name}: contains no {what}s in a format that is known ({names}{folder})")
     judged = [row for row in rows if row is not None]
     if form is None and bank_of.args[0] and not all(each.references for each in judged):
@@ -164,7 +159,7 @@ def _other_command(content: Content, what: str) -> str:
     return f"The file holds {kind}: spicegraph agree {command}."
 
 
-def _joined(read: Sequence[Judged[AnyJudged]]) -> Judged[AnyJudged]:
+def _joined(read: Sequence[Judged[published.AnyJudged]]) -> Judged[published.AnyJudged]:
     """Return what several files hold as one set."""
     if len(read) == 1:
         return read[0]

@@ -12,7 +12,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers.records import read_lines
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
-from spicegraph_service.kit import InputOptions, ParsingOptions, ScoringOptions, spread_over, warned_progress
+from spicegraph_service import kit
 from spicegraph_studies.bounds import SUBSTITUTES, BoundsStudy, Lower, Trial, find_bounds, lower_trials, system
 from spicegraph_studies.cli import StudyOptions
 from spicegraph_studies.pages.bounds import BOUNDS_TABLES, bounds_study
@@ -27,7 +27,7 @@ _DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-senten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyInput(InputOptions):
+class StudyInput(kit.InputOptions):
     """The inputs of ``bounds``, of which ``--partial`` also leaves out images with too few captions.
 
     Options:
@@ -41,7 +41,7 @@ def bounds(
     sources: Annotated[list[str] | None, typer.Argument(metavar="[NAME=]INPUT...")] = None,
     *,
     given: StudyInput,
-    scoring: ScoringOptions,
+    scoring: kit.ScoringOptions,
     captions: Annotated[int | None, typer.Option(metavar="N")] = None,
     lower: Annotated[
         str,
@@ -56,7 +56,7 @@ def bounds(
     lengths: Annotated[list[int] | None, typer.Option("--length", metavar="N")] = None,
     per_image: Annotated[int | None, typer.Option(metavar="N")] = None,
     options: StudyOptions,
-    parsing: ParsingOptions,
+    parsing: kit.ParsingOptions,
 ) -> None:
     """Find how high and how low scores can go: people against people, systems, and texts that fit no image.
 
@@ -90,7 +90,7 @@ def bounds(
         options.seed,
     )
     study, systems = _read(sources or [], given, first=captions, empty=scoring.empty)
-    with warned_progress() as progress, spread_over(parsing.workers) as spread, parsing.facts() as facts:
+    with kit.warned_progress() as progress, kit.spread_over(parsing.workers) as spread, parsing.facts() as facts:
         results = find_bounds(
             study,
             [*systems, *lower_trials(study, wanted)],
@@ -105,7 +105,7 @@ def bounds(
 
 
 def _read(
-    sources: Sequence[str], given: InputOptions, *, first: int | None, empty: Empty
+    sources: Sequence[str], given: kit.InputOptions, *, first: int | None, empty: Empty
 ) -> tuple[BoundsStudy, list[Trial]]:
     """Return the images with their captions, and the systems."""
     inputs = [given.system(source, empty=empty) for source in sources]

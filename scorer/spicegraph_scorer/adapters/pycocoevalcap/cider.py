@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from spicegraph_parser.errors import DataError, InputError, expect
-from spicegraph_scorer.adapters.pycocoevalcap.scorers import (
-    Captions,
-    NamedScorer,
-    Results,
-    check_captions,
-    paired_results,
-    split_items,
-)
+from spicegraph_scorer.adapters.pycocoevalcap import scorers
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.metrics import cider
@@ -83,7 +76,7 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class("builtins" if name == "float" else module, name)
 
 
-class _Scorer(NamedScorer):
+class _Scorer(scorers.NamedScorer):
     """What the scorers share; a subclass says which CIDEr it computes and what it is called."""
 
     _metric: ClassVar[cider.Cider]
@@ -96,13 +89,13 @@ class _Scorer(NamedScorer):
             raise InputError(f"{type(self).__name__} takes n=4, sigma=6, got n={n}, sigma={sigma:g}")
         self.cider_scorer = CiderScorer(metric=self._metric, df=df)
 
-    def compute_score(self, gts: Captions, res: Captions | Results) -> Scores:
+    def compute_score(self, gts: scorers.Captions, res: scorers.Captions | scorers.Results) -> Scores:
         """Return the corpus score in [0, 10], and the score of each result.
 
         A mapping ``res`` is scored in the order of ``gts``, a list of ``{"image_id": ..., "caption": [candidate]}`` in
         its own; with the frequencies of the corpus, every entry of the list counts as an image.
         """
-        items = split_items(gts, res) if isinstance(res, Mapping) else paired_results(gts, res)
+        items = scorers.split_items(gts, res) if isinstance(res, Mapping) else scorers.paired_results(gts, res)
         return self.cider_scorer.scores_of(items)
 
     def my_self_cider(self, res: Sequence[Sequence[str]]) -> list[NDArray[np.float64]]:
@@ -123,12 +116,12 @@ class Cider(_Scorer):
 
     def __init__(
         self,
-        test: Captions | None = None,
+        test: scorers.Captions | None = None,
         refs: object = None,
         n: int = cider.ORDERS,
         sigma: float = cider.SIGMA,
         *,
-        gts: Captions | None = None,
+        gts: scorers.Captions | None = None,
         df: str | Path | DocumentFrequencies = CORPUS,
     ) -> None:
         references = [given for given in (test, gts) if given is not None]
@@ -242,6 +235,6 @@ def _item(candidate: str, references: Iterable[str]) -> TokenizedItem:
     return TokenizedItem(tuple(candidate.split()), tuple(tuple(text.split()) for text in references))
 
 
-def _frequencies_of(gts: Captions) -> DocumentFrequencies:
-    check_captions(gts, {image_id: [""] for image_id in gts})
+def _frequencies_of(gts: scorers.Captions) -> DocumentFrequencies:
+    scorers.check_captions(gts, {image_id: [""] for image_id in gts})
     return DocumentFrequencies.from_references([[tuple(text.split()) for text in texts] for texts in gts.values()])

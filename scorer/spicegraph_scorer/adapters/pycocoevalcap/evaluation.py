@@ -13,19 +13,8 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError, expect, kind_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_scorer.adapters.pycocoevalcap import scorers
 from spicegraph_scorer.adapters.pycocoevalcap.cider import CORPUS, Cider
-from spicegraph_scorer.adapters.pycocoevalcap.scorers import (
-    Bleu,
-    Captions,
-    Meteor,
-    PTBTokenizer,
-    Rouge,
-    Spice,
-    SpiceScores,
-    check_captions,
-    sorted_ids,
-    spice_scores,
-)
 from spicegraph_scorer.core.facts import FactSource, FunctionSource
 from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
 from spicegraph_scorer.readers.records import decode, read_all
@@ -39,7 +28,7 @@ if TYPE_CHECKING:
 
 Annotation = dict[str, Any]
 """An annotation or an image as its file has it: a JSON object with an ``id``."""
-ImageScores = dict[str, "ItemId | float | SpiceScores"]
+ImageScores = dict[str, "ItemId | float | scorers.SpiceScores"]
 """An image's scores by the COCO toolkit's keys, and its ``image_id``."""
 
 
@@ -191,8 +180,8 @@ class _Evaluation:
     def _tokenized(self) -> tuple[dict[ItemId, list[str]], dict[ItemId, list[str]]]:
         """Return the references and the candidates of the chosen images."""
         ids = self.params["image_id"]
-        gts = PTBTokenizer.tokenize({image_id: self.coco.imgToAnns[image_id] for image_id in ids})
-        res = PTBTokenizer.tokenize({image_id: self.cocoRes.imgToAnns.get(image_id, ()) for image_id in ids})
+        gts = scorers.PTBTokenizer.tokenize({image_id: self.coco.imgToAnns[image_id] for image_id in ids})
+        res = scorers.PTBTokenizer.tokenize({image_id: self.cocoRes.imgToAnns.get(image_id, ()) for image_id in ids})
         self.imgToEval = {image_id: {"image_id": image_id} for image_id in gts}
         return gts, res
 
@@ -202,7 +191,7 @@ class _Evaluation:
 
     def setImgToEvalImgs(  # noqa: N802 (the original's name)
         self,
-        scores: Iterable[float | SpiceScores],
+        scores: Iterable[float | scorers.SpiceScores],
         imgIds: Iterable[ItemId],  # noqa: N803 (the original's name)
         method: str,
     ) -> None:
@@ -214,7 +203,9 @@ class _Evaluation:
         """Make ``evalImgs`` from ``imgToEval``."""
         self.evalImgs = list(self.imgToEval.values())
 
-    def _keep(self, method: str, score: float, ids: Iterable[ItemId], each: Iterable[float | SpiceScores]) -> None:
+    def _keep(
+        self, method: str, score: float, ids: Iterable[ItemId], each: Iterable[float | scorers.SpiceScores]
+    ) -> None:
         self.setEval(score, method)
         self.setImgToEvalImgs(each, ids, method)
 
@@ -246,17 +237,17 @@ class COCOEvalCap(_Evaluation):
     def evaluate(self) -> None:
         """Score the images of ``params["image_id"]``; an InputError lists each without a reference or one result."""
         gts, res = self._tokenized()
-        values, each = Bleu(4).compute_score(gts, res)
+        values, each = scorers.Bleu(4).compute_score(gts, res)
         for n, (value, scores) in enumerate(zip(values, each, strict=True), start=1):
             self._keep(f"Bleu_{n}", value, gts, scores)
-        meteor, scores = Meteor().compute_score(gts, res)
+        meteor, scores = scorers.Meteor().compute_score(gts, res)
         self._keep("METEOR", meteor, gts, scores)
-        rouge, rouges = Rouge().compute_score(gts, res)
+        rouge, rouges = scorers.Rouge().compute_score(gts, res)
         self._keep("ROUGE_L", rouge, gts, rouges)
         cider, ciders = self._cider.compute_score(gts, res)
         self._keep("CIDEr", cider, gts, ciders)
-        spice, categories = Spice(pipeline=self._pipeline).compute_score(gts, res)
-        self._keep("SPICE", spice, sorted_ids(gts), categories)
+        spice, categories = scorers.Spice(pipeline=self._pipeline).compute_score(gts, res)
+        self._keep("SPICE", spice, scorers.sorted_ids(gts), categories)
         self.setEvalImgs()
 
 
@@ -270,11 +261,11 @@ class COCOEvalCapSpice(_Evaluation):
     def evaluate(self) -> None:
         """Score the images of ``params["image_id"]``; an InputError lists every one without a reference or a result."""
         gts, res = self._tokenized()
-        check_captions(gts, res, several=True)
+        scorers.check_captions(gts, res, several=True)
         source = load_pipeline(self._pipeline) if isinstance(self._pipeline, str) else self._pipeline
         joined = {image_id: [_SEPARATOR.join(captions)] for image_id, captions in res.items()}
-        value, scores = spice_scores(gts, joined, _joined_facts(source))
-        self._keep("SPICE", value, sorted_ids(gts), scores)
+        value, scores = scorers.spice_scores(gts, joined, _joined_facts(source))
+        self._keep("SPICE", value, scorers.sorted_ids(gts), scores)
         self.setEvalImgs()
 
 
@@ -293,8 +284,11 @@ def _joined_facts(source: FactSource) -> FunctionSource:
     return FunctionSource(source.signature, facts)
 
 
-def compute_scores(gts: Captions, gen: Captions) -> tuple[dict[str, Any], Mapping[str, Any]]:
+def compute_scores(gts: scorers.Captions, gen: scorers.Captions) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """Return corpus scores and image scores by ``BLEU`` (lists of four), ``METEOR``, ``ROUGE`` and ``CIDEr``."""
     # This is evaluation.compute_scores of Meshed-Memory Transformer.
-    scored = {str(metric): metric.compute_score(gts, gen) for metric in (Bleu(), Meteor(), Rouge(), Cider())}
+    scored = {
+        str(metric): metric.compute_score(gts, gen)
+        for metric in (scorers.Bleu(), scorers.Meteor(), scorers.Rouge(), Cider())
+    }
     return {name: score for name, (score, _) in scored.items()}, {name: each for name, (_, each) in scored.items()}

@@ -25,15 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from spicegraph_scorer.core.credit import Credit, CreditPart, Slots, Words
-from spicegraph_scorer.metrics.graded import matching
-from spicegraph_scorer.metrics.graded.texts import (
-    PRECISION_SHARE,
-    Meaning,
-    WordOrder,
-    likeness,
-    weighted_stem,
-    words_of_text,
-)
+from spicegraph_scorer.metrics.graded import matching, texts
 from spicegraph_scorer.metrics.spice.match import KINDS
 
 if TYPE_CHECKING:
@@ -100,8 +92,8 @@ def graded_credit(
     plain: tuple[Shares, Shares] | None,
     *,
     score: float,
-    order: WordOrder | None,
-    meaning: Meaning | None = None,
+    order: texts.WordOrder | None,
+    meaning: texts.Meaning | None = None,
 ) -> Credit:
     """Return the credit of an item; ``plain`` are the shares by which the meaning of the whole counts, if it does."""
     words, (names, of_words) = Words(item.candidate), words_said
@@ -126,7 +118,7 @@ def graded_credit(
     if is_read:
         parts += [(part._replace(credit=aligned_share * part.credit), slots) for part, slots in _aligned(item, words)]
     if meaning is not None and plain is not None:  # the cosine is a sum over words
-        whole, shares, _ = likeness(meaning, item.candidate, item.references)
+        whole, shares, _ = texts.likeness(meaning, item.candidate, item.references)
         value = match.texts.meaning or 0.0
         parts += [
             (
@@ -141,7 +133,7 @@ def graded_credit(
         parts = [(part._replace(credit=part.credit * held), slots) for part, slots in parts]
     if order is not None and match.texts.order < 1:  # neighbours that follow each other less than by chance
         lost = (1 - match.texts.order) * math.fsum(part.credit for part, _ in parts)
-        text_words = words_of_text(item.candidate)
+        text_words = texts.words_of_text(item.candidate)
         costs = [max(0.0, -information) for information in order.junctions(text_words)]
         placed = len(text_words) == len(words.spans)
         for second, cost in enumerate(costs):
@@ -178,16 +170,16 @@ def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
     # With M the matched weight, a the reference's share of the length and b the candidate's, M / (a + b) is divided by
     # the Aumann-Shapley value: m ln(1 + b/a) / b - M b_i (ln(1 + b/a) - b / (a + b)) / b^2 for a word of weight m that
     # matches and length b_i.
-    candidate_words = words_of_text(item.candidate)
-    stems = list(map(weighted_stem, candidate_words))
+    candidate_words = texts.words_of_text(item.candidate)
+    stems = list(map(texts.weighted_stem, candidate_words))
     said = Counter(stems)
-    length = PRECISION_SHARE * sum(weight for _, weight in stems)
+    length = texts.PRECISION_SHARE * sum(weight for _, weight in stems)
     best = 0.0, 0.0, Counter[tuple[str, float]]()
     for reference in item.references:
-        reference_stems = Counter(map(weighted_stem, words_of_text(reference)))
+        reference_stems = Counter(map(texts.weighted_stem, texts.words_of_text(reference)))
         matched = said & reference_stems
         weight = sum(stem[1] * count for stem, count in matched.items())
-        other = (1 - PRECISION_SHARE) * sum(stem[1] * count for stem, count in reference_stems.items())
+        other = (1 - texts.PRECISION_SHARE) * sum(stem[1] * count for stem, count in reference_stems.items())
         if weight and (not best[1] or weight / (length + other) > best[0] / (length + best[1])):
             best = weight, other, matched
     total, other, matched = best
@@ -197,5 +189,5 @@ def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
     cost = total * (grown - length / (length + other)) / length**2
     placed = len(candidate_words) == len(words.spans)
     for number, (word, stem) in enumerate(zip(candidate_words, stems, strict=True)):
-        earned = stem[1] * matched[stem] / said[stem] * grown / length - cost * PRECISION_SHARE * stem[1]
+        earned = stem[1] * matched[stem] / said[stem] * grown / length - cost * texts.PRECISION_SHARE * stem[1]
         yield CreditPart("alignment", (word,), earned), ((number,) if placed else words.find((word,)),)

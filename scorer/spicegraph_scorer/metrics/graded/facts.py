@@ -8,18 +8,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.spice.loose import (
-    DENIED,
-    IMPLIED,
-    LEMMA,
-    NO_OBJECT,
-    NOTES,
-    PLURAL,
-    QUANTITY,
-    SCENE_RULES,
-    STANDS_FOR,
-    WORD_RULE,
-)
+from spicegraph_parser.spice import loose
 from spicegraph_parser.spice.parse import word_set
 from spicegraph_parser.spice.rules import Fact
 
@@ -61,9 +50,9 @@ def comparable_facts(facts: Sequence[Fact]) -> Sequence[Fact]:
 
 def read_caption(facts: Sequence[Fact]) -> tuple[Sequence[Fact], frozenset[str]]:
     """Return the facts of :func:`comparable_facts` and their content words; of what is denied, "no hat" is one."""
-    if facts and facts[0][1] in SCENE_RULES:
-        facts = [fact for fact in facts if fact[1] != WORD_RULE]
-    if facts and facts[-1][1] in NOTES:  # in few captions
+    if facts and facts[0][1] in loose.SCENE_RULES:
+        facts = [fact for fact in facts if fact[1] != loose.WORD_RULE]
+    if facts and facts[-1][1] in loose.NOTES:  # in few captions
         facts = _as_noted(facts)
     strings = set(chain.from_iterable(map(_words_of, facts)))
     if not strings.isdisjoint(_READ):  # in some captions
@@ -80,7 +69,7 @@ def read_caption(facts: Sequence[Fact]) -> tuple[Sequence[Fact], frozenset[str]]
                     told += [Fact((words[e], label), rule, (tokens[e], tokens[2]) if tokens else ()) for e in ends]
             facts = told
         strings = set(chain.from_iterable(map(_words_of, facts)))
-    if facts and facts[0][1] in SCENE_RULES:
+    if facts and facts[0][1] in loose.SCENE_RULES:
         strings = _stated(facts)
     return facts, _content_of(facts, strings)
 
@@ -93,8 +82,8 @@ def content_words(facts: Iterable[Fact]) -> frozenset[str]:
 
 def _content_of(facts: Sequence[Fact], strings: set[str]) -> frozenset[str]:
     """Return the content words of facts, given all their strings; the mark of plurals is not a word."""
-    if PLURAL in strings and not any(PLURAL in words for words, rule, _ in facts if rule != PLURAL):
-        strings = strings - {PLURAL}
+    if loose.PLURAL in strings and not any(loose.PLURAL in words for words, rule, _ in facts if rule != loose.PLURAL):
+        strings = strings - {loose.PLURAL}
     return frozenset(chain.from_iterable(map(_content, strings)))
 
 
@@ -104,7 +93,7 @@ def _stated(facts: Iterable[Fact]) -> set[str]:
     return set(
         chain.from_iterable(
             words[:2]
-            if tokens and rule in SCENE_RULES and len(words) == 3 and len(tokens[2]) <= words[2].count(" ")
+            if tokens and rule in loose.SCENE_RULES and len(words) == 3 and len(tokens[2]) <= words[2].count(" ")
             else words
             for words, rule, tokens in facts
         )
@@ -120,12 +109,12 @@ def _content(string: str) -> tuple[str, ...]:
 
 def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
     """Return facts as their notes say; of scene graphs, with lemmas for names, and each relation as stated best."""
-    lemmas = {tokens[0][-1]: words for words, rule, tokens in facts if rule == LEMMA}
-    implied = {(words, tokens) for words, rule, tokens in facts if rule == IMPLIED}
+    lemmas = {tokens[0][-1]: words for words, rule, tokens in facts if rule == loose.LEMMA}
+    implied = {(words, tokens) for words, rule, tokens in facts if rule == loose.IMPLIED}
     if lemmas or implied:
         scene_facts = []
         for words, rule, tokens in facts:
-            if rule not in {LEMMA, IMPLIED} and (words, tokens) not in implied:
+            if rule not in {loose.LEMMA, loose.IMPLIED} and (words, tokens) not in implied:
                 said = [
                     lemmas[of_slot[-1]][1] if of_slot and lemmas.get(of_slot[-1], ("",))[0] == word else word
                     for word, of_slot in zip(words, tokens, strict=True)
@@ -133,12 +122,12 @@ def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
                 scene_facts.append(Fact(tuple(said), rule, tokens))
         facts = scene_facts
     end = len(facts)
-    while end and facts[end - 1][1] in NOTES:
+    while end and facts[end - 1][1] in loose.NOTES:
         end -= 1
     notes = facts[end:]
-    quantities = {tokens[0]: (words[1], tokens[1]) for words, rule, tokens in notes if rule == STANDS_FOR}
-    no_objects = {tokens[0] for _, rule, tokens in notes if rule == NO_OBJECT}
-    denied = {tokens[0] for _, rule, tokens in notes if rule == DENIED}
+    quantities = {tokens[0]: (words[1], tokens[1]) for words, rule, tokens in notes if rule == loose.STANDS_FOR}
+    no_objects = {tokens[0] for _, rule, tokens in notes if rule == loose.NO_OBJECT}
+    denied = {tokens[0] for _, rule, tokens in notes if rule == loose.DENIED}
     if not quantities and not denied:  # as in most captions with notes
         return [fact for fact in facts[:end] if len(fact[2]) > 1 or fact[2][0] not in no_objects]
     noted = {*quantities, *no_objects, *denied}
@@ -150,7 +139,7 @@ def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
             noted_facts.append(fact)
         elif rule in _OF_THE_QUANTITY and tokens[0] in quantities:
             sizes[tokens[0]].append(words[1])
-        elif rule == QUANTITY and tokens[1] in sizes:
+        elif rule == loose.QUANTITY and tokens[1] in sizes:
             size = " ".join([*dict.fromkeys(sizes[tokens[1]]), words[1]])
             noted_facts += _read(Fact((words[0], size), rule, tokens), quantities, denied)
         elif len(tokens) > 1 or tokens[0] not in no_objects:
