@@ -147,7 +147,7 @@ def word_scores(items: Sequence[Item], words: Mapping[str, frozenset[str]], vect
         ):
             comparison = np.repeat(np.arange(len(batch)), side.counts)
             part, whole = (
-                np.bincount(comparison, values, len(batch)) for values in (weights * side.found.support**power, weights)
+                np.bincount(comparison, values, len(batch)) for values in (weights * side.support**power, weights)
             )
             shares.append(np.divide(part, whole, out=np.zeros(len(batch)), where=whole > 0) ** (1 / power))
         both = shares[0] + shares[1]
