@@ -9,7 +9,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prometheus_client import Gauge
+from prometheus_client import CollectorRegistry, Gauge
 from sqlalchemy import func, or_, select, text
 
 from spicegraph_api.challenge.v1 import challenge_pb2
@@ -56,6 +56,15 @@ def files_of(path: Path) -> set[str]:
         return submissions.used_files(session)
 
 
+def gauges(registry: CollectorRegistry) -> tuple[Gauge, Gauge]:
+    """Return the gauges of submissions by state, and of how long the oldest queued one has waited."""
+    gauge = partial(Gauge, namespace="spicegraph", registry=registry)
+    return (
+        gauge("challenge_submissions", "Submissions of all challenges, by state.", ["state"]),
+        gauge("challenge_oldest_queued_seconds", "For how long the oldest queued submission has waited."),
+    )
+
+
 class ChallengeService:
     """The ``ChallengeService`` as the server runs it."""
 
@@ -63,9 +72,7 @@ class ChallengeService:
     methods = METHODS[descriptor.full_name]
 
     def __init__(self, options: ChallengeOptions, host: Host) -> None:
-        gauge = partial(Gauge, namespace="spicegraph", registry=host.telemetry.registry)
-        self._submissions = gauge("challenge_submissions", "Submissions of all challenges, by state.", ["state"])
-        self._oldest = gauge("challenge_oldest_queued_seconds", "For how long the oldest queued submission has waited.")
+        self._submissions, self._oldest = gauges(host.telemetry.registry)
         self._counted = -_COUNT_EVERY_S
         self._state = ChallengeState(options, host)
         self._servicer = ChallengeServicer(self._state)

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
+from spicegraph_challenge.service import gauges
 from spicegraph_service.cli.app import make_app
 from spicegraph_service.rpc.telemetry import ProcessCollector, Telemetry
 
@@ -35,6 +36,7 @@ def serve_command() -> Command:
 def known_metrics() -> set[str]:
     telemetry = Telemetry()
     telemetry.registry.register(ProcessCollector(dict))
+    gauges(telemetry.registry)
     names = set()
     for family in telemetry.registry.collect():
         names |= {family.name, f"{family.name}_{'total' if family.type == 'counter' else 'info'}"}

@@ -10,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import grpc
@@ -192,20 +193,12 @@ def test_a_call_survives_the_death_of_all_workers_at_once(start_server: Callable
         assert len(call.result().items) == 60
 
 
-class Process:
-    pid = 1
-
-
 class SlowWorker:
     """A worker that takes for ever, until it is killed."""
 
-    process = Process()
-
     def __init__(self) -> None:
         self.killed = asyncio.Event()
-
-    def kill(self) -> None:
-        self.killed.set()
+        self.process = SimpleNamespace(pid=1, kill=self.killed.set)
 
 
 class Pool:

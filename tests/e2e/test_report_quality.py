@@ -16,7 +16,7 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.readers import read_items
 from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
-from spicegraph_service.report.data import InputFile, Provenance
+from spicegraph_service.report.data import Provenance
 from spicegraph_service.report.images import Pictures
 from spicegraph_service.report.render import to_html
 
@@ -165,7 +165,9 @@ def test_40_probes_fire_nowhere(chromium: Browser, tmp_path: Path, word_facts: A
         pipeline=word_facts,
     )
     for number, title in enumerate(probe["title"]):
-        made = Provenance("2026-01-01T00:00:00+00:00", f"spicegraph report {title}", (InputFile(title, "0" * 64),))
+        made = Provenance(
+            "2026-01-01T00:00:00+00:00", f"spicegraph report {title}", ({"name": title, "sha256": "0" * 64},)
+        )
         path = tmp_path / f"{number}.html"
         path.write_text(to_html(replace(built, title=title, made=made)), encoding="utf-8")
         chromium.errors.clear()
