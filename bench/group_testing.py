@@ -143,9 +143,9 @@ def check_accepted(captions: dict[int, str], references: dict[int, tuple[str, ..
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump([{"image_id": key, "caption": text} for key, text in captions.items()], file)
         file.flush()
-        checked = read_submission(file.name, "r.json", "val", {"val": images}, with_defaults(pb.ChallengeSettings()))
-    if checked.faults:
-        raise SystemExit(f"the server refuses the attack's files: {checked.faults[0].reason}")
+        _, faults = read_submission(file.name, "r.json", "val", {"val": images}, with_defaults(pb.ChallengeSettings()))
+    if faults:
+        raise SystemExit(f"the server refuses the attack's files: {faults[0].reason}")
 
 
 def read_references(name: str) -> dict[int, tuple[str, ...]]:

@@ -166,7 +166,7 @@ def page_of(images: int, *, scores: Sequence[pb.CorpusScore] = (), errors: Seque
     return render_page("submission.html.j2", values, package=PACKAGE)
 
 
-def on_page(shown: Iterable[RunScore], images: int) -> dict[str, float]:
+def on_page(shown: Iterable[pb.CorpusScore], images: int) -> dict[str, float]:
     """Return the scores that stand on a participant's page of a submission."""
     scores = [
         pb.CorpusScore(name=row.name, value=row.value, low=row.low, high=row.high, digits=row.digits) for row in shown

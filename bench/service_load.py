@@ -29,7 +29,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_service.client import Client, item
-from spicegraph_service.client.evaluation import channel_options
+from spicegraph_service.client.evaluation import SERVICE_CONFIG
 from spicegraph_service.rpc.codec import to_json
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def library_rate(metric: Spice, batches: Sequence[Sequence[Candidate]]) -> float
 async def server_rate(address: str, requests: Sequence[bytes], *, clients: int) -> float:
     """Return calls a second of clients that make one call after another."""
     waiting = iter(requests)
-    async with grpc.aio.insecure_channel(address, channel_options()) as channel:
+    async with grpc.aio.insecure_channel(address, [("grpc.service_config", SERVICE_CONFIG)]) as channel:
         call = score(channel)
 
         async def work() -> None:

@@ -27,9 +27,10 @@ from scipy.stats import kendalltau, rankdata
 
 from graded_study import Array, auc, error_of
 from graded_study import Judged as Short
-from spicegraph_detail.claims import Claims, sentences_of
+from spicegraph_detail.claims import Claims
 from spicegraph_detail.metric import Detail
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
+from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Item
@@ -216,7 +217,10 @@ def report_changed(metric: Detail, paths: Sequence[Path], most: int) -> None:
             texts += dice.sample([line.strip() for line in lines], most)
     print("| references | kind | descriptions | " + " | ".join(f"{name}: AUC | pairs" for name in COLUMNS) + " |")
     print("|", "---|" * (3 + 2 * len(COLUMNS)))
-    for name, references_of in (("together", lambda text: (text,)), ("one each", lambda text: sentences_of([text]))):
+    for name, references_of in (
+        ("together", lambda text: (text,)),
+        ("one each", lambda text: tuple(sorted(text[a:b] for a, b in sentence_spans(text)))),
+    ):
         dice = random.Random(1)
         made = [(kind, other, text) for text in texts for kind, other in changed(text, dice)]
         after = columns_of(metric, [Item(n, other, references_of(text)) for n, (_, other, text) in enumerate(made)])
