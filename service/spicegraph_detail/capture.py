@@ -48,9 +48,7 @@ class CaptureMatch:
 
     kind: str  # ``Object``, ``Attribute`` or ``Relation``
     words: tuple[str, ...]
-    stage: str | None = (
-        None  # ``EXACT``, ``SYNONYM`` or ``SOFT``; ``None``: the other side has nothing left of the kind
-    )
+    stage: str | None = None  # ``EXACT``, ``SYNONYM`` or ``SOFT``; none: the other side has nothing left of the kind
     partner: tuple[str, ...] | None = None
     similarity: float = 0.0  # what the element counts, in [0, 1]
 

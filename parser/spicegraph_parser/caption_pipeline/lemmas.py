@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEMMA_FILE: Final = "exceptions.json"  # of a pipeline's lemmatizer folder
+_KEEPS_S: Final = re.compile(r"(?:ss|[^a]us|^.?.)$")
+_DROPS_ES: Final = re.compile(r"(?:ss|sh|ch|x|zz|[^o]us|[^aeiou]o)es$")
+_DOUBLED: Final = re.compile(r"([bdgmnprt])\1$")
 # What stands before "ing" or "ed" had an "e" when it ends like "danc(e)", "bottl(e)", "curs(e)",
 # "graduat(e)", "clos(e)", "rid(e)"; but not when it ends like "bring", "rain", "open", "visit", "dress".
 _WANTED_E: Final = re.compile(
@@ -38,11 +41,11 @@ def plural_lemma(form: str) -> str:
         return form[:-3] + "man"
     if form.endswith("i"):
         return form[:-1] + "us"
-    if not form.endswith("s") or re.search(r"(?:ss|[^a]us|^.?.)$", form):
+    if not form.endswith("s") or _KEEPS_S.search(form):
         return form
     if form.endswith("ies") and len(form) > 4:
         return form[:-3] + "y"
-    return form[:-2] if re.search(r"(?:ss|sh|ch|x|zz|[^o]us|[^aeiou]o)es$", form) else form[:-1]
+    return form[:-2] if _DROPS_ES.search(form) else form[:-1]
 
 
 def verb_lemma(form: str) -> str:
@@ -55,7 +58,7 @@ def verb_lemma(form: str) -> str:
 
 def _from_stem(stem: str) -> str:
     """Return the base of a verb from what stands before "ing" or "ed"."""
-    if re.search(r"([bdgmnprt])\1$", stem):
+    if _DOUBLED.search(stem):
         return stem[:-1]
     if _HAD_NO_E.search(stem) or not _WANTED_E.search(stem):
         return stem

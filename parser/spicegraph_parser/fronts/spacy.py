@@ -143,6 +143,9 @@ _PLURAL_ONLY = frozenset(
 _DOUBLING = re.compile("^[^aeiou]*[aeiou][^aeiouwxysz]$")
 
 
+_CLOSED_CLASSES = {"an": "a", "his": "he", "her": "she", "their": "they"}
+
+
 def reference_lemma(form: str, tag: str, lemma: str) -> str:
     """Return the reference's lemma of a word that a ClearNLP pipeline lemmatized: older stays, rid becomes ride."""
     lower = form.lower()
@@ -151,7 +154,7 @@ def reference_lemma(form: str, tag: str, lemma: str) -> str:
     if tag.startswith("V"):
         lost_e = _DOUBLING.search(lemma) and lower in (f"{lemma}ing", f"{lemma}ed", f"{lemma}es")
         return f"{lemma}e" if lost_e else lemma
-    return {"an": "a", "his": "he", "her": "she", "their": "they"}.get(lower, lemma)
+    return _CLOSED_CLASSES.get(lower, lemma)
 
 
 class _DocumentTree:

@@ -44,8 +44,7 @@ def tokenize_lines(lines: Iterable[str], *, variant: rules.Variant = "coco") -> 
     """Tokenize lines as Java does a file of them: tokens stay in their line, but what follows is seen."""
     # So a caption's tokens can depend on the next one: ``letter K.`` keeps its ``K.`` unless a line like ``A man``
     # follows. Line breaks inside a line count as spaces.
-    breaks = re.compile(r"[\n\r\x0b\x0c\u2028\u2029]")
-    flat = [breaks.sub(" ", line) for line in lines]
+    flat = [_LINE_BREAKS.sub(" ", line) for line in lines]
     joined = "\n".join(flat)
     tokenized: list[list[str]] = []
     start = 0
@@ -61,7 +60,6 @@ def tokenize_lines(lines: Iterable[str], *, variant: rules.Variant = "coco") -> 
 
 def split_sentences(tokens: Sequence[Token]) -> list[int]:
     """Return how many tokens each sentence has by CoreNLP's sentence splitter; closing quotes are part of it."""
-    is_end = re.compile(r"[.。]|[!?！？]+").fullmatch
     lengths: list[int] = []
     length = 0
     ended = False
@@ -71,7 +69,7 @@ def split_sentences(tokens: Sequence[Token]) -> list[int]:
             length = 0
             ended = False
         length += 1
-        ended = ended or is_end(token.text) is not None
+        ended = ended or _SENTENCE_END.fullmatch(token.text) is not None
     return [*lengths, length] if length else lengths
 
 
@@ -83,6 +81,8 @@ _KEEPS_PERIOD: Final = frozenset(rules.TITLES | rules.ENDING | rules.ENDING_CAPI
 _LAST_WORD: Final = rf"(?!(?i:[a-z]|{'|'.join(sorted(_KEEPS_PERIOD))})\.){_PLAIN_WORD}\."
 _PLAIN_WORDS: Final = f"(?:{_PLAIN_WORD},? ++|{_LAST_WORD} ++(?=[A-Za-z]))*+"
 _PLAIN: Final = re.compile(rf" *+{_PLAIN_WORDS}(?:(?={_PLAIN_WORD})([A-Za-z]++) *+(\.?) *+)?")
+_SENTENCE_END: Final = re.compile(r"[.。]|[!?！？]+")
+_LINE_BREAKS: Final = re.compile(r"[\n\r\x0b\x0c\u2028\u2029]")
 _PLAIN_TOKENS: Final = re.compile(r"[A-Za-z]+|[,.]")
 _GAP: Final = re.compile(rf"[^\S\x85]*+({_PLAIN_WORDS})")
 

@@ -252,8 +252,7 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
     are_long = [len(own.lengths) > 1 and is_description(own.forms, network.names) for own in read]
     shares = [min(1.0, len(own.forms) / _LONG) if is_long else 0.0 for own, is_long in zip(read, are_long, strict=True)]
     strictness = [share for own, share in zip(read, shares, strict=True) for _ in own.lengths]
-    are_captions = [not is_long for own, is_long in zip(read, are_long, strict=True) for _ in own.lengths]
-    forms, lengths = _without_stops(forms, lengths, are_captions)
+    forms, lengths = _without_stops(forms, lengths, strictness)
     read_forms, read_lengths, values = without_values(forms, lengths)
     labels = network.label(read_forms, read_lengths, strictness)
     rows = iter(zip(labels, values, lengths, strict=True))
@@ -282,15 +281,15 @@ _STOP: Final = "."
 
 
 def _without_stops(
-    forms: Sequence[str], lengths: Sequence[int], are_captions: Sequence[bool]
+    forms: Sequence[str], lengths: Sequence[int], strictness: Sequence[float]
 ) -> tuple[list[str], list[int]]:
     """Return words without the full stop at the end of captions, most of which people wrote without one."""
     kept: list[str] = []
     sizes: list[int] = []
     start = 0
-    for length, is_caption in zip(lengths, are_captions, strict=True):
+    for length, share in zip(lengths, strictness, strict=True):  # captions are read without strictness
         end = start + length
-        size = length - 1 if is_caption and length > 1 and forms[end - 1] == _STOP else length
+        size = length - 1 if not share and length > 1 and forms[end - 1] == _STOP else length
         kept += forms[start : start + size]
         sizes.append(size)
         start = end

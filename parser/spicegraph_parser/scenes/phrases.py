@@ -56,9 +56,9 @@ _TOLD: Final = word_set(
 
 def is_description(forms: Sequence[str], names: Names) -> bool:
     """Say whether a text of several sentences describes a photograph at length; all else is read as captions are."""
-    words = [form.lower() for form in forms if form[0].isalpha()]
     if len(forms) <= _SHORT:
         return False
+    words = [form.lower() for form in forms if form[0].isalpha()]
     foreign = sum(word not in names.known and word not in _TOLD and _is_noun(word) for word in words)
     return foreign < _FOREIGN * len(words)
 
@@ -191,8 +191,10 @@ def _moved_ends(labels: Labels, moved: Mapping[int, int]) -> Labels:
     parts = [(moved.get(head, head), part) for head, part in labels.parts]
     return labels._replace(
         objects=list(dict.fromkeys(moved.get(at, at) for at in labels.objects)),
-        parts=[*(pair for pair in dict.fromkeys(parts) if pair[0] != pair[1]), *((b, a) for a, b in moved.items())],
-        attributes=[pair for a, b in labels.attributes if (pair := (moved.get(a, a), b))[0] != b],
+        parts=list(
+            dict.fromkeys([*(pair for pair in parts if pair[0] != pair[1]), *((b, a) for a, b in moved.items())])
+        ),
+        attributes=[(moved.get(a, a), b) for a, b in labels.attributes if b not in moved and moved.get(a, a) != b],
         relations=[row for row in dict.fromkeys(relations) if row[0] != row[1]],
     )
 
@@ -369,16 +371,8 @@ def _with_phrase(
         return labels._replace(
             objects=[*labels.objects, head], parts=[*labels.parts, *parts], attributes=[*labels.attributes, *adjectives]
         )
-    moved = dict.fromkeys(taken, head)
-    pairs = [
-        (moved.get(subject, subject), moved.get(target, target), name) for subject, target, name in labels.relations
-    ]
-    return labels._replace(
-        objects=list(dict.fromkeys([moved.get(at, at) for at in labels.objects])),
-        parts=list(dict.fromkeys([*((moved.get(a, a), b) for a, b in labels.parts if moved.get(a, a) != b), *parts])),
-        attributes=[*((moved.get(a, a), b) for a, b in labels.attributes if b not in taken), *adjectives],
-        relations=[pair for pair in dict.fromkeys(pairs) if pair[0] != pair[1]],
-    )
+    labels = _moved_ends(labels, dict.fromkeys(sorted(taken), head))
+    return labels._replace(attributes=[*labels.attributes, *adjectives])
 
 
 _AND: Final = (["and"], [",", "and"])

@@ -15,6 +15,7 @@ Slot = tuple[str, tuple[int, ...]]  # one slot of a fact: its string, and its wo
 
 _NOUN_TAGS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 _PRONOUN_TAGS = frozenset({"PRP", "PRP$"})
+_NAMING_TAGS = _NOUN_TAGS | _PRONOUN_TAGS
 _SINGULAR_PRONOUNS = word_set("one he him his himself she her hers herself it its itself i me my mine myself")
 # "a lot of trees": the noun after "of" is what the caption shows.
 _QUANTIFYING_NOUNS = word_set(
@@ -115,7 +116,7 @@ def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequenc
         if label == "case"
         and forms[preposition - 1].lower() == "of"
         and ((word := forms[preposition - 2].lower()) in _QUANTIFIERS or word.removesuffix("s").isdigit())
-        and tags[governed - 1] in _NOUN_TAGS | _PRONOUN_TAGS
+        and tags[governed - 1] in _NAMING_TAGS
     ]
     if not cases:
         return arcs

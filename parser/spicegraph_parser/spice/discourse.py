@@ -16,6 +16,7 @@ LONG = "+long"  # what a pipeline's name ends with where pronouns are resolved a
 PERSONAL = word_set("he him his himself she her hers herself")
 THINGS = word_set("it its itself")
 SEVERAL = word_set("they them their theirs themselves")
+_RESOLVED = PERSONAL | THINGS | SEVERAL
 PERSONS = word_set(
     """adult artist athlete baby batter biker bride boy boyfriend brother catcher chef child cook couple cowboy
     customer cyclist dad dancer daughter doctor driver employee father female fireman fisherman friend gentleman
@@ -54,7 +55,7 @@ def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
         word = form.lower()
         if not tag.startswith("PRP") or position + 1 in expletives:
             continue
-        if word not in PERSONAL | THINGS | SEVERAL:  # "I" and "you" stand for nobody in the picture
+        if word not in _RESOLVED:  # "I" and "you" stand for nobody in the picture
             continue
         if any(_fits(word, noun) for noun in zip(lemmas[:position], tags[:position], strict=True)):
             continue

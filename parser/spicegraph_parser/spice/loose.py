@@ -120,6 +120,7 @@ IMPLIED: Final = "implied"  # of a scene graph: a relation has other words than 
 NOTES: Final = frozenset({STANDS_FOR, NO_OBJECT, DENIED, LEMMA, IMPLIED})
 
 _BESIDE: Final = NOTES | {LOOSE, PLURAL, QUANTITY}
+_UNDRAWN: Final = _BESIDE | {SAID_RULE, WORD_RULE}
 _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
 
 
@@ -204,7 +205,7 @@ def without_loose(facts: Sequence[Fact]) -> Sequence[Fact]:
 
 def drawn(facts: Sequence[Fact]) -> Sequence[Fact]:
     """Return a caption's facts without loose words, and without those that people do not draw, which stand before."""
-    return _until(facts, _BESIDE | {SAID_RULE, WORD_RULE})
+    return _until(facts, _UNDRAWN)
 
 
 def _until(facts: Sequence[Fact], last: frozenset[str]) -> Sequence[Fact]:
