@@ -30,23 +30,22 @@ UNSUPPORTED: Final = "unsupported"
 
 _LONGEST: Final = 7  # words of a passage that stands for a claim
 _SENSES: Final = 2
+_RARER_SENSES: Final = 5  # of what may be a kind of something: a van is a vehicle in its last
 _LOOSE: Final = frozenset({"loose", "predicate", "quantity", "clause", "prepositional", "possessive"})
 """Rules whose attributes read badly by themselves: verbs ("man, get"), quantities, places."""
 _PEOPLE: Final = word_set(
     "person people someone man woman boy girl child kid youngster baby toddler lady gentleman guy adult male female"
 )
 """Words for a person that say little more: who says one of them, or "bride", has said the others well enough."""
+_GROUPS: Final = word_set("couple family crowd")
 _ANIMALS: Final = word_set("livestock wildlife creature beast")
+_GREENERY: Final = word_set("greenery vegetation foliage")
 _POSTURES: Final = word_set(
     "sit stand lie lay rest hang place locate position fill see set be have get go do make take use look"
 )
 _CLOTHES: Final = word_set("clothes clothing clothe outfit attire apparel garment wear")
-_GROUND: Final = word_set(
-    """
-    ground floor land dirt earth pavement sidewalk street road path pathway walkway runway tarmac grass field lawn snow
-    sand beach cement concrete
-    """
-)
+_WAYS: Final = word_set("pavement sidewalk street road path pathway walkway runway tarmac")
+_GROUND: Final = _WAYS | word_set("ground floor land dirt earth grass field lawn snow sand beach cement concrete")
 """What one stands on: who says one of them has said ``ground`` well enough."""
 _NAMELESS: Final = VAGUE | word_set(
     """
@@ -54,7 +53,7 @@ _NAMELESS: Final = VAGUE | word_set(
     curiosity weight decay hazard obstacle transportation feature source member bit patch section layer shade shades
     scenery canvas tapestry mosaic expanse touch splash hint camera few several various different other personal typical
     own same next order entire whole main certain visible many multiple single lot neighboring point impression hobby
-    wind air tip
+    wind air tip sunshine daylight habitat ecosystem predator photograph photo picture
     """
 )
 """Words that tell a reader nothing: of what nobody can point at, of portions, and of qualities that anything has."""
@@ -63,12 +62,22 @@ _PORTIONS: Final = word_set("body carpet blanket sea line band strip stretch she
 _DENIED: Final = re.compile(r"\b(?:no|without|out of)\s+$", re.IGNORECASE)
 _OF: Final = re.compile(r"\s+of\b")
 _OF_PICTURES: Final = re.compile(r"['’]s[- ]eye\b|\s+(?:shot|view|photo|photograph|image|picture)\b")
-_MAYBE: Final = re.compile(r"\b(?:may|might|could|would|should|suggests?|possibly|likely)\b")
+_MAYBE: Final = re.compile(r"\b(?:may|might|could|would|should|suggests?|indicat\w+|possibly|likely|used (?:for|to))\b")
+_WORD_BEFORE: Final = re.compile(r"[A-Za-z]+ $")
+_WORD_BEHIND: Final = re.compile(r" [A-Za-z]+")
+_NO_THING: Final = re.compile(r"\b(?:or(?: an?)?|(?:for \w+|want|wants|wanting|ready|about|going|order) to)\s+$")
+"""What stands before a thing that only may be, and before a verb that may be a thing elsewhere."""
 _BODY: Final = word_set("hand head face body arm leg foot eye mouth nose ear neck finger back skin")
 """What every body has: nobody misses it."""
 _LEAST: Final = 0.25  # probability below which a reader need not be told
 _NEAR: Final = 2  # steps in WordNet between two things of one kind, such as a cow and an ox
 _NEAR_ANIMALS: Final = 4  # a dog and a cat
+_KINDS: Final = (
+    (_PEOPLE, "person.n.01"),
+    (_CLOTHES, "clothing.n.01"),
+    (_ANIMALS, "animal.n.01"),
+    (_GREENERY, "plant.n.02"),
+)
 
 
 class Place(NamedTuple):
@@ -134,7 +143,7 @@ class Differences:
 
 def differences_of(claims: Claims, candidate: str, references: Sequence[str]) -> Differences:
     """Return the differences of an item."""
-    said, told = _Texts(candidate), _Texts(*references)
+    said, told = _Texts(claims.candidate, candidate), _Texts(claims.references, *references)
     weights, reference_weights = (sum(claim.weight for claim in side) for side in (claims.candidate, claims.references))
     missing = _missing(claims, said, told)
     rows: list[tuple[str, Claim, tuple[str, ...], tuple[str, ...], list[Claim], list[Claim]]] = []
@@ -178,13 +187,13 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
 
 def _failed(claims: Claims, said: _Texts) -> list[list[Claim]]:
     """Return the candidate's claims that do not hold, those with the same reason together, the plainest first."""
-    # A thing of which the references name a kind holds well enough.
+    # A thing of which the references name a kind, or that is a kind of what they name, holds well enough.
     groups: defaultdict[tuple[str, ...], list[Claim]] = defaultdict(list)
     named = {claim.words[0] for claim in claims.references if len(claim.words) == 1}
     for claim in claims.candidate:
         if claim.status in {CONTRADICTED, UNMENTIONED} and _is_told(claim, said):
             apart = claim.doubt is None or (claim.status == CONTRADICTED and claim.value == 0 and len(claim.words) == 2)
-            if apart or not any(_covers(claim.doubt or "", thing) for thing in named):
+            if apart or not any(_are_akin(claim.doubt or "", thing) for thing in named):
                 groups[claim.words if apart else (claim.doubt or "",)].append(claim)
     return [sorted(group, key=lambda claim: (len(claim.words), claim.fact)) for group in groups.values()]
 
@@ -241,20 +250,24 @@ def _are_akin(label: str, other: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def _covers(label: str, other: str) -> bool:
-    """Return whether one thing is the other or a broader one, by the two most frequent senses of their words."""
+    """Return whether one thing is the other or a broader one, by frequent senses of their words."""
     names, others = set(label.split("/")), set(other.split("/"))
-    if "ground" in names and not _GROUND.isdisjoint(others):
+    ways = _WAYS if not _WAYS.isdisjoint(names) else _GROUND if "ground" in names else frozenset()
+    if not ways.isdisjoint(others) or not (_PEOPLE.isdisjoint(names) or _GROUPS.isdisjoint(others)):
         return True
     wordnet = load_wordnet()
-    broader = {sense for name in names for sense in _senses(name)}
-    for words, kind in ((_PEOPLE, "person.n.01"), (_CLOTHES, "clothing.n.01"), (_ANIMALS, "animal.n.01")):
-        if not words.isdisjoint(names):
-            broader.add(wordnet.find(kind))
-    return any(not broader.isdisjoint(wordnet.ancestors(sense)) for name in others for sense in _senses(name))
+    kinds = {wordnet.find(kind) for words, kind in _KINDS if not words.isdisjoint(names)}
+    own = {sense for name in names for sense in _senses(name, _SENSES)}
+    return any(
+        not own.isdisjoint(above) or (rank < _SENSES and not kinds.isdisjoint(above))
+        for name in others
+        for rank, sense in enumerate(_senses(name, _RARER_SENSES))
+        for above in [wordnet.ancestors(sense).keys()]
+    )
 
 
-def _senses(name: str) -> Sequence[Synset]:
-    return load_wordnet().senses(name.rpartition(" ")[2], "n")[:_SENSES]
+def _senses(name: str, most: int) -> Sequence[Synset]:
+    return load_wordnet().senses(name.rpartition(" ")[2], "n")[:most]
 
 
 def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
@@ -285,8 +298,8 @@ def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
 def _are_of_a_kind(label: str, other: str) -> bool:
     """Return whether two things are of one kind, neither a kind of the other, nor both parts of a body."""
     wordnet = load_wordnet()
-    for sense in _senses(label.partition("/")[0])[:1]:
-        for beside in _senses(other.partition("/")[0])[:1]:
+    for sense in _senses(label.partition("/")[0], 1):
+        for beside in _senses(other.partition("/")[0], 1):
             shared = wordnet.ancestors(sense).keys() & wordnet.ancestors(beside)
             steps = wordnet.distance(sense, beside)
             if steps is not None and shared.isdisjoint({sense, beside, wordnet.find("body_part.n.01")}):
@@ -305,8 +318,9 @@ def _lost(claims: Iterable[Claim], total: float) -> float:
 class _Texts:
     """Texts in which the words of claims are found."""
 
-    def __init__(self, *texts: str) -> None:
-        self.texts = texts
+    def __init__(self, claims: Sequence[Claim], *texts: str) -> None:
+        self.texts = tuple(text.replace("’", "'") for text in texts)  # as words are told apart in both
+        self._things = [word for claim in claims if len(claim.words) == 1 for word in claim.words[0].split("/")]
 
     @cached_property
     def _sentences(self) -> list[tuple[int, Span, Words]]:
@@ -338,17 +352,22 @@ class _Texts:
 
     def passes_over(self, label: str) -> bool:
         """Return whether each mention of a thing is in passing."""
-        # It is denied ("out of water"), only may be, is a portion of another thing ("a carpet of grass"), part of a
-        # name ("Fifth Avenue"), or says what the picture is ("a bird's-eye view").
+        # It is denied ("out of water"), only may be ("or a pond"), is a portion of another thing ("a carpet of grass"),
+        # part of a name ("Fifth Avenue", "tooth brush"), or says what the picture is ("a bird's-eye view").
         names = label.split("/")
         is_portion = not _PORTIONS.isdisjoint(names)
         passed = []
         for number, (first, last), words in self._sentences:
             text = self.texts[number]
-            for start, end in ((first + a, first + b) for a, b in map(words.spans.__getitem__, words.find(names))):
+            mentions = words.find([*names, *(f"{name}'s" for name in names)])
+            things = frozenset(words.find(self._things)).difference(mentions) if mentions else frozenset()
+            for at in mentions:
+                start, end = (first + offset for offset in words.spans[at])
                 word = text[start:end]
                 passed.append(
                     _DENIED.search(text, first, start)
+                    or _NO_THING.search(text, first, start)
+                    or (at + 1 in things and text[end : first + words.spans[at + 1][0]] == " ")
                     or _MAYBE.search(text, first, last)
                     or _OF_PICTURES.match(text, end)
                     or (is_portion and _OF.match(text, end))
@@ -367,7 +386,14 @@ class _Texts:
     def phrase(self, names: Sequence[str], places: Sequence[Place]) -> str:
         """Return a claim in words: the passage that holds them, where it is short, else the words of its tuple."""
         if len(places) == len(names) and names:
-            passage = self.texts[places[0].reference][places[0].start : places[-1].end]
+            text, start, end = self.texts[places[0].reference], places[0].start, places[-1].end
+            before, behind = _WORD_BEFORE.search(text, 0, start), _WORD_BEHIND.match(text, end)
+            wider = ((before.start() if before else start, end), (start, behind.end() if behind else end))
+            named = [text[slice(*span)] for span in wider if span != (start, end)] if len(names) == 1 else []
+            name = next((name for name in named if load_wordnet().senses(name.lower(), "n")), "")
+            if name:  # "teddy bear"
+                return name
+            passage = text[start:end]
             if len(passage.split()) <= _LONGEST:
                 return passage
         order = (1, 0) if len(names) == 2 else range(len(names))

@@ -98,6 +98,14 @@ def test_differences_give_back_the_scores(said: list[str], references: list[str]
         ("A man smiles.", ["A man with a bag in his hand smiles."], ["bag"]),
         ("A bathroom that is clean.", ["A clean bathroom."], []),
         ("A dog sleeps.", ["A few different dogs sleep."], []),
+        ("A couple smiles.", ["A man and a woman smile."], []),
+        ("A dog walks on a road.", ["A dog walks on a path."], []),
+        ("A van waits.", ["A vehicle waits."], []),
+        ("A sink.", ["A sink with a tooth brush."], ["brush"]),
+        ("A gate.", ["A gate for passengers to board."], ["passengers"]),
+        ("A bird.", ["A bird on a lake or a pond."], ["lake"]),
+        ("A newspaper.", ["A newspaper next to a teddy bear."], ["teddy bear"]),
+        ("A relief.", ["A relief. It is likely of Noah’s animals."], []),
     ],
 )
 def test_what_is_said_well_enough_or_in_passing_is_not_missing(
