@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 _FINITE: Final = frozenset({"VBZ", "VBD", "VBN"})
 
 
+def _is_no_noun(tags: Sequence[str], at: int) -> bool:
+    """Say whether a word is a verb, or an adjective before a noun ("framed art")."""
+    return tags[at] in _FINITE or (tags[at] == "JJ" and tags[at + 1 : at + 2] in (["NN"], ["NNS"]))
+
+
 class Facts(NamedTuple):
     """What can be seen, and what is kept apart; the ``rule`` of the latter says why (:class:`ApartReason`)."""
 
@@ -140,7 +145,7 @@ def _statements(
     otherwise = ApartReason.SUMMARY if is_long and offset and is_summary(sentence.words) else None
     node_standings = [
         ApartReason.ABSTRACT
-        if (is_long and sentence.tags[node.head] in _FINITE)
+        if (is_long and _is_no_noun(sentence.tags, node.head))
         or name_noun(node.name) in abstract
         or node.name in PRONOUNS
         else why[node.head]
@@ -176,7 +181,8 @@ def _statements(
         tags = [sentence.tags[token] for token in tokens]
         is_placed = is_long and is_place(tags)
         is_state = tags[0] == "VBG" or (tags[0] == "VBN" and tokens[0] > nodes[index].head)
-        is_faint = is_left_out or (is_long and (is_state or name in IMPRESSIONS))
+        is_manner = tags == ["RB"] and tokens[0] > nodes[index].head
+        is_faint = is_left_out or (is_long and (is_state or is_manner or name in IMPRESSIONS))
         own = () if rule == VALUE_RULE else tokens  # "a screen that reads Not found" denies nothing
         marks = (node_standings[index], *[why[token] for token in own]) if is_marked else ()
         faintly = ApartReason.PLACE if is_placed else ApartReason.FAINT if is_faint else None

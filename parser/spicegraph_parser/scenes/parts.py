@@ -31,6 +31,9 @@ GARMENTS: Final = word_set(
 )
 """Garments, by the form that :func:`singular` gives."""
 BODY_PARTS: Final = word_set("hand arm leg paw foot feet head eye ear tail wing neck face hair coat fur mane beak")
+OF_THE_LIVING: Final = (
+    BODY_PARTS | GARMENTS | word_set("body back torso chest shoulder mouth nose knee finger attire ensemble clothing")
+)
 _BELONGING: Final = frozenset([HAVE, WEAR, "hold", "carry"])
 
 _MOST_NAMES: Final = 100_000

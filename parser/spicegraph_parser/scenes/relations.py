@@ -28,7 +28,7 @@ _IRREGULAR_FORMS: Final = """
 """
 _IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("=") for p in _IRREGULAR_FORMS.split())}
 """Bases of irregular verb forms; people write "lay on" for what lies."""
-_AUXILIARIES: Final = frozenset({"be", "have"})
+_AUXILIARIES: Final = frozenset({"be", "have", "see"})
 _PREPOSITIONS: Final = frozenset({"IN", "TO", "RP"})
 _BREAKS: Final = frozenset({"CC", ","})
 _JOINTS: Final = word_set("as while when whilst because if although though then where whether")

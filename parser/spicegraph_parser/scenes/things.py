@@ -7,7 +7,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.network import HAVE_NAMES
-from spicegraph_parser.scenes.parts import BODY_PARTS, GARMENTS, HAVE, MEN, WEAR, WOMEN, is_worn, singular
+from spicegraph_parser.scenes.parts import (
+    BODY_PARTS,
+    GARMENTS,
+    HAVE,
+    MEN,
+    OF_THE_LIVING,
+    WEAR,
+    WOMEN,
+    is_worn,
+    singular,
+)
 from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph
 from spicegraph_parser.scenes.visible import name_noun
 from spicegraph_parser.spice.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
@@ -37,7 +47,7 @@ _OF_LISTS: Final = frozenset({_INCLUDING, _SUCH})
 _IN_LISTS: Final = frozenset({"DT", "JJ", "NN", "NNS", "NNP", "NNPS", "CD", "CC", ",", "PRP$"})
 _PLURAL: Final = frozenset({"NNS", "NNPS"})
 _NAMELESS: Final = ((_MALE, "man"), (_FEMALE, "woman"), (SEVERAL, "people"))
-_UNRESOLVED: Final = {word: name for words, name in _NAMELESS for word in words}
+_UNRESOLVED: Final = {word: name for words, name in _NAMELESS for word in words - {"their"}}
 _NEAR: Final = 3  # words between an owner's pronoun and the noun
 
 
@@ -218,8 +228,9 @@ def _owner(sentence: SentenceGraph, node: Node, things: Sequence[Thing]) -> tupl
             return None
         if word in _OWNERS:
             is_object = sentence.words[at + 1] == ","  # "behind her, two children"
-            thing = None if is_object else _antecedent(word, things)
-            return (at, thing) if thing else None
+            head = singular(node.name)
+            thing = None if is_object else _antecedent(word, things, lives=head in OF_THE_LIVING)
+            return (at, thing) if thing and thing.head != head else None
     return None
 
 
@@ -285,10 +296,17 @@ _PEOPLE: Final = PERSONS | WOMEN | MEN
 _ANYONE: Final = PERSONS - WOMEN - MEN
 
 
-def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
-    """Return what a pronoun stands for: the first thing for "it" and "they", else the nearest; parts last."""
+def _lives(noun: str) -> bool:
+    return noun in _PEOPLE or _is_kind(noun, "person") or _is_kind(noun, "animal")
+
+
+def _antecedent(word: str, things: Sequence[Thing], *, lives: bool = False) -> Thing | None:
+    """Return what a pronoun stands for: the first thing for "it" and "they", else the nearest; parts last.
+
+    ``lives``: it has a part of a body, so what lives is meant, if anything named does and the first thing is not meant.
+    """
     first = next((thing for thing in reversed(things) if thing.is_first), None) if word in _OF_SUBJECTS else None
-    inward = reversed(things) if first is None else (first, *reversed(things))
+    inward = (*([] if first is None else [first]), *reversed(things))
     if word in SEVERAL:  # "they" may be one person of whom it is not said whether a man
         agreeing = [thing for thing in inward if thing.is_plural or thing.head in _ANYONE]
     elif word in THINGS:
@@ -297,6 +315,11 @@ def _antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
         others = MEN if word in _FEMALE else WOMEN
         people = (thing for thing in inward if thing.head in _PEOPLE or _is_kind(thing.head, "person"))
         agreeing = [thing for thing in people if not thing.is_plural and thing.head not in others]
+    if lives and (
+        first not in agreeing or (first and first.is_part)
+    ):  # "spots on either side of its head" after a chameleon and a line
+        living = [thing for thing in inward if _lives(thing.head) and not thing.is_part]
+        agreeing = [thing for thing in living if word in SEVERAL or thing in agreeing] or agreeing
     return next((thing for thing in agreeing if not thing.is_part), agreeing[0] if agreeing else None)
 
 

@@ -217,5 +217,6 @@ def owner(value: Value, heads: Sequence[int], words: Sequence[str]) -> int | Non
         says = words[value.cut.start : value.cut.start + 1]
         otherwise = before[:1] if says and says[0] in _SAYS else before
         before = [head for head in before if words[head] in _BEARERS] or otherwise
+        behind = behind if before or not (says and says[0] in _SAYS) else []
     near = [behind[:1], before[-1:]] if value.is_before else [before[-1:], behind[:1]]
     return next((head for some in near for head in some), None)

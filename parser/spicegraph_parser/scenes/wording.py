@@ -6,7 +6,7 @@ says is kept.
 
 from __future__ import annotations
 
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.scenes.parts import GARMENTS, singular
@@ -45,11 +45,18 @@ def put_plainly(labels: Labels, words: Sequence[str]) -> Labels:
         attributes = [pair for pair in attributes if pair[0] not in aspects]
         attributes += [pair for pair in of_owners if tags[pair[1]].startswith("JJ")]
     objects = [at for at in labels.objects if at not in aspects]
-    relations = [relation for relation in labels.relations if aspects.keys().isdisjoint(relation[:2])]
+    relations = [
+        row
+        for row in labels.relations
+        if aspects.keys().isdisjoint(row[:2]) and not is_of_list(words, tags, *sorted(row[:2]))
+    ]
     attributes = colours_apart(words, tags, objects, attributes)
     attributes += attributes_apart(words, tags, objects, attributes)
     relations += stated(words, tags, objects, relations)
     return labels._replace(objects=objects, parts=parts, attributes=attributes, relations=relations)
+
+
+_COMMA_AND_ARTICLE: Final = frozenset({(",", "DT"), (",", "PRP$")})
 
 
 def _of_their_nouns(labels: Labels, words: Sequence[str]) -> list[Pair]:
@@ -64,9 +71,25 @@ def _of_their_nouns(labels: Labels, words: Sequence[str]) -> list[Pair]:
             other += 1
         between = words[min(noun, at) : max(noun, at)]
         is_listed = other != noun and (other, at) in given and "," in between
+        if noun < at and other != noun and (other, at) in given and not _PREPOSITIONS.isdisjoint(tags[noun:at]):
+            continue  # "an arched window out at the blue sky"
+        if at < noun and _COMMA_AND_ARTICLE.intersection(pairwise(tags[at:noun])):
+            continue  # "pink embroidery, a black tank top"
         if not is_listed or (at < noun and not tags[noun - 1].startswith("JJ")):
             kept.append((noun, at))
     return kept
+
+
+def is_of_list(words: Sequence[str], tags: Sequence[str], first: int, second: int) -> bool:
+    """Say whether only "and", articles, adjectives and an amount stand between two things ("and a piece of onion")."""
+    return (
+        words[first + 1] == "and"
+        and "of" in words[first:second]
+        and all(
+            tag in _IN_LISTS or tag.startswith("NN") or words[at] == "of"
+            for at, tag in enumerate(tags[first + 1 : second], first + 1)
+        )
+    )
 
 
 _COLOURS: Final = word_set(
@@ -126,7 +149,7 @@ _OF_OR_FROM: Final = word_set("of from")
 _AMOUNTS: Final = word_set(
     """body bodies expanse blanket canopy patch patches stretch line row rows group bouquet pair variety array"""
 )
-_PLAIN_COLOURS: Final = word_set("deep light dark stark")
+_PLAIN_COLOURS: Final = word_set("deep light dark stark soft pale rich muted")
 _LATE: Final = _COLOURS | _MATERIALS  # said behind what has them
 _ADJECTIVES: Final = ("JJ", "CC")
 _IN_NOUN_PHRASES: Final = ("JJ", "NN", "RB", "DT")
@@ -174,8 +197,8 @@ def attributes_apart(
     with_attributes = {noun for noun, _ in attributes}
     for noun in sorted(set(objects) - with_attributes):
         if noun > 1 and words[noun - 1] == "and" and noun - 2 in objects:
-            if tags[noun] != tags[noun - 2] and singular(words[noun]) in GARMENTS:  # "dark hair and sunglasses"
-                continue
+            if words[noun - 2] == "hair" or (tags[noun] != tags[noun - 2] and singular(words[noun]) in GARMENTS):
+                continue  # "dark hair and sunglasses"
             shared = [at for head, at in (*attributes, *out) if head == noun - 2 and at < head]
             out += [(noun, at) for at in shared if tags[at].startswith("JJ")]
     for noun in sorted(objects):

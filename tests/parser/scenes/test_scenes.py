@@ -198,7 +198,7 @@ def test_what_a_pronoun_owns() -> None:
 
 
 def test_its_is_what_the_sentence_is_about_and_they_may_be_one_person() -> None:
-    """Not the nearest thing, and not the roof that the house owns; "their" may be a skier's, but not a woman's."""
+    """Not the nearest thing, and not the roof that the house owns; "their" may be a skier's, and a helmet a woman's."""
     house = _sentence("A house stands beside a tree", "DT NN VBZ IN DT NN", _labels([1, 5]))
     roof = _sentence("Its roof is red", "PRP$ NN VBZ JJ", _labels([1]))
     door = _sentence("Its door is open", "PRP$ NN VBZ JJ", _labels([1]))
@@ -208,10 +208,36 @@ def test_its_is_what_the_sentence_is_about_and_they_may_be_one_person() -> None:
     helmet = _sentence("Their helmet is red", "PRP$ NN VBZ JJ", _labels([1]))
     assert ("skier", "helmet", "wear") in _words([skier, helmet])
     woman = _sentence("Trees surround a woman", "NNS VBP DT NN", _labels([0, 3]))
-    assert ("trees", "helmet", "have") in _words([woman, helmet])
+    assert ("woman", "helmet", "wear") in _words([woman, helmet])
+    leaves = _sentence("Their leaves are red", "PRP$ NNS VBP JJ", _labels([1]))
+    assert ("trees", "leaves", "have") in _words([woman, leaves])
     people = _sentence("People walk under trees", "NNS VBP IN NNS", _labels([0, 3]))
     smile = _sentence("They are merry", "PRP VBP JJ", _labels([0], (), [(0, 2)]))
     assert ("people", "merry") in _words([people, smile])
+
+
+def test_what_has_a_part_of_a_body_lives() -> None:
+    """The dog that was named before, and not the nearest thing; nothing is a part of its like."""
+    dog = _sentence("A dog lies by a line", "DT NN VBZ IN DT NN", _labels([1, 5]))
+    spots = _sentence("Spots are beside its head", "NNS VBP IN PRP$ NN", _labels([0, 4]))
+    assert ("dog", "head", "have") in _words([dog, spots])
+    wall = _sentence("A wall stands there", "DT NN VBZ RB", _labels([1]))
+    walls = _sentence("Its walls are grey", "PRP$ NNS VBP JJ", _labels([1], (), [(1, 3)]))
+    assert not [words for words in _words([wall, walls]) if len(words) == 3]
+
+
+def test_their_colour_is_nobodys_where_nothing_was_named() -> None:
+    hues = _sentence("Their green hues shine", "PRP$ JJ NNS VBP", _labels([0, 2], (), [(0, 1)]))
+    assert ("people", "green") not in _words([hues, hues])
+
+
+def test_a_framed_picture_has_no_frame_in_descriptions() -> None:
+    """An adjective before a noun is no thing, and what an adverb says behind its noun is faint."""
+    art = _sentence("Framed art hangs", "JJ NN VBZ", _labels([0, 1], (), [(1, 2)]))
+    panes = _sentence("Panes hang vertically", "NNS VBP RB", _labels([0], (), [(0, 2)]))
+    found = facts_of([art, panes], _names(), is_long=True)
+    assert (("framed",), "abstract") in {(fact.words, fact.rule) for fact in found.apart}
+    assert (("panes", "vertically"), "faint") in {(fact.words, fact.rule) for fact in found.apart}
 
 
 def test_her_before_a_comma_owns_nothing() -> None:

@@ -140,6 +140,13 @@ def test_its_look_is_an_attribute_of_the_thing() -> None:
     assert (plain.objects, plain.attributes, plain.relations) == ([5], [(0, 1)], [])
 
 
+def test_an_item_of_a_list_has_no_other_item() -> None:
+    words, tags = ["an", "eggplant", "and", "a", "piece", "of", "onion"], ["DT", "NN", "CC", "DT", "NN", "IN", "NN"]
+    labels = Labels(tags, [1, 6], [], [], [(1, 6, "have")])
+    assert put_plainly(labels, words).relations == []
+    assert put_plainly(labels, ["an", "eggplant", "with", *words[3:]]).relations == [(1, 6, "have")]
+
+
 def test_what_is_bright_blue_is_bright() -> None:
     """Of a description's sentence; other shades stay parts of the colour's name."""
     text, tags = "a bright blue door and a light red sign", "DT JJ JJ NN CC DT JJ JJ NN"
@@ -175,6 +182,14 @@ def test_what_is_bright_blue_is_bright() -> None:
         ("two levels of windows", "CD NNS IN NNS", "windows", "windows=two", ""),
         ("part of its neck", "NN IN PRP$ NN", "neck", "neck=part", ""),
         ("pieces of cake", "NNS IN NN", "cake", "cake=pieces", "cake=pieces"),
+        (
+            "arched window onto blue sky",
+            "JJ NN IN JJ NN",
+            "window sky",
+            "window=arched window=blue sky=blue",
+            "window=arched sky=blue",
+        ),
+        ("pink lace , a black top", "JJ NN , DT JJ NN", "top", "top=pink top=black", "top=black"),
     ],
 )
 def test_attributes_stay_with_their_nouns(text: str, tags: str, objects: str, given: str, wanted: str) -> None:
