@@ -315,9 +315,7 @@ def _antecedent(word: str, things: Sequence[Thing], *, lives: bool = False) -> T
         others = MEN if word in _FEMALE else WOMEN
         people = (thing for thing in inward if thing.head in _PEOPLE or _is_kind(thing.head, "person"))
         agreeing = [thing for thing in people if not thing.is_plural and thing.head not in others]
-    if lives and (
-        first not in agreeing or (first and first.is_part)
-    ):  # "spots on either side of its head" after a chameleon and a line
+    if lives and (first is None or first not in agreeing or first.is_part):  # "spots beside its head" after a dog
         living = [thing for thing in inward if _lives(thing.head) and not thing.is_part]
         agreeing = [thing for thing in living if word in SEVERAL or thing in agreeing] or agreeing
     return next((thing for thing in agreeing if not thing.is_part), agreeing[0] if agreeing else None)
