@@ -7,9 +7,11 @@ The claims of an item give back its scores: ``correctness`` is the mean ``value`
 from __future__ import annotations
 
 import math
+import tomllib
 from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -53,20 +55,11 @@ _LEAST_SUPPORT: Final = 0.05
 _SEEN_IDF: Final = 6.72  # of words that captions of one image in 830 have
 _SENSES: Final = 2
 _SHORTEST: Final = 1e-6
-_RELATIONS: Final = word_set("have of with for like as than without")
-_WRITING: Final = word_set("text word letter lettering caption inscription slogan writing")
-_WRITTEN: Final = word_set("say read write spell label")
-VAGUE: Final = (
-    PICTURES
-    | PLACES_AND_PARTS
-    | word_set(
-        """
-        item thing entity individual others presence frame shot closeup close up hue palette amount mix place quadrant
-        full
-        """
-    )
-    | {"inside", "outside", PLURAL}
-)
+WORDS: Final = {
+    name: word_set(said)
+    for name, said in tomllib.loads(files(__package__).joinpath("words.toml").read_text(encoding="utf-8")).items()
+}
+VAGUE: Final = PICTURES | PLACES_AND_PARTS | WORDS["vague"] | {PLURAL}
 """Words of places, parts and pictures, and of nothing certain: no claim is checked by them."""
 
 
@@ -287,15 +280,15 @@ def is_thing(word: str) -> bool:
 def aspect_of(words: Sequence[str]) -> str:
     """Return what a claim is about: one of the aspects of :class:`Claim`."""
     if len(words) == 1:
-        return "text" if words[0] in _WRITING else "object"
+        return "text" if words[0] in WORDS["writing"] else "object"
     label = words[1].split("/")[0]
     if len(words) == 2:
         return next((family for family, _ in values_of((label,))), "attribute")
-    if not _WRITTEN.isdisjoint(label.split()):
+    if not WORDS["written"].isdisjoint(label.split()):
         return "text"
     if content_words([Fact((label,), "", ())]):
         return "action"
-    return "relation" if label in _RELATIONS else "place"
+    return "relation" if label in WORDS["relations"] else "place"
 
 
 def _mean(claims: Sequence[Claim]) -> float:

@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_detail.claims import MISSING, VAGUE, Claim, Claims, is_thing
+from spicegraph_detail.claims import MISSING, VAGUE, WORDS, Claim, Claims, is_thing
 from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_parser.spice.loose import PLURAL
-from spicegraph_parser.spice.parse import word_set
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
 from spicegraph_scorer.metrics.graded.facts import NO, deny, values_of
@@ -30,54 +29,36 @@ UNSUPPORTED: Final = "unsupported"
 
 _LONGEST: Final = 7  # words of a passage that stands for a claim
 _SENSES: Final = 2
-_RARER_SENSES: Final = 5  # of what may be a kind of something: a van is a vehicle in its last
 _LOOSE: Final = frozenset({"loose", "predicate", "quantity", "clause", "prepositional", "possessive"})
 """Rules whose attributes read badly by themselves: verbs ("man, get"), quantities, places."""
-_PEOPLE: Final = word_set(
-    "person people someone man woman boy girl child kid youngster baby toddler lady gentleman guy adult male female"
+_SAME: Final = (
+    ({"ground"}, WORDS["ground"]),
+    (WORDS["paths"], WORDS["ways"]),
+    (WORDS["ways"], WORDS["paths"]),
+    (WORDS["people"] | WORDS["spouses"], WORDS["groups"]),
 )
-"""Words for a person that say little more: who says one of them, or "bride", has said the others well enough."""
-_GROUPS: Final = word_set("couple family crowd")
-_ANIMALS: Final = word_set("livestock wildlife creature beast")
-_GREENERY: Final = word_set("greenery vegetation foliage")
-_POSTURES: Final = word_set(
-    "sit stand lie lay rest hang place locate position fill see set be have get go do make take use look"
+"""Who says a word of the second set has said those of the first well enough."""
+_KINDS: Final = {"people": "person.n.01", "clothes": "clothing.n.01", "animals": "animal.n.01", "plants": "plant.n.02"}
+_NAMELESS: Final = VAGUE | WORDS["nameless"]
+_PASSED: Final = re.compile(
+    r"""\b(?:(?:no|without|out\ of)|(?:or|perhaps|probably|reminiscent\ of|resembl\w+)(?:\ an?|\ the|\ some)?
+    |(?:used|prepar\w+|wait\w*)\ (?:for|to)\b[^,;]*|as\ (?:if|though)\b.*|(?:shelter|protection|safe)\ from\b[^,;]*
+    |can\ be\ (?!seen|found|spotted|observed|noticed|identified|discerned|glimpsed|viewed).*)\s+$""",
+    re.IGNORECASE | re.VERBOSE,
 )
-_CLOTHES: Final = word_set("clothes clothing clothe outfit attire apparel garment wear")
-_WAYS: Final = word_set("pavement sidewalk street road path pathway walkway runway tarmac")
-_GROUND: Final = _WAYS | word_set("ground floor land dirt earth grass field lawn snow sand beach cement concrete")
-"""What one stands on: who says one of them has said ``ground`` well enough."""
-_NAMELESS: Final = VAGUE | word_set(
-    """
-    environment surroundings surrounding vicinity space spot site destination nature distance safety help beauty
-    curiosity weight decay hazard obstacle transportation feature source member bit patch section layer shade shades
-    scenery canvas tapestry mosaic expanse touch splash hint camera few several various different other personal typical
-    own same next order entire whole main certain visible many multiple single lot neighboring point impression hobby
-    wind air tip sunshine daylight habitat ecosystem predator photograph photo picture
-    """
+"""What stands before things that are denied, are one of two, are likened, or are only thought of."""
+_TO_DO: Final = re.compile(r"\b(?!next|close|near|adjacent|attached|connected|lead|similar|up|due)\w+\s+to\s+$")
+_PARTICIPLE: Final = re.compile(r"(?:ed|ing|een)$")
+_WORD_BEFORE, _WORD_BEHIND = re.compile(r"([a-z]+)[ -]$", re.IGNORECASE), re.compile(r"[ -]([a-z]+)", re.IGNORECASE)
+_WHERE: Final = re.compile(
+    r"^ (?:in|on|of|at|near|behind|above|below|under) (?:(?!it |that |when |which |who )[a-z]+ ){1,5}(?=is |are )"
 )
-"""Words that tell a reader nothing: of what nobody can point at, of portions, and of qualities that anything has."""
-_PORTIONS: Final = word_set("body carpet blanket sea line band strip stretch sheet bed cloud pool wall mass pop")
-"""Words that say how much there is of what follows them ("a carpet of grass"), and are things where nothing follows."""
-_DENIED: Final = re.compile(r"\b(?:no|without|out of)\s+$", re.IGNORECASE)
 _OF: Final = re.compile(r"\s+of\b")
 _OF_PICTURES: Final = re.compile(r"['’]s[- ]eye\b|\s+(?:shot|view|photo|photograph|image|picture)\b")
-_MAYBE: Final = re.compile(r"\b(?:may|might|could|would|should|suggests?|indicat\w+|possibly|likely|used (?:for|to))\b")
-_WORD_BEFORE: Final = re.compile(r"[A-Za-z]+ $")
-_WORD_BEHIND: Final = re.compile(r" [A-Za-z]+")
-_NO_THING: Final = re.compile(r"\b(?:or(?: an?)?|(?:for \w+|want|wants|wanting|ready|about|going|order) to)\s+$")
-"""What stands before a thing that only may be, and before a verb that may be a thing elsewhere."""
-_BODY: Final = word_set("hand head face body arm leg foot eye mouth nose ear neck finger back skin")
-"""What every body has: nobody misses it."""
+_MAYBE: Final = re.compile(r"\b(?:may|might|could|would|should|suggests?|indicat\w+|possibly|likely)\b")
 _LEAST: Final = 0.25  # probability below which a reader need not be told
 _NEAR: Final = 2  # steps in WordNet between two things of one kind, such as a cow and an ox
 _NEAR_ANIMALS: Final = 4  # a dog and a cat
-_KINDS: Final = (
-    (_PEOPLE, "person.n.01"),
-    (_CLOTHES, "clothing.n.01"),
-    (_ANIMALS, "animal.n.01"),
-    (_GREENERY, "plant.n.02"),
-)
 
 
 class Place(NamedTuple):
@@ -153,6 +134,8 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
         denied = bool(names)
         if claim.aspect == "count" and not denied:  # people count what they like
             continue
+        if len(claim.words) == 2 and told.share(*claim.words, sentence=True):
+            continue
         beside = next((missing.pop(fact) for fact, (first, *_) in missing.items() if first.words == names), [])
         rows.append((CONTRADICTED if denied else UNSUPPORTED, claim, claim.words, names, failed, beside))
     rows += [(MISSING, lacking[0], (), lacking[0].words, [], lacking) for lacking in missing.values()]
@@ -187,34 +170,48 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
 
 def _failed(claims: Claims, said: _Texts) -> list[list[Claim]]:
     """Return the candidate's claims that do not hold, those with the same reason together, the plainest first."""
-    # A thing of which the references name a kind, or that is a kind of what they name, holds well enough.
+    # A thing of which the references name a kind holds well enough.
     groups: defaultdict[tuple[str, ...], list[Claim]] = defaultdict(list)
     named = {claim.words[0] for claim in claims.references if len(claim.words) == 1}
     for claim in claims.candidate:
         if claim.status in {CONTRADICTED, UNMENTIONED} and _is_told(claim, said):
             apart = claim.doubt is None or (claim.status == CONTRADICTED and claim.value == 0 and len(claim.words) == 2)
-            if apart or not any(_are_akin(claim.doubt or "", thing) for thing in named):
+            if apart or not any(_covers(claim.doubt or "", thing) for thing in named):
                 groups[claim.words if apart else (claim.doubt or "",)].append(claim)
     return [sorted(group, key=lambda claim: (len(claim.words), claim.fact)) for group in groups.values()]
 
 
 def _is_told(claim: Claim, texts: _Texts) -> bool:
     """Return whether a reader can see what a claim is about: its ends are things, not places of the picture."""
-    ends = [name.partition("/")[0].rpartition(" ")[2] for name in (*claim.words[:1], *claim.words[2:])]
+    labels = (*claim.words[:1], *claim.words[2:])
+    ends = [name.partition("/")[0].rpartition(" ")[2] for name in labels]
     if not claim.weight or PLURAL in claim.words or claim.probability < _LEAST or min(map(len, claim.words)) < 2:
-        return False
-    if len(claim.words) == 1 and (claim.words[0].startswith(NO) or not _BODY.isdisjoint(claim.words[0].split("/"))):
         return False
     if len(claim.words) == 2:
         quality = claim.words[1].partition("/")[0]
-        if claim.rules <= _LOOSE or quality.endswith("ing") or quality in _POSTURES or quality in _NAMELESS:
+        if claim.rules <= _LOOSE or quality.endswith("ing") or quality in WORDS["postures"] or quality in _NAMELESS:
             return False
+        if WORDS["people"].issuperset((*ends, quality)) or not texts.joins(claim.words):  # "toddler boy"
+            return False
+    elif any(label.startswith(NO) or not WORDS["body"].isdisjoint(label.split("/")) for label in labels):
+        return False
     if any(load_wordnet().senses(end, "a") for end in ends):  # "more", "speckled"
         return False
     return all(
         end not in _NAMELESS and is_thing(end) and not values_of((end,)) and not texts.passes_over(label)
-        for end, label in zip(ends, (*claim.words[:1], *claim.words[2:]), strict=True)
+        for end, label in zip(ends, labels, strict=True)
     )
+
+
+def _forms_of(name: str) -> Sequence[str]:
+    """Return a thing's word and its adjectives: "cloudy", "sunny", "wooden"; tables have tops."""
+    return (name, name.removesuffix("top"), f"{name}y", f"{name}{name[-1:]}y", f"{name}en")
+
+
+def _shades(quality: str) -> str:
+    """Return a quality with the colours in it: "orange-red" is "red" well enough."""
+    parts = quality.split("-")
+    return "/".join([quality, *parts]) if values_of(parts[-1:]) else quality
 
 
 def _missing(claims: Claims, said: _Texts, told: _Texts) -> dict[int, list[Claim]]:
@@ -230,7 +227,7 @@ def _missing(claims: Claims, said: _Texts, told: _Texts) -> dict[int, list[Claim
         claim.words[0]: claim.fact
         for claim in lacking
         if len(claim.words) == 1
-        and said.words.isdisjoint(name.removesuffix("top") for name in claim.words[0].split("/"))
+        and said.words.isdisjoint(form for name in claim.words[0].split("/") for form in _forms_of(name))
         and not any(_are_akin(claim.words[0], other) for other in objects)
         and not any(_are_of_a_kind(claim.words[0], other) and not told.share(claim.words[0], other) for other in held)
     }
@@ -238,7 +235,11 @@ def _missing(claims: Claims, said: _Texts, told: _Texts) -> dict[int, list[Claim
     for claim in sorted(lacking, key=lambda claim: (len(claim.words), claim.fact)):
         ends = claim.words[:1] if len(claim.words) < 3 else (claim.words[0], claim.words[2])
         lacks = [things[end] for end in ends if end in things]
-        is_quality = len(claim.words) == 2 and not said.share(*claim.words, sentence=True)
+        is_quality = len(claim.words) == 2 and not said.share(claim.words[0], _shades(claim.words[1]), sentence=True)
+        if (
+            len(told.texts) > 1 and claim.words[-1] in told.things and _is_noun(claim.words[-1])
+        ):  # "an apple sunglasses"
+            is_quality &= is_compound(claim.words[-1], claim.words[0])
         if lacks or is_quality or claim.aspect == "text":
             groups[lacks[0] if lacks else claim.fact].append(claim)
     return dict(groups)
@@ -250,24 +251,28 @@ def _are_akin(label: str, other: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def _covers(label: str, other: str) -> bool:
-    """Return whether one thing is the other or a broader one, by frequent senses of their words."""
+    """Return whether one thing is the other or a broader one, by the two most frequent senses of their words."""
     names, others = set(label.split("/")), set(other.split("/"))
-    ways = _WAYS if not _WAYS.isdisjoint(names) else _GROUND if "ground" in names else frozenset()
-    if not ways.isdisjoint(others) or not (_PEOPLE.isdisjoint(names) or _GROUPS.isdisjoint(others)):
+    if any(not wide.isdisjoint(names) and not narrow.isdisjoint(others) for wide, narrow in _SAME):
         return True
     wordnet = load_wordnet()
-    kinds = {wordnet.find(kind) for words, kind in _KINDS if not words.isdisjoint(names)}
-    own = {sense for name in names for sense in _senses(name, _SENSES)}
+    broader = {sense for name in names for sense in _senses(name)}
+    broader |= {wordnet.find(kind) for words, kind in _KINDS.items() if not WORDS[words].isdisjoint(names)}
+    deep = {wordnet.find("animal.n.01"), wordnet.find("vehicle.n.01")}  # a ram is a sheep by its fourth sense
+    rarely = {sense for sense in broader if not deep.isdisjoint(wordnet.ancestors(sense))}
     return any(
-        not own.isdisjoint(above) or (rank < _SENSES and not kinds.isdisjoint(above))
+        not (broader if rank < _SENSES else rarely).isdisjoint(wordnet.ancestors(sense))
         for name in others
-        for rank, sense in enumerate(_senses(name, _RARER_SENSES))
-        for above in [wordnet.ancestors(sense).keys()]
+        for rank, sense in enumerate(_all_senses(name))
     )
 
 
-def _senses(name: str, most: int) -> Sequence[Synset]:
-    return load_wordnet().senses(name.rpartition(" ")[2], "n")[:most]
+def _all_senses(name: str) -> Sequence[Synset]:
+    return load_wordnet().senses(name, "n") or load_wordnet().senses(name.rpartition(" ")[2], "n")
+
+
+def _senses(name: str) -> Sequence[Synset]:
+    return _all_senses(name)[:_SENSES]
 
 
 def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
@@ -298,8 +303,8 @@ def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
 def _are_of_a_kind(label: str, other: str) -> bool:
     """Return whether two things are of one kind, neither a kind of the other, nor both parts of a body."""
     wordnet = load_wordnet()
-    for sense in _senses(label.partition("/")[0], 1):
-        for beside in _senses(other.partition("/")[0], 1):
+    for sense in _senses(label.partition("/")[0])[:1]:
+        for beside in _senses(other.partition("/")[0])[:1]:
             shared = wordnet.ancestors(sense).keys() & wordnet.ancestors(beside)
             steps = wordnet.distance(sense, beside)
             if steps is not None and shared.isdisjoint({sense, beside, wordnet.find("body_part.n.01")}):
@@ -315,12 +320,34 @@ def _lost(claims: Iterable[Claim], total: float) -> float:
     return sum(claim.weight * (1 - claim.value) for claim in claims) / total if total else 0.0
 
 
+def _is_object(word: str) -> bool:
+    wordnet = load_wordnet()
+    kinds = {wordnet.find("object.n.01"), wordnet.find("matter.n.03")}
+    return any(not kinds.isdisjoint(wordnet.ancestors(sense)) for sense in _senses(word))
+
+
+def _is_noun(word: str) -> bool:
+    return len(word) > 3 and is_thing(word) and not any(load_wordnet().senses(word, part) for part in "av")
+
+
+@lru_cache(maxsize=50_000)
+def is_compound(first: str, second: str, parts: str = "n") -> bool:
+    """Return whether two words name something together: "cell phone", "snow storm"; as a verb, too, "stir fry"."""
+    wordnet, first = load_wordnet(), first.lower()
+    ends = (second.lower(), second.lower().removesuffix("s"))
+    return min(len(first), len(second)) > 2 and any(
+        wordnet.senses(name, part)
+        for part in (parts if wordnet.senses(first, "n") else "")
+        for name in (f"{first}{link}{end}" for link in (" ", "") for end in ends)
+    )
+
+
 class _Texts:
     """Texts in which the words of claims are found."""
 
     def __init__(self, claims: Sequence[Claim], *texts: str) -> None:
         self.texts = tuple(text.replace("’", "'") for text in texts)  # as words are told apart in both
-        self._things = [word for claim in claims if len(claim.words) == 1 for word in claim.words[0].split("/")]
+        self.things = {name for claim in claims if len(claim.words) == 1 for name in claim.words[0].split("/")}
 
     @cached_property
     def _sentences(self) -> list[tuple[int, Span, Words]]:
@@ -332,18 +359,48 @@ class _Texts:
 
     def places(self, names: Sequence[str]) -> tuple[Place, ...]:
         """Return where the words of a claim stand: in the first of the sentences that have most of them, close by."""
+        number, spans = self._closest(names)
+        return tuple(sorted({Place(number, *span) for span in spans}))
+
+    def _closest(self, names: Sequence[str]) -> tuple[int, list[Span]]:
+        """Return the text and spans, in the order of the names, of words for most of them, the closest together."""
+        # in the first sentence that has most of them, where they are read together
         wanted = [name.removeprefix(NO).split("/") for name in names]
-        best: list[tuple[int, Span]] = []
+        best: tuple[int, int, list[Span]] = (1, 0, [])
         for number, (start, _), words in self._sentences:
-            near: list[Span] = []
-            for strings in wanted:
-                here = [words.spans[index] for index in words.find(strings)]
-                if here:
-                    middle = near[-1][0] if near else 0
-                    near.append(min(here, key=lambda span: (abs(span[0] - middle), span)))
-            if len(near) > len(best):
-                best = [(number, (start + first, start + last)) for first, last in near]
-        return tuple(sorted({Place(number, *span) for number, span in best}))
+            lists = [[words.spans[index] for index in words.find(strings)] for strings in wanted]
+            first, *others = [each for each in lists if each] or [[]]
+            ways = []
+            for head in first:
+                near = [head]
+                for here in others:
+                    middle = near[-1][0]
+                    free = [span for span in here if span not in near] or here
+                    near.append(min(free, key=lambda span: (abs(span[0] - middle), span)))
+                ways.append([(start + a, start + b) for a, b in near])
+            if ways:
+                near = min(ways, key=lambda near: max(near)[1] - min(near)[0] if len(near) > 1 else 0)
+                rank = -2 * len(near) - (len(near) == 2 and self._are_joined(number, *near))
+                best = min(best, (rank, number, near), key=lambda each: each[0])
+        return best[1], best[2]
+
+    def joins(self, names: Sequence[str]) -> bool:
+        """Return whether a thing and its quality stand together as they are read, where the texts have both."""
+        number, spans = self._closest(names)
+        return len(spans) != 2 or self._are_joined(number, *spans)
+
+    def _are_joined(self, number: int, thing: Span, quality: Span) -> bool:
+        (first, last), (start, end) = thing, quality
+        text, wordnet = self.texts[number].lower(), load_wordnet()
+        if start < first:
+            middle = text[end:first]
+            ends = re.findall(r"([a-z]+)(?:,|,? and\b)", middle)
+            return WORDS["apart"].isdisjoint(re.findall("[a-z]+", middle)) and not any(_is_noun(word) for word in ends)
+        behind = _WORD_BEHIND.match(text, end)
+        return not (behind and is_thing(behind[1])) and all(
+            word in WORDS["links"] or word.endswith(("ly", "ed")) or wordnet.senses(word, "a")
+            for word in re.findall("[a-z]+", _WHERE.sub(" ", text[last:start]))
+        )
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -352,28 +409,36 @@ class _Texts:
 
     def passes_over(self, label: str) -> bool:
         """Return whether each mention of a thing is in passing."""
-        # It is denied ("out of water"), only may be ("or a pond"), is a portion of another thing ("a carpet of grass"),
-        # part of a name ("Fifth Avenue", "tooth brush"), or says what the picture is ("a bird's-eye view").
+        # It is denied ("out of water"), only may be, is a portion of another thing ("a carpet of grass"), part of a
+        # name ("Fifth Avenue"), of a compound ("tooth brush") or of a colour ("sky blue"), is done ("to board"), or
+        # says what the picture is ("a bird's-eye view").
         names = label.split("/")
-        is_portion = not _PORTIONS.isdisjoint(names)
+        is_portion = not WORDS["portions"].isdisjoint(names)
         passed = []
         for number, (first, last), words in self._sentences:
             text = self.texts[number]
-            mentions = words.find([*names, *(f"{name}'s" for name in names)])
-            things = frozenset(words.find(self._things)).difference(mentions) if mentions else frozenset()
-            for at in mentions:
-                start, end = (first + offset for offset in words.spans[at])
-                word = text[start:end]
+            for start, end in ((first + a, first + b) for a, b in map(words.spans.__getitem__, words.find(names))):
+                word, behind = text[start:end], _WORD_BEHIND.match(text, end)
+                said = word.lower()
                 passed.append(
-                    _DENIED.search(text, first, start)
-                    or _NO_THING.search(text, first, start)
-                    or (at + 1 in things and text[end : first + words.spans[at + 1][0]] == " ")
+                    _PASSED.search(text[first:start])
                     or _MAYBE.search(text, first, last)
+                    or (_PARTICIPLE.search(said) and not _is_object(said))
+                    or (behind and (self._names_more(said, behind[1]) or values_of((behind[1],))))
+                    or (said in names and load_wordnet().senses(said, "v") and _TO_DO.search(text[first:start]))
                     or _OF_PICTURES.match(text, end)
                     or (is_portion and _OF.match(text, end))
-                    or (start > first and word[:1].isupper() and not word.isupper())
+                    or (
+                        start > first
+                        and word[:1].isupper()
+                        and not text[first:last].isupper()
+                        and not (word.isupper() and len(word) < 4)  # "SUV", "TV"
+                    )
                 )
-        return bool(passed) and all(passed)
+        return all(passed)
+
+    def _names_more(self, said: str, behind: str) -> bool:
+        return is_compound(said, behind) and not self.things.isdisjoint((behind, behind.removesuffix("s")))
 
     def share(self, label: str, other: str, *, sentence: bool = False) -> bool:
         """Return whether one of the texts, or of their sentences, has words for both labels."""
@@ -387,13 +452,19 @@ class _Texts:
         """Return a claim in words: the passage that holds them, where it is short, else the words of its tuple."""
         if len(places) == len(names) and names:
             text, start, end = self.texts[places[0].reference], places[0].start, places[-1].end
-            before, behind = _WORD_BEFORE.search(text, 0, start), _WORD_BEHIND.match(text, end)
-            wider = ((before.start() if before else start, end), (start, behind.end() if behind else end))
-            named = [text[slice(*span)] for span in wider if span != (start, end)] if len(names) == 1 else []
-            name = next((name for name in named if load_wordnet().senses(name.lower(), "n")), "")
-            if name:  # "teddy bear"
-                return name
-            passage = text[start:end]
+            passage, before, behind = (
+                text[start:end],
+                _WORD_BEFORE.search(text, 0, start),
+                _WORD_BEHIND.match(text, end),
+            )
+            said = passage.split()[0].lower()
+            cut = before[1].lower() if before else ""
+            is_cut = len(names) == 1 and _is_noun(cut) and not said.endswith("ing")  # "baggage carrier"
+            is_cut |= said.endswith("ed") and not values_of((said,)) and len(cut) > 2 and is_thing(cut)  # "snow dusted"
+            if before and (is_cut or is_compound(cut, said, "nv")):
+                passage = f"{before[0]}{passage}"
+            elif behind and len(names) == 1 and is_compound(said, behind[1]):  # "cell phone"
+                passage = f"{passage}{behind[0]}"
             if len(passage.split()) <= _LONGEST:
                 return passage
         order = (1, 0) if len(names) == 2 else range(len(names))

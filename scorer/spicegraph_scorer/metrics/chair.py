@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
@@ -27,97 +28,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("CHAIRi", "CHAIRs", "CHAIR_Recall")
 
-_SYNONYMS: Final = """
-person: adult baby baker biker boy bride buyer caller camper chef child children cop cowboy coworker doctor drinker
-  driver father female foreigner gentleman girl grandchild groom guy hunter kid lady male man mother offender officer
-  passenger patient people pitcher player policeman politician rider serviceman shopper sister skateboarder skater
-  skier snowboarder soldier solider student teenager thief traveler trespasser villager walker woman worker bicyclist
-bicycle: bike minibike trike unicycle
-car: automobile cab coupe hatchback jeep limo minivan sedan suv taxi taxicab van
-motorcycle: moped motor_cycle motorbike scooter
-airplane: air_plane airbus aircraft biplane jet jetliner monoplane plane seaplane
-bus: minibus trolley
-train: caboose locomotive tramway
-truck: firetruck hauler lorry pickup
-boat: barge battleship canoe catamaran dinghy ferry ferryboat freighter houseboat kayak lifeboat liner motorboat
-  paddleboat pontoon powerboat riverboat rowboat sailboard sailboat schooner ship skiff speedboat steamboat steamship
-  trawler tugboat vessel watercraft yacht
-traffic_light: stop_light stoplight street_light streetlight traffic_signal
-fire_hydrant: hydrant
-stop_sign:
-parking_meter:
-bench: pew
-bird: blackbird bluebird bluejay buzzard chickadee cockatiel cockatoo condor cormorant cowbird crow duck egret falcon
-  finch flamingo fowl goose gosling gull heron hummingbird kingfisher loon lorikeet macaw magpie mallard oriole osprey
-  ostrich owl parakeet parrot peacock peafowl pelican pheasant pigeon puffin quail raven robin rooster sandpiper seabird
-  seagull shorebird songbird sparrow swan turkey vulture warbler waterbird waterfowl willet woodpecker
-cat: feline kitten tabby
-dog: beagle brindle bulldog canine chihuahua cocker collie corgi dachshund doberman doggie doggy greyhound hound husky
-  labrador mutt pitbull poodle pug pup puppy retriever rottweiler schnauzer sheepdog spaniel terrier weimaraner whippet
-horse: bronc bronco clydesdale colt equine foal mare mustang palomino pony racehorse stallion
-sheep: ewe goat lamb ram
-cow: bison buffalo bull calf cattle heifer holstein ox oxen zebu
-elephant:
-bear: panda
-zebra:
-giraffe:
-backpack: knapsack
-umbrella:
-handbag: briefcase purse wallet
-tie: bow
-suitcase: luggage suit_case
-frisbee:
-skis: ski
-snowboard:
-sports_ball: ball
-kite:
-baseball_bat:
-baseball_glove:
-skateboard:
-surfboard: longboard shortboard skimboard wakeboard
-tennis_racket: racket
-bottle:
-wine_glass:
-cup:
-fork:
-knife: knive pocketknife
-spoon:
-bowl: container
-banana:
-apple:
-sandwich: burger cheeseburger hamburger sub
-orange:
-broccoli:
-carrot:
-hot_dog:
-pizza:
-donut: bagel doughnut
-cake: coffeecake cupcake pancake shortcake
-chair: seat stool
-couch: chesterfield futon loveseat recliner settee sofa
-potted_plant: houseplant
-bed:
-dining_table: desk table
-toilet: commode lavatory potty urinal
-tv: monitor televison television
-laptop: computer laptop_computer lenovo macbook netbook notebook
-mouse:
-remote:
-keyboard:
-cell_phone: cellphone mobile_phone phon phone smartphone telephone
-microwave:
-oven: stove stovetop
-toaster:
-sink:
-refrigerator: freezer fridge
-book:
-clock:
-vase:
-scissors:
-teddy_bear: teddybear
-hair_drier: hairdryer
-toothbrush:
-"""
+_SYNONYMS: Final = files("spicegraph_scorer").joinpath("metrics", "data", "chair.txt").read_text(encoding="utf-8")
 # The published synonyms, as far as they can match: "motor bike" and "cheesecake" stand behind two spaces in the list,
 # so that the original program never finds them; "iPhone" has a capital letter.
 
