@@ -263,10 +263,11 @@ def _covers(label: str, other: str) -> bool:
     return any(
         not (broader if rank < _SENSES else rarely).isdisjoint(wordnet.ancestors(sense))
         for name in others
-        for rank, sense in enumerate(_all_senses(name))
+        for rank, sense in enumerate(_all_senses(name) if rarely else _senses(name))
     )
 
 
+@lru_cache(maxsize=50_000)
 def _all_senses(name: str) -> Sequence[Synset]:
     return load_wordnet().senses(name, "n") or load_wordnet().senses(name.rpartition(" ")[2], "n")
 
