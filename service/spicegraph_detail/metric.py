@@ -9,6 +9,7 @@ from spicegraph_detail.claims import MEANING_SHARE, SUPPORT_EXPONENT, WHOLE_SHAR
 from spicegraph_detail.differences import Differences, differences_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.scenes.passages import sentence_spans
+from spicegraph_parser.scenes.phrases import LONGEST_CAPTION
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
@@ -38,16 +39,20 @@ class DetailStatistic:
 
 
 def description_share(candidate: str, references: Sequence[str]) -> float:
-    """Return how far a candidate is a description rather than a caption, in [0, 1].
+    """Return how far a candidate is scored as a description rather than a caption, in [0, 1].
 
-    All of it where a reference has several sentences. Otherwise none of it up to the length of the longest reference,
-    half of it at twice that length. Sentences that are said again are no longer.
+    A description has more than 40 words, as for the scene parser; sentences that are said again have no more. All of
+    it where a reference is one, nothing where neither is; where the candidate alone is, half of it at twice the length
+    of the longest reference.
     """
-    if any(len(sentence_spans(reference)) > 1 for reference in references):
+    words, longest = _words(candidate), max(map(_words, references), default=0)
+    if longest > LONGEST_CAPTION:
         return 1.0
-    words = sum(len(said.split()) for said in {candidate[a:b].lower() for a, b in sentence_spans(candidate)})
-    longest = max((len(reference.split()) for reference in references), default=0)
-    return 1 - longest / words if words > longest else 0.0
+    return 1 - longest / words if words > LONGEST_CAPTION else 0.0
+
+
+def _words(text: str) -> int:
+    return sum(len(said.split()) for said in {text[a:b].lower() for a, b in sentence_spans(text)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,8 @@ class Detail(Metric[DetailStatistic]):
 
     Facts are those of SPICE-G, whose likeness, weights, verdicts and table of meanings are used
     (:func:`spicegraph_detail.claims.claims_of` has the formula). ``Detail`` is the harmonic mean of
-    ``Detail_Correctness`` and ``Detail_Coverage`` of descriptions; of captions, which are no longer than their
-    references of one sentence, it is SPICE-G, and between both it is a mean of SPICE-G and .9 of the harmonic mean
+    ``Detail_Correctness`` and ``Detail_Coverage`` where a reference is a description, of more than 40 words; between
+    captions it is SPICE-G, and for a description against captions a mean of SPICE-G and .9 of the harmonic mean
     (:func:`description_share`). All are in [0, 1]. The order of references does not matter, and it
     matters little whether they are several captions, a list of facts or one text. Corpus scores are means of the
     items' scores. The evidence is the claims of both sides or, with ``differences``, what both sides do not agree on.
@@ -104,7 +109,7 @@ class Detail(Metric[DetailStatistic]):
         shares = f"{MEANING_SHARE:g} {WHOLE_SHARE:g}"
         objects = {"objects": "CHAIR, 80 COCO classes"} if self.coco else {}
         fixed = {"meaning shares": shares, "support": f"{SUPPORT_EXPONENT:g}"}
-        return {"metric": self.name, "formula": "4", **kept, **fixed, **objects}
+        return {"metric": self.name, "formula": "5", **kept, **fixed, **objects}
 
     def make_ready(self) -> None:
         """Build the vectors' table for words that they lack."""

@@ -144,24 +144,30 @@ def test_aspects() -> None:
 
 
 CAPTIONS = ("A brown dog lies on a big couch by the window.", "Two dogs are lying on a sofa.")
+COLOURS = ("white", "black", "grey", "brown", "orange", "yellow", "green")
 
 
 def test_a_caption_has_the_score_of_spice_g() -> None:
-    """Up to the length of the longest reference ``Detail`` is SPICE-G; against a description it is the harmonic mean."""
+    """Between captions ``Detail`` is SPICE-G, however many sentences; against a description it is the harmonic mean."""
     caption = "A black dog lies on a couch."
-    graded = _metric().graded.collect(Corpus((Item(1, caption, CAPTIONS),)))[0]
-    assert _detail(caption, *CAPTIONS).both == graded.f1("All")
-    described = _detail(caption, " ".join(CAPTIONS))
+    for said in (caption, f"{caption} It is there. A man smiles."):
+        graded = _metric().graded.collect(Corpus((Item(1, said, CAPTIONS),)))[0]
+        assert _detail(said, *CAPTIONS).both == graded.f1("All")
+    described = _detail(
+        caption, " ".join([*CAPTIONS, *(f"A {colour} cat sits on {colour} grass." for colour in COLOURS)])
+    )
     total = described.correctness + described.coverage
     assert described.both == pytest.approx(2 * described.correctness * described.coverage / total)
 
 
-def test_the_hand_over_is_continuous_and_not_gained_by_repeating() -> None:
-    """The share grows with the words of different sentences, and is that of a description only for long references."""
-    assert description_share("a b c d", ["a b c d"]) == 0
-    assert 0 < description_share("a b c d e", ["a b c d"]) < description_share("a b c d e f g", ["a b c d"]) < 1
-    assert description_share("A dog runs. A dog runs.", ["A dog is here."]) == 0
-    assert description_share("A dog.", ["A dog. It runs."]) == 1
+def test_the_hand_over_begins_with_descriptions_and_is_not_gained_by_repeating() -> None:
+    """The share grows with the words of different sentences, and is all for references of more than 40 words."""
+    word, caption = "dog ", "A dog runs."
+    assert description_share(40 * word, [caption]) == 0
+    assert description_share(41 * word, [caption]) == pytest.approx(1 - 3 / 41)
+    assert description_share(41 * word, [40 * word]) < description_share(80 * word, [40 * word]) < 1
+    assert description_share(" ".join(20 * [caption]), [caption]) == 0
+    assert description_share(caption, [41 * word]) == 1
 
 
 @pytest.mark.parametrize("said", ["There is a man.", "It is there.", "It is a photo.", "A black dog lies.", "."])

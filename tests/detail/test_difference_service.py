@@ -54,7 +54,7 @@ def test_differences_over_grpc_are_the_library_s(server: RunningServer) -> None:
             assert (told.severity, told.probability) == (one.severity, one.probability)
             assert (told.correctness, told.coverage) == (one.correctness, one.coverage)
             assert (tuple(told.facts), tuple(told.reference_facts)) == (one.facts, one.reference_facts)
-    assert reply.signature.fields["formula"] == "4"
+    assert reply.signature.fields["formula"] == "5"
 
     async def ask() -> pb.FindDifferencesResponse:
         async with AsyncDetailClient(server.address) as asked:

@@ -40,7 +40,7 @@ _GROUPS: Final = _QUANTITIES - word_set(
 _HAVE: Final = "have"
 _ING: Final = "ing"
 _MOST_NOUNS: Final = 100_000
-_SHORT: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
+LONGEST_CAPTION: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
 _FOREIGN: Final = 0.2  # least share of nouns that photographs lack; none of DiscoSG's first 100 descriptions has it
 _TOLD: Final = word_set(
     """accents aesthetic ambiance appeal appearance atmosphere backdrop backs beauty blend bloom charm close-up
@@ -56,7 +56,7 @@ _TOLD: Final = word_set(
 
 def is_description(forms: Sequence[str], names: Names) -> bool:
     """Say whether a text of several sentences describes a photograph at length; all else is read as captions are."""
-    if len(forms) <= _SHORT:
+    if len(forms) <= LONGEST_CAPTION:
         return False
     words = [form.lower() for form in forms if form[0].isalpha()]
     foreign = sum(word not in names.known and word not in _TOLD and _is_noun(word) for word in words)
