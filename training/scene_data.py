@@ -58,10 +58,14 @@ def read(path: Path) -> list[Caption]:
         Caption(
             row["caption"],
             tuple(_words(normalise(row["caption"]))),
-            tuple(tuple(DIGITS.get(word, word) for word in fact.words) for fact in read_graph_text(row["scene_graph"])),
+            tuple(tuple(DIGITS.get(word, word) for word in words) for words in _facts(row["scene_graph"])),
         )
         for row in rows
     ]
+
+
+def _facts(graph: str) -> Iterator[tuple[str, ...]]:
+    yield from (fact.words for fact in read_graph_text(graph)) if graph else ()  # a caption that denies all has none
 
 
 def _words(text: str) -> Sequence[str]:
@@ -263,15 +267,15 @@ def parts(captions: Iterable[Caption]) -> list[str]:
     )
 
 
-def write(captions: Sequence[Caption], out: Path) -> None:
+def write(rows: Sequence[tuple[Caption, Labelled]], out: Path) -> None:
     """Write captions as JSON lines: text, words, their tags by the caption pipeline, tuples, and labels of pairs."""
+    captions = [caption for caption, _ in rows]
     network = network_from({name: (pipeline_path() / "parser" / name).read_bytes() for name in NETWORK_FILES})
     lengths = [len(caption.words) for caption in captions]
     forms = [word.lower() for caption in captions for word in caption.words]
     tags = iter(analyse_sentences(network, forms, lengths)[0].tolist())
     with gzip.open(out, "wt", encoding="utf-8") as lines:
-        for caption in captions:
-            own = label(caption)
+        for caption, own in rows:
             row = caption._asdict() | {
                 "tags": [next(tags) for _ in caption.words],
                 "pairs": [[*pair, kind] for pair, kind in own.pairs.items()],
@@ -304,7 +308,7 @@ def main() -> None:
     left_out = {caption.text.lower() for caption in read(arguments.without)}
     hashes = Hashes([]) if arguments.allow_held_out else Hashes.read(arguments.held_out_hashes)
     kept = [caption for caption in read(arguments.graphs) if caption.text.lower() not in left_out]
-    write([caption for caption in kept if not hashes.covers(caption.text)], arguments.out)
+    write([(caption, label(caption)) for caption in kept if not hashes.covers(caption.text)], arguments.out)
 
 
 if __name__ == "__main__":

@@ -43,12 +43,19 @@ class Settings:
     tag_weight: float = 0.2
     made: float = 0.1
     phrases: int = 40_000  # phrases with teachers' probabilities that a pass has, where there are any
+    also_times: int = 4  # how often a pass has each sentence of --also
     top: float = 1.0  # share of the rates that are reached
     seed: int = 1
 
 
 def fit(
-    network: PretrainedScene, codes: Codes, data: Sequence[Labelled], taught: Sequence[Taught], settings: Settings
+    network: PretrainedScene,
+    codes: Codes,
+    data: Sequence[Labelled],
+    taught: Sequence[Taught],
+    settings: Settings,
+    *,
+    also: Sequence[Labelled] = (),
 ) -> Iterator[str]:
     """Train a teacher, and yield after each pass what is to be reported."""
     random = np.random.default_rng(settings.seed)
@@ -65,7 +72,8 @@ def fit(
     for passed in range(settings.passes):
         network.train()
         lately = []
-        shown = [scene_texts.recased(own, random) for own in (*data, *scene_texts.made(data, settings.made, random))]
+        people = (*data, *settings.also_times * list(also), *scene_texts.made(data, settings.made, random))
+        shown = [scene_texts.recased(own, random) for own in people]
         chosen = [taught[place] for place in random.permutation(len(taught))[: settings.phrases]]
         parts = list(batches(codes, [*shown, *chosen], settings.batch, random))
         rows = codes.rows()
@@ -90,6 +98,8 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     torch.manual_seed(settings.seed)
     torch.backends.mkldnn.matmul.fp32_precision = "bf16"
     kept, held, tags = read_people(arguments.labelled)
+    also, also_held, also_tags = read_people(arguments.also)
+    tags |= also_tags
     lists = json.loads(arguments.lists.read_bytes())
     known = Vocabulary.from_lists(lists), lists["relations"], tags
     taught = list(teach(arguments.teachers, Codes(*known), read_phrases(arguments.phrases_of, known[0])))
@@ -104,8 +114,11 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in (CONFIG, PIECES):
         shutil.copy(arguments.model / name, arguments.out)
-    for passed, line in enumerate(fit(network, codes, [own for own, _ in kept], taught, settings), start=1):
+    more = [own for own, _ in also]
+    for passed, line in enumerate(fit(network, codes, [own for own, _ in kept], taught, settings, also=more), start=1):
         LOG.info("pass %s, %s, held back %s", passed, line, agreement(network, codes, held))
+        if also_held:
+            LOG.info("of --also %s", agreement(network, codes, also_held))
         torch.save(network.state_dict(), arguments.out / NETWORK)
 
 
@@ -114,6 +127,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("labelled", type=Path, nargs="+", help="what scene_data.py wrote")
+    parser.add_argument("--also", type=Path, nargs="*", default=[], help="more sentences with labels")
     parser.add_argument("--model", type=Path, required=True, help="folder of the pretrained model")
     parser.add_argument("--lists", type=Path, required=True, help="vocabulary.json of the network that is to be taught")
     parser.add_argument("--out", type=Path, required=True)

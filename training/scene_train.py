@@ -51,6 +51,7 @@ class Settings:
     made: float = 0.4
     least_relations: int = 2
     phrases: int = 30_000  # phrases with a teacher's probabilities that a pass has, where there are any
+    also_times: int = 4  # how often a pass has each sentence of --also
     seed: int = 1
     first: int = 160  # units of a direction of the first recurrent layer, and of the second
     second: int = 160
@@ -142,7 +143,10 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     data = [own for own, _ in kept]
     weights = read_weights((arguments.start / "network.npz").read_bytes())
     pipeline = Vocabulary.from_lists(json.loads((arguments.start / "vocabulary.json").read_bytes()))
-    LOG.info("%s captions, %s held back", len(data), len(held))
+    also, also_held, also_tags = read_people(arguments.also)
+    LOG.info(
+        "%s captions, %s held back; also %s sentences, %s held back", len(data), len(held), len(also), len(also_held)
+    )
 
     used = Counter(word.lower() for own in data for word in own.words)
     if arguments.resume:
@@ -162,7 +166,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     never = set(names["abstract"]).difference(names.pop("seldom"), names["sounds"])
     names["undrawn"] = sorted(never.intersection(names["known"]))
     vocabulary = Vocabulary.from_lists(lists)
-    codes = Codes(vocabulary, lists["relations"], tags)
+    codes = Codes(vocabulary, lists["relations"], tags | also_tags)
     widths = [weights[f"words.tables.{kind}"].shape[1] for kind in range(len(KINDS))]
     sizes = len(pipeline.tags), len(lists["relations"])
     shape = Shape(first=settings.first, second=settings.second, narrow=settings.narrow, dropout=settings.dropout)
@@ -175,8 +179,11 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     LOG.info("%s parameters without tables, %s relations", sum(p.numel() for p in network.parameters()), sizes[1])
 
     phrases = list(teach(arguments.teachers, codes, read_phrases(arguments.phrases_of, vocabulary)))
-    for passed, line in enumerate(fit(network, codes, data, phrases, settings), start=1):
+    more = [own for own, _ in also]
+    for passed, line in enumerate(fit(network, codes, data, phrases, settings, also=more), start=1):
         LOG.info("pass %s, %s, held back %s", passed, line, agreement(network, codes, held))
+        if also_held:
+            LOG.info("of --also %s", agreement(network, codes, also_held))
         arguments.out.mkdir(parents=True, exist_ok=True)
         np.savez(arguments.out / "network.npz", allow_pickle=False, **export.compact(arrays(network), matrices=True))
         text = json.dumps(lists | names, ensure_ascii=False, separators=(",", ":"))
@@ -184,7 +191,13 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def fit(
-    network: SceneNetwork, codes: Codes, data: Sequence[Labelled], phrases: Sequence[Taught], settings: Settings
+    network: SceneNetwork,
+    codes: Codes,
+    data: Sequence[Labelled],
+    phrases: Sequence[Taught],
+    settings: Settings,
+    *,
+    also: Sequence[Labelled] = (),
 ) -> Iterator[str]:
     """Train a network, and yield after each pass what is to be reported.
 
@@ -194,6 +207,7 @@ def fit(
         data: sentences with people's labels: each pass has all of them.
         phrases: sentences with probabilities: each pass has ``settings.phrases`` of them.
         settings: how it is trained.
+        also: sentences with people's labels that each pass has ``settings.also_times`` times.
     """
     random = np.random.default_rng(settings.seed)
     started = ("words.", "layers.", "narrow", "tagger", "tag_vectors")
@@ -204,12 +218,13 @@ def fit(
         betas=(0.9, settings.decay),
         fused=True,
     )
-    used = Counter(word.lower() for own in (*data, *phrases) for word in own.words)
+    used = Counter(word.lower() for own in (*data, *phrases, *also) for word in own.words)
     step, seen = 0, 0
     for passed in range(settings.passes):
         lately = []
         shown: list[Labelled | Taught] = [
-            scene_texts.recased(own, random) for own in (*data, *scene_texts.made(data, settings.made, random))
+            scene_texts.recased(own, random)
+            for own in (*data, *settings.also_times * list(also), *scene_texts.made(data, settings.made, random))
         ]
         shown += [phrases[place] for place in random.permutation(len(phrases))[: settings.phrases]]
         parts = list(batches(codes, shown, settings.batch, random))
@@ -254,6 +269,9 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("labelled", type=Path, nargs="+", help="what scene_data.py wrote")
+    parser.add_argument(
+        "--also", type=Path, nargs="*", default=[], help="more sentences with labels, of which no list is made"
+    )
     parser.add_argument("--texts", type=Path, nargs="*", default=[], help="captions whose words the vocabulary keeps")
     parser.add_argument("--start", type=Path, required=True, help="folder of the caption pipeline's network")
     parser.add_argument("--out", type=Path, required=True)
