@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.scenes.visible import name_noun
 from spicegraph_parser.spice.discourse import PERSONS
-from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.spice.parse import word_set, word_sets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -23,12 +23,7 @@ WOMEN: Final = word_set("woman girl lady wife mother mom sister daughter bride g
 MEN: Final = word_set("man boy guy gentleman husband father dad brother son groom boyfriend waiter male")
 _ANIMALS: Final = word_set("dog cat")
 _WEARERS: Final = _ANIMALS | PERSONS | WOMEN | MEN | word_set("people individual companion figure")
-GARMENTS: Final = word_set(
-    """shirt t-shirt jacket coat hat cap dress skirt pant trouser jean short suit uniform sweater hoodie vest glove
-    shoe sho boot sock scarf tie helmet sunglass goggle gown robe outfit blouse jersey swimsuit wetsuit bikini
-    belt watch necklace ring earring bracelet apron mask sandal sneaker turban kurta sari costume legging sweatshirt
-    tank-top backpack headband scrubs kimono beanie"""
-)
+GARMENTS: Final = word_sets(__package__)["garments"]
 """Garments, by the form that :func:`singular` gives."""
 BODY_PARTS: Final = word_set("hand arm leg paw foot feet head eye ear tail wing neck face hair coat fur mane beak")
 OF_THE_LIVING: Final = (

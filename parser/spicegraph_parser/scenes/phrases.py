@@ -15,7 +15,7 @@ from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
 from spicegraph_parser.scenes.relations import preposition_between, stated_between, stems
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
-from spicegraph_parser.spice.parse import is_word, word_set
+from spicegraph_parser.spice.parse import is_word, word_set, word_sets
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
@@ -29,11 +29,7 @@ _BEFORE_NOUNS: Final = _NOUNS | {"CD", "JJ", "JJR", "JJS"}
 _PARTICIPLES: Final = frozenset({"VBN", "VBG"})
 _BEHIND_NOUNS: Final = frozenset({"VBZ", "VBP", "VBD", "MD", "IN", "TO"})
 _SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
-_QUANTITIES: Final = word_set(
-    """group groups pair pairs row rows bunch pile stack set lot lots number couple cluster variety series piece pieces
-    slice slices dozen stacks bunches layers sets chains plenty kind kinds type types sort part layer chain crowd
-    crowds clusters piles thicket patch patches"""
-)
+_QUANTITIES: Final = word_sets(__package__)["quantities"]
 _GROUPS: Final = _QUANTITIES - word_set(
     "pair pairs lot lots number couple variety dozen plenty kind kinds type types sort part crowd crowds"
 )
@@ -42,15 +38,7 @@ _ING: Final = "ing"
 _MOST_NOUNS: Final = 100_000
 LONGEST_CAPTION: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
 _FOREIGN: Final = 0.2  # least share of nouns that photographs lack; none of DiscoSG's first 100 descriptions has it
-_TOLD: Final = word_set(
-    """accents aesthetic ambiance appeal appearance atmosphere backdrop backs beauty blend bloom charm close-up
-    combination composition conditions context contrast counterpart depth detail details dimension effect
-    elegance element elements ensemble environment eye-level facade feature finish font gaze glimpse glow
-    habitat headlights height hue hues impression individual individuals inscription intrigue location mid-air
-    moment morning movement mystery ones palette patterns perspective phrase planks plumage posture presence
-    scheme sense series sheen silhouette smattering structures subject subjects surroundings tableau tapestry
-    texts texture tones viewer whimsy"""
-)
+_TOLD: Final = word_sets(__package__)["told"]
 """Nouns that captions of photographs lack, and 15 or more of 1,500 descriptions of photographs have."""
 
 

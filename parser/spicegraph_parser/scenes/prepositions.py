@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.spice.parse import word_set, word_sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,23 +73,10 @@ SAME: Final = {
 GENERAL: Final = word_set("of with in on at by for from to as")
 """Prepositions of many meanings, of which people draw one ("in a hat": wear): there the network decides."""
 
-_SIMPLE: Final = word_set(
-    """aboard about above across after against ahead along alongside amid amidst among amongst around as at atop
-    away before behind below beneath beside besides between beyond by despite down during except far for from
-    in inside into like near nearby next of off on onto opposite out outside over parallel past per round
-    since through throughout till to toward towards under underneath unlike until up upon via with within
-    without adjacent close regarding concerning versus"""
-)
-_NOUNS: Final = word_set(
-    """top bottom side sides front back rear middle center centre edge edges end ends base foot corner corners left
-    right tip verge brink heart midst inside outside surface rim border margin mouth vicinity
-    north south east west"""
-)
+_SIMPLE: Final = word_sets(__package__)["prepositions"]
+_NOUNS: Final = word_sets(__package__)["places"]
 """Nouns inside of prepositions like "on the top of"."""
-_BEFORE_NOUNS: Final = word_set(
-    """other far opposite both either each left right near same upper lower back front north south east west
-    left-hand right-hand very top bottom outer inner"""
-)
+_BEFORE_NOUNS: Final = word_sets(__package__)["before_places"]
 _SECOND_TEXT: Final = """
     far:away from
     away:from

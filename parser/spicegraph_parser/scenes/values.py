@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.network import Labels
-from spicegraph_parser.spice.parse import is_word, word_set
+from spicegraph_parser.spice.parse import is_word, word_set, word_sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,14 +33,7 @@ _CODE: Final = re.compile(r"(?=.*\d)[A-Z0-9]{3,}")
 _CURRENCIES: Final = frozenset("$€£¥")
 _SIZE: Final = re.compile(r"\d+(?:[.,]\d+)*|[XS-]*[SML]|XX?L")
 _MEASURE: Final = re.compile(r"\d+(?:[.,]\d+)*(?:[a-zA-Z]{1,3}|%)")
-_UNITS: Final = word_set(
-    """mm cm m km in inch inches ft feet foot yd yards mi miles mile meter meters metre metres centimeter centimeters
-    centimetre centimetres millimeter millimeters millimetre millimetres micrometer micrometers micrometre
-    micrometres kilometer kilometers kilometre kilometres nm um µm μm ml cl dl l liter liters litre litres oz
-    ounce ounces lb lbs pound pounds gallon gallons g kg mg gram grams kilogram kilograms ton tons tonne tonnes
-    w kw kwh km/h m/s v volt volts watt watts amp amps ohm ohms hz khz mhz ghz mb gb tb mph kph kmh rpm db
-    degrees percent % °c °f nm mah px dpi usd dollars euros"""
-)
+_UNITS: Final = word_sets(__package__)["units"]
 _RANGES: Final = word_set("to : - –")
 _CASED_UNITS: Final = frozenset({"L", "W", "V", "A", "K", "N", "Nm", "Hz", "M", "C", "F"})
 _NO_UNITS: Final = frozenset({"in"})  # "3 in a row"
@@ -197,11 +190,7 @@ def placed(labels: Labels, sentence_values: Sequence[Value], length: int) -> Lab
 
 
 _UNREAD: Final = "VBN"  # The tag of a word that the network does not read, such as "labeled".
-_BEARERS: Final = _TEXTS | word_set(
-    """sign signs note notes poster banner label labels sticker tag tags card board billboard placard plaque screen page
-    button tab link icon menu message bubble box shirt t-shirt jersey cap book cover newspaper letter envelope plate
-    text headline graffiti document form window dialog"""
-)
+_BEARERS: Final = _TEXTS | word_sets(__package__)["bearers"]
 """Nouns of what mostly bears the text where several things stand before it."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.spice.parse import word_set, word_sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,11 +66,7 @@ _PARTICIPLES: Final = frozenset({"VBG", "VBN"})
 _PREPOSITIONS: Final = frozenset({"IN", "TO"})
 _FAR_OR: Final = 6  # words within which "or" continues a list behind a comma
 
-_LIKELY: Final = word_set(
-    """possibly perhaps maybe probably likely presumably apparently potentially supposedly seemingly conceivably
-    evoking evoke evokes reminiscent unclear uncertain unknown imagine imagining presume assume assumed
-    suggest suggests suggesting suggested imply implies implying implied indicating indicates"""
-)
+_LIKELY: Final = word_sets(__package__)["likely"]
 _SEEMS: Final = word_set("appear appears appeared appearing seem seems seemed seeming look looks looking")
 _HINTS: Final = word_set("hint hints hinted hinting")
 _AS_IF: Final = word_set("if though")
@@ -80,23 +76,10 @@ _IN_SUMMARIES: Final = word_set("summary conclusion essence short all total")
 _DENIALS: Final = _NEGATED_VERBS | _NEGATED_NOUNS | _NOTHING | _OF_LACK | _LACKS | _GONE
 _HEDGES: Final = _LIKELY | _SEEMS | _HINTS | _MODALS | {"as"}
 
-PICTURES: Final = word_set(
-    """image images scene scenes snapshot view perspective composition backdrop foreground midground setting clip
-    viewer viewers viewpoint vantage depiction portrayal illustration rendering focus angle center centre middle
-    left right upper lower direction position positions location placement arrangement layout orientation objects
-    object subject subjects eye glimpse moment day night morning evening afternoon time season landscape tableau
-    element elements detail details"""
-)
+PICTURES: Final = word_sets(__package__)["pictures"]
 """Nouns of what holds or frames a picture, or stands for what is named elsewhere."""
 
-DEPICTIONS: Final = word_set(
-    """picture pictures photo photos photograph photographs image images painting drawing sketch map maps chart charts
-    graph graphs plot plots diagram diagrams view scan scans x-ray mri ultrasound micrograph portrait logo statue
-    cartoon screenshot blueprint plan close-up shot collage table histogram illustration icon symbol tattoo timeline
-    ultrasound infographic parody list schematic outline meme gif video selfie poster mural caricature doodle sticker
-    thumbnail rendering replica heatmap heatmaps footage radiograph radiographs mammogram angiogram micrographs
-    x-rays spectrogram wireframe mockup"""
-)
+DEPICTIONS: Final = word_sets(__package__)["depictions"]
 """Nouns that are "of" what they show, where a part is what its whole has."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.scenes.parts import GARMENTS, singular
 from spicegraph_parser.scenes.prepositions import preposition
 from spicegraph_parser.scenes.relations import verb_base
-from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.spice.parse import word_set, word_sets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -92,10 +92,7 @@ def is_of_list(words: Sequence[str], tags: Sequence[str], first: int, second: in
     )
 
 
-_COLOURS: Final = word_set(
-    """white black red blue green yellow brown gray grey orange pink purple silver beige tan gold golden maroon teal
-    turquoise crimson navy violet bronze cream ivory burgundy lavender vibrant bright"""
-)
+_COLOURS: Final = word_sets(__package__)["colours"]
 _HUES: Final = word_set("hue hues color colors colour colours shade shades tone tones tint tints scheme expanse")
 _SURFACES: Final = word_set("structure structures surface surfaces exterior exteriors facade facades finish")
 _APART: Final = _HUES | _SURFACES
@@ -140,15 +137,10 @@ def colours_apart(
 
 
 _ASPECTS: Final = word_set("form forms shape presence texture design surface surfaces structure")
-_MATERIALS: Final = word_set(
-    """brick bricks concrete stone wood metal glass sandstone marble granite steel iron plastic paper leather bamboo
-    brass bronze copper clay straw"""
-)
+_MATERIALS: Final = word_sets(__package__)["materials"]
 _MADE: Final = word_set("made constructed built composed crafted")
 _OF_OR_FROM: Final = word_set("of from")
-_AMOUNTS: Final = word_set(
-    """body bodies expanse blanket canopy patch patches stretch line row rows group bouquet pair variety array"""
-)
+_AMOUNTS: Final = word_sets(__package__)["amounts"]
 _PLAIN_COLOURS: Final = word_set("deep light dark stark soft pale rich muted")
 _LATE: Final = _COLOURS | _MATERIALS  # said behind what has them
 _ADJECTIVES: Final = ("JJ", "CC")

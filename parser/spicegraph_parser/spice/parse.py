@@ -7,13 +7,16 @@ Labels are basic Universal Dependencies v1, as CoreNLP 3.6 prints them, or their
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from spicegraph_parser.errors import LimitError, expect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 _DETACHED = -1
 
@@ -136,6 +139,13 @@ def is_word(text: str) -> bool:
 def word_set(text: str) -> frozenset[str]:
     """Return the words of a table that is written as text."""
     return frozenset(text.split())
+
+
+@cache
+def word_sets(package: str) -> Mapping[str, frozenset[str]]:
+    """Return the tables of words of a package's file ``words.toml``, by name."""
+    tables = tomllib.loads(files(package).joinpath("words.toml").read_text(encoding="utf-8"))
+    return {name: word_set(text) for name, text in tables.items()}
 
 
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
