@@ -17,7 +17,7 @@ import numpy as np
 from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_parser.scenes.visible import PICTURES
 from spicegraph_parser.spice.loose import PLURAL
-from spicegraph_parser.spice.parse import normalise, word_sets
+from spicegraph_parser.spice.parse import normalise, tables, word_set
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
@@ -53,7 +53,7 @@ _LEAST_SUPPORT: Final = 0.05
 _SEEN_IDF: Final = 6.72  # of words that captions of one image in 830 have
 _SENSES: Final = 2
 _SHORTEST: Final = 1e-6
-WORDS: Final = word_sets(__package__)
+WORDS: Final = {name: word_set(text) for name, text in tables(__package__).items()}
 VAGUE: Final = PICTURES | PLACES_AND_PARTS | WORDS["vague"] | {PLURAL}
 """Words of places, parts and pictures, and of nothing certain: no claim is checked by them."""
 

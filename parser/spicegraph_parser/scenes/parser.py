@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.encoder import MakeProduct, float_product
@@ -16,7 +16,7 @@ from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.scenes.network import Names, SceneNetwork, load_network
 from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
 from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.phrases import is_description
+from spicegraph_parser.scenes.phrases import has_foreign_nouns, is_description
 from spicegraph_parser.scenes.sentences import SentenceGraph, Tokens, sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import placed, without_values
@@ -225,9 +225,13 @@ _BATCH: Final = 1024  # captions that are labelled together
 
 @dataclass(frozen=True, slots=True)
 class SceneParser:
-    """Parses captions to scene graphs as people draw them; reads the network of ``folder`` with the first caption."""
+    """Parses captions to scene graphs as people draw them; reads its networks with the first caption.
+
+    ``kinds`` is the folder of a network for texts with nouns that captions of photographs lack.
+    """
 
     folder: Path
+    kinds: Path | None = None
     product: MakeProduct = float_product
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
@@ -241,11 +245,18 @@ class SceneParser:
             LimitError: a text is longer than ``MAX_CAPTION_LENGTH``.
             DataError: the network can't be read.
         """
-        network = load_network(self.folder, self.product)
+        networks = [load_network(self.folder, self.product)]
+        networks.append(load_network(self.kinds, self.product) if self.kinds else networks[0])
         stream = iter(texts)
         done = 0
         while batch := list(islice(stream, batch_size or _BATCH)):
-            yield from _parsed(network, batch, [read_text(text, index) for index, text in enumerate(batch, done)])
+            read = [read_text(text, index) for index, text in enumerate(batch, done)]
+            are_foreign = [has_foreign_nouns(own.forms, own.lengths, networks[0].names) for own in read]
+            parts = []
+            for network, is_foreign in zip(networks, (False, True), strict=True):
+                chosen = [own == is_foreign for own in are_foreign]
+                parts.append(_parsed(network, list(compress(batch, chosen)), list(compress(read, chosen))))
+            yield from (next(parts[is_foreign]) for is_foreign in are_foreign)
             done += len(batch)
 
 
@@ -255,7 +266,7 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
     for start in itertools.accumulate(lengths[:-1], initial=0) if lengths else ():
         behind = forms[start + 1].lower() if start + 1 < len(forms) else ""
         forms[start] = plain_start(forms[start], behind)
-    are_long = [len(own.lengths) > 1 and is_description(own.forms, network.names) for own in read]
+    are_long = [is_description(own.forms, own.lengths, network.names) for own in read]
     shares = [min(1.0, len(own.forms) / _LONG) if is_long else 0.0 for own, is_long in zip(read, are_long, strict=True)]
     strictness = [share for own, share in zip(read, shares, strict=True) for _ in own.lengths]
     forms, lengths = _without_stops(forms, lengths, strictness)

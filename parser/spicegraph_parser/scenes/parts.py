@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.scenes.visible import name_noun
 from spicegraph_parser.spice.discourse import PERSONS
-from spicegraph_parser.spice.parse import word_set, word_sets
+from spicegraph_parser.spice.parse import tables, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -23,9 +23,11 @@ WOMEN: Final = word_set("woman girl lady wife mother mom sister daughter bride g
 MEN: Final = word_set("man boy guy gentleman husband father dad brother son groom boyfriend waiter male")
 _ANIMALS: Final = word_set("dog cat")
 _WEARERS: Final = _ANIMALS | PERSONS | WOMEN | MEN | word_set("people individual companion figure")
-GARMENTS: Final = word_sets(__package__)["garments"]
+GARMENTS: Final = word_set(tables(__package__)["garments"])
 """Garments, by the form that :func:`singular` gives."""
-BODY_PARTS: Final = word_set("hand arm leg paw foot feet head eye ear tail wing neck face hair coat fur mane beak")
+BODY_PARTS: Final = word_set(
+    "hand arm leg paw foot feet head eye ear tail wing neck face hair coat fur mane beak eyebrow beard"
+)
 OF_THE_LIVING: Final = (
     BODY_PARTS | GARMENTS | word_set("body back torso chest shoulder mouth nose knee finger attire ensemble clothing")
 )

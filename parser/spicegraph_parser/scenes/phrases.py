@@ -15,7 +15,7 @@ from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
 from spicegraph_parser.scenes.relations import preposition_between, stated_between, stems
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
-from spicegraph_parser.spice.parse import is_word, word_set, word_sets
+from spicegraph_parser.spice.parse import is_word, tables, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _BEFORE_NOUNS: Final = _NOUNS | {"CD", "JJ", "JJR", "JJS"}
 _PARTICIPLES: Final = frozenset({"VBN", "VBG"})
 _BEHIND_NOUNS: Final = frozenset({"VBZ", "VBP", "VBD", "MD", "IN", "TO"})
 _SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
-_QUANTITIES: Final = word_sets(__package__)["quantities"]
+_QUANTITIES: Final = word_set(tables(__package__)["quantities"])
 _GROUPS: Final = _QUANTITIES - word_set(
     "pair pairs lot lots number couple variety dozen plenty kind kinds type types sort part crowd crowds"
 )
@@ -37,18 +37,29 @@ _HAVE: Final = "have"
 _ING: Final = "ing"
 _MOST_NOUNS: Final = 100_000
 LONGEST_CAPTION: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
+_INITIALS: Final = 2  # letters of what may be no word
 _FOREIGN: Final = 0.2  # least share of nouns that photographs lack; none of DiscoSG's first 100 descriptions has it
-_TOLD: Final = word_sets(__package__)["told"]
+_TOLD: Final = word_set(tables(__package__)["told"])
 """Nouns that captions of photographs lack, and 15 or more of 1,500 descriptions of photographs have."""
 
 
-def is_description(forms: Sequence[str], names: Names) -> bool:
+def is_description(forms: Sequence[str], lengths: Sequence[int], names: Names) -> bool:
     """Say whether a text of several sentences describes a photograph at length; all else is read as captions are."""
-    if len(forms) <= LONGEST_CAPTION:
+    if len(lengths) < 2 or len(forms) <= LONGEST_CAPTION:
         return False
-    words = [form.lower() for form in forms if form[0].isalpha()]
-    foreign = sum(word not in names.known and word not in _TOLD and _is_noun(word) for word in words)
-    return foreign < _FOREIGN * len(words)
+    words = sum(form[0].isalpha() for form in forms)
+    return sum(noun not in _TOLD for noun in _foreign_nouns(forms, names)) < _FOREIGN * words
+
+
+def has_foreign_nouns(forms: Sequence[str], lengths: Sequence[int], names: Names) -> bool:
+    """Say whether a text that is no description has a noun that captions of photographs lack."""
+    nouns = (noun for noun in _foreign_nouns(forms, names) if len(noun) > _INITIALS and noun.isalpha())
+    return any(nouns) and not is_description(forms, lengths, names)
+
+
+def _foreign_nouns(forms: Sequence[str], names: Names) -> Iterator[str]:
+    words = (form.lower() for form in forms if form[0].isalpha())
+    return (word for word in words if word not in names.known and _is_noun(word))
 
 
 class Phrase(NamedTuple):

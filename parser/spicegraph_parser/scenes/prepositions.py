@@ -8,58 +8,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.spice.parse import word_set, word_sets
+from spicegraph_parser.spice.parse import tables, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ARTICLES: Final = word_set("the a an its their his her")
 
-_SAME_TEXT: Final = """
-    above over:above over atop top
-    below under beneath underneath:below under beneath underneath bottom
-    behind:behind back beyond
-    beside besides next-to near by alongside close-to:beside next near by alongside close adjacent side around
-    adjacent-to:beside next near by close adjacent
-    in-front-of before ahead-of:front before ahead outside face
-    around round:around round surround
-    between in-between:between
-    among amongst amid amidst:among between in amid surround around with
-    inside within inside-of:inside within in
-    into:into in inside enter
-    onto upon on-to:onto on upon top hold
-    atop on-top-of:atop on top above
-    off off-of:off from
-    out-of outside outside-of:out outside from
-    through throughout:through in throughout across
-    across across-from:across cross from opposite over
-    along:along line on down by next side
-    against:against lean on
-    toward towards:toward towards to
-    past:past by pass
-    beyond:beyond behind past
-    opposite opposite-of:opposite across
-    up:up
-    down:down
-    without:without
-    like:like
-    about:about
-    via:via through by
-    during:during
-    underneath-of:under below
-    far-from away-from:far away
-    in-middle-of in-center-of at-center-of in-centre-of at-middle-of:middle center centre
-    on-side-of at-side-of by-side-of to-side-of from-side-of in-side-of on-sides-of at-sides-of:side beside next
-    on-left-of to-left-of on-left-side-of at-left-of on-right-of to-right-of on-right-side-of at-right-of:left right
-    on-other-side-of on-far-side-of on-opposite-side-of:other far opposite across behind
-    on-both-sides-of on-either-side-of on-each-side-of:both either each side sides
-    at-end-of on-end-of near-end-of:end edge tip
-    at-edge-of on-edge-of along-edge-of:edge side end
-    on-back-of at-back-of in-back-of:back behind rear
-    on-front-of at-front-of:front
-    at-bottom-of on-bottom-of at-base-of at-foot-of near-base-of:bottom base foot
-    in-corner-of at-corner-of on-corner-of:corner
-"""
+_SAME_TEXT: Final = tables(__package__)["same"]
 """Each line: prepositions, and words of which a relation's name has one if it means the same."""
 
 SAME: Final = {
@@ -73,53 +29,11 @@ SAME: Final = {
 GENERAL: Final = word_set("of with in on at by for from to as")
 """Prepositions of many meanings, of which people draw one ("in a hat": wear): there the network decides."""
 
-_SIMPLE: Final = word_sets(__package__)["prepositions"]
-_NOUNS: Final = word_sets(__package__)["places"]
+_SIMPLE: Final = word_set(tables(__package__)["prepositions"])
+_NOUNS: Final = word_set(tables(__package__)["places"])
 """Nouns inside of prepositions like "on the top of"."""
-_BEFORE_NOUNS: Final = word_sets(__package__)["before_places"]
-_SECOND_TEXT: Final = """
-    far:away from
-    away:from
-    ahead:of
-    next:to
-    close:to by
-    adjacent:to
-    parallel:to with
-    out:of from on
-    opposite:of to from
-    across:from
-    up:to against on from in onto into at
-    down:to on from in into at onto
-    off:of to
-    on:to
-    in:between
-    inside:of
-    outside:of
-    from:under behind above below inside within over
-    over:to by at in from
-    back:to from of in on
-    together:with
-    along:with side
-    instead:of
-    apart:from
-    prior:to
-    due:to
-    as:for of
-    nearby:to
-    around:to behind in
-    underneath:of
-    forward:to
-    alongside:of with
-    right:of
-    left:of
-    through:to
-    by:to
-    high:above over
-    low:over
-    upside:down
-    halfway:up down through across between
-    straight:above into through at toward towards
-"""
+_BEFORE_NOUNS: Final = word_set(tables(__package__)["before_places"])
+_SECOND_TEXT: Final = tables(__package__)["second"]
 _SECOND: Final = {
     first: tuple(seconds.split())
     for line in _SECOND_TEXT.strip().splitlines()

@@ -22,7 +22,7 @@ from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGra
 from spicegraph_parser.scenes.visible import name_noun
 from spicegraph_parser.spice.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.spice.loose import OWNER_RULE
-from spicegraph_parser.spice.parse import word_set, word_sets
+from spicegraph_parser.spice.parse import tables, word_set
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, 
 
 
 _THE: Final = word_set("the this that these those")
-_KINDLESS: Final = _STAND_INS | word_sets(__package__)["kindless"]
+_KINDLESS: Final = _STAND_INS | word_set(tables(__package__)["kindless"])
 """Nouns of too many things to stand for one that was named before."""
 _MISLEADING: Final = ("toilet", "crane")  # WordNet has the room and Stephen Crane first
 _COMPANIONS: Final = word_set("pet companion")

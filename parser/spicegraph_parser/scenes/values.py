@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.network import Labels
-from spicegraph_parser.spice.parse import is_word, word_set, word_sets
+from spicegraph_parser.spice.parse import is_word, tables, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ _CODE: Final = re.compile(r"(?=.*\d)[A-Z0-9]{3,}")
 _CURRENCIES: Final = frozenset("$€£¥")
 _SIZE: Final = re.compile(r"\d+(?:[.,]\d+)*|[XS-]*[SML]|XX?L")
 _MEASURE: Final = re.compile(r"\d+(?:[.,]\d+)*(?:[a-zA-Z]{1,3}|%)")
-_UNITS: Final = word_sets(__package__)["units"]
+_UNITS: Final = word_set(tables(__package__)["units"])
 _RANGES: Final = word_set("to : - –")
 _CASED_UNITS: Final = frozenset({"L", "W", "V", "A", "K", "N", "Nm", "Hz", "M", "C", "F"})
 _NO_UNITS: Final = frozenset({"in"})  # "3 in a row"
@@ -190,7 +190,7 @@ def placed(labels: Labels, sentence_values: Sequence[Value], length: int) -> Lab
 
 
 _UNREAD: Final = "VBN"  # The tag of a word that the network does not read, such as "labeled".
-_BEARERS: Final = _TEXTS | word_sets(__package__)["bearers"]
+_BEARERS: Final = _TEXTS | word_set(tables(__package__)["bearers"])
 """Nouns of what mostly bears the text where several things stand before it."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.spice.parse import word_set, word_sets
+from spicegraph_parser.spice.parse import tables, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ _PARTICIPLES: Final = frozenset({"VBG", "VBN"})
 _PREPOSITIONS: Final = frozenset({"IN", "TO"})
 _FAR_OR: Final = 6  # words within which "or" continues a list behind a comma
 
-_LIKELY: Final = word_sets(__package__)["likely"]
+_LIKELY: Final = word_set(tables(__package__)["likely"])
 _SEEMS: Final = word_set("appear appears appeared appearing seem seems seemed seeming look looks looking")
 _HINTS: Final = word_set("hint hints hinted hinting")
 _AS_IF: Final = word_set("if though")
@@ -76,10 +76,10 @@ _IN_SUMMARIES: Final = word_set("summary conclusion essence short all total")
 _DENIALS: Final = _NEGATED_VERBS | _NEGATED_NOUNS | _NOTHING | _OF_LACK | _LACKS | _GONE
 _HEDGES: Final = _LIKELY | _SEEMS | _HINTS | _MODALS | {"as"}
 
-PICTURES: Final = word_sets(__package__)["pictures"]
+PICTURES: Final = word_set(tables(__package__)["pictures"])
 """Nouns of what holds or frames a picture, or stands for what is named elsewhere."""
 
-DEPICTIONS: Final = word_sets(__package__)["depictions"]
+DEPICTIONS: Final = word_set(tables(__package__)["depictions"])
 """Nouns that are "of" what they show, where a part is what its whole has."""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.scenes.parts import GARMENTS, singular
 from spicegraph_parser.scenes.prepositions import preposition
 from spicegraph_parser.scenes.relations import verb_base
-from spicegraph_parser.spice.parse import word_set, word_sets
+from spicegraph_parser.spice.parse import tables, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -56,6 +56,7 @@ def put_plainly(labels: Labels, words: Sequence[str]) -> Labels:
     return labels._replace(objects=objects, parts=parts, attributes=attributes, relations=relations)
 
 
+_CLAUSES: Final = frozenset({"IN", "VBZ", "VBP", "VBD"})
 _COMMA_AND_ARTICLE: Final = frozenset({(",", "DT"), (",", "PRP$")})
 
 
@@ -73,8 +74,11 @@ def _of_their_nouns(labels: Labels, words: Sequence[str]) -> list[Pair]:
         is_listed = other != noun and (other, at) in given and "," in between
         if noun < at and other != noun and (other, at) in given and not _PREPOSITIONS.isdisjoint(tags[noun:at]):
             continue  # "an arched window out at the blue sky"
-        if at < noun and _COMMA_AND_ARTICLE.intersection(pairwise(tags[at:noun])):
-            continue  # "pink embroidery, a black tank top"
+        if at < noun and (
+            _COMMA_AND_ARTICLE.intersection(pairwise(tags[at:noun]))
+            or any(tags[p] in _CLAUSES and words[p] != "of" for p in range(at + 1, noun))
+        ):
+            continue  # "pink embroidery, a black tank top"; "two tables with chairs", "an overhead shot shows a bun"
         if not is_listed or (at < noun and not tags[noun - 1].startswith("JJ")):
             kept.append((noun, at))
     return kept
@@ -92,7 +96,7 @@ def is_of_list(words: Sequence[str], tags: Sequence[str], first: int, second: in
     )
 
 
-_COLOURS: Final = word_sets(__package__)["colours"]
+_COLOURS: Final = word_set(tables(__package__)["colours"])
 _HUES: Final = word_set("hue hues color colors colour colours shade shades tone tones tint tints scheme expanse")
 _SURFACES: Final = word_set("structure structures surface surfaces exterior exteriors facade facades finish")
 _APART: Final = _HUES | _SURFACES
@@ -137,10 +141,10 @@ def colours_apart(
 
 
 _ASPECTS: Final = word_set("form forms shape presence texture design surface surfaces structure")
-_MATERIALS: Final = word_sets(__package__)["materials"]
+_MATERIALS: Final = word_set(tables(__package__)["materials"])
 _MADE: Final = word_set("made constructed built composed crafted")
 _OF_OR_FROM: Final = word_set("of from")
-_AMOUNTS: Final = word_sets(__package__)["amounts"]
+_AMOUNTS: Final = word_set(tables(__package__)["amounts"])
 _PLAIN_COLOURS: Final = word_set("deep light dark stark soft pale rich muted")
 _LATE: Final = _COLOURS | _MATERIALS  # said behind what has them
 _ADJECTIVES: Final = ("JJ", "CC")

@@ -142,10 +142,9 @@ def word_set(text: str) -> frozenset[str]:
 
 
 @cache
-def word_sets(package: str) -> Mapping[str, frozenset[str]]:
-    """Return the tables of words of a package's file ``words.toml``, by name."""
-    tables = tomllib.loads(files(package).joinpath("words.toml").read_text(encoding="utf-8"))
-    return {name: word_set(text) for name, text in tables.items()}
+def tables(package: str) -> Mapping[str, str]:
+    """Return the tables that a package has as text, in its file ``words.toml``, by name."""
+    return tomllib.loads(files(package).joinpath("words.toml").read_text(encoding="utf-8"))
 
 
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:

@@ -190,6 +190,7 @@ def test_what_is_bright_blue_is_bright() -> None:
             "window=arched sky=blue",
         ),
         ("pink lace , a black top", "JJ NN , DT JJ NN", "top", "top=pink top=black", "top=black"),
+        ("both cows have black hooves", "DT NNS VBP JJ NNS", "cows hooves", "cows=both hooves=both", "cows=both"),
     ],
 )
 def test_attributes_stay_with_their_nouns(text: str, tags: str, objects: str, given: str, wanted: str) -> None:
