@@ -95,7 +95,11 @@ class Lstm(nn.Module):
         self.state = nn.Parameter(torch.empty(2, hidden, 4 * hidden).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(2, 4 * hidden).uniform_(-bound, bound))
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Inputs (words, sentences, width) to states (words, sentences, 2 * hidden), forward before backward."""
-        states: Tensor = Recurrence.apply(inputs, self.weight, self.state, self.bias).float()
+    def forward(self, inputs: Tensor, shift: Tensor | None = None) -> Tensor:
+        """Inputs (words, sentences, width) to states (words, sentences, 2 * hidden), forward before backward.
+
+        ``shift``: (2, 4 * hidden), is added to the bias.
+        """
+        bias = self.bias if shift is None else self.bias + shift
+        states: Tensor = Recurrence.apply(inputs, self.weight, self.state, bias).float()
         return states

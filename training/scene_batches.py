@@ -26,6 +26,7 @@ class Taught:
         ends: subject and object of the pairs that may be relations.
         relations: (ends, relations) how likely each relation is; sums are those pairs' probabilities of having one.
         tags: numbers of its words' tags, or nothing.
+        style: as in ``Labelled``.
     """
 
     words: tuple[str, ...]
@@ -34,11 +35,12 @@ class Taught:
     ends: Sequence[tuple[int, int]]
     relations: np.ndarray
     tags: Sequence[int] = ()
+    style: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Sentences of one length as numbers."""
+    """Sentences of one length and one style as numbers."""
 
     words: Tensor  # (b, n)
     pairs: Tensor  # (b, n, n, labels), probabilities
@@ -47,6 +49,7 @@ class Batch:
     stated: Tensor  # (3, p, relations), as Codes.state gives it
     relations: Tensor  # (p, relations), probabilities times those of the pairs
     tags: Tensor  # (b, n); IGNORED where they are not known
+    style: int
 
 
 class Codes:
@@ -88,10 +91,11 @@ class Codes:
         relations[np.arange(len(known)), [number for _, number in known]] = 1.0
         pairs = np.eye(len(PAIR_LABELS), dtype=np.float32)[labels]
         tags = self.tags.get(tuple(map(str.lower, own.words)), ())
-        return Taught(own.words, pairs, objects.astype(np.float32), [ends for ends, _ in known], relations, tags)
+        ends = [ends for ends, _ in known]
+        return Taught(own.words, pairs, objects.astype(np.float32), ends, relations, tags, own.style)
 
     def batch(self, group: Sequence[Labelled | Taught]) -> Batch:
-        """Turn sentences of one length into numbers."""
+        """Turn sentences of one length and one style into numbers."""
         rows = [self.taught(own) if isinstance(own, Labelled) else own for own in group]
         size = len(rows[0].words)
         chosen = [(sentence, *ends) for sentence, own in enumerate(rows) for ends in own.ends]
@@ -103,21 +107,23 @@ class Codes:
             self.state([(rows[at].words, *sorted(ends)) for at, *ends in chosen]),
             torch.from_numpy(np.concatenate([own.relations for own in rows])).float(),
             torch.tensor([list(own.tags) or [IGNORED] * size for own in rows]),
+            rows[0].style,
         )
 
 
 def batches(
     codes: Codes, data: Sequence[Labelled | Taught], words: int, random: np.random.Generator
 ) -> Iterator[Batch]:
-    """Yield one pass over sentences in random order, each batch of sentences of one length."""
-    by_length: dict[int, list[Labelled | Taught]] = {}
+    """Yield one pass over sentences in random order, each batch of sentences of one length and one style."""
+    by_length: dict[tuple[int, int], list[Labelled | Taught]] = {}
     for position in random.permutation(len(data)):
-        by_length.setdefault(len(data[position].words), []).append(data[position])
+        own = data[position]
+        by_length.setdefault((len(own.words), own.style), []).append(own)
     parts = [
-        own[start : start + step]
-        for length, own in by_length.items()
+        alike[start : start + step]
+        for (length, _), alike in by_length.items()
         for step in [max(1, words // length)]
-        for start in range(0, len(own), step)
+        for start in range(0, len(alike), step)
     ]
     for part in random.permutation(len(parts)):
         yield codes.batch(parts[part])

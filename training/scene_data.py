@@ -43,11 +43,15 @@ class Caption(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A sentence with the label of each ordered pair of words that has one, and the relations by pair."""
+    """A sentence with the label of each ordered pair of words that has one, and the relations by pair.
+
+    ``style`` is by whose conventions: 0 those of FACTUAL's captions, 1 those of the labels by hand.
+    """
 
     words: tuple[str, ...]
     pairs: dict[tuple[int, int], int]
     relations: dict[tuple[int, int], str]
+    style: int = 0
 
 
 def read(path: Path) -> list[Caption]:
@@ -284,8 +288,8 @@ def write(rows: Sequence[tuple[Caption, Labelled]], out: Path) -> None:
             lines.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def read_labelled(path: Path) -> Iterator[tuple[Labelled, Caption, list[int]]]:
-    """Read what ``write`` wrote: labels, captions, and the numbers of tags."""
+def read_labelled(path: Path, style: int = 0) -> Iterator[tuple[Labelled, Caption, list[int]]]:
+    """Read what ``write`` wrote: labels (of a style), captions, and the numbers of tags."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
@@ -293,7 +297,7 @@ def read_labelled(path: Path) -> Iterator[tuple[Labelled, Caption, list[int]]]:
             pairs = {(one, other): kind for one, other, kind in row["pairs"]}
             relations = {(one, other): name for one, other, name in row["relations"]}
             tuples = tuple(tuple(own) for own in row["tuples"])
-            yield Labelled(words, pairs, relations), Caption(row["text"], words, tuples), row["tags"]
+            yield Labelled(words, pairs, relations, style), Caption(row["text"], words, tuples), row["tags"]
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import scene_data
-from spicegraph_parser.scenes import SCENE_KINDS, SCENE_WEIGHTS
+from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.parser import SceneParser
 from spicegraph_scorer import score_tuples
 
@@ -46,10 +46,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graphs", type=Path, nargs="+", help="captions with graphs (jsonl.gz)")
     parser.add_argument("--weights", type=Path, default=SCENE_WEIGHTS)
-    parser.add_argument("--kinds", type=Path, default=SCENE_KINDS, help="weights for other kinds than photographs")
     parser.add_argument("--held-back", action="store_true", help="only the captions that training holds back")
     arguments = parser.parse_args()
-    pipeline = SceneParser(arguments.weights, arguments.kinds)
+    pipeline = SceneParser(arguments.weights)
     for path in arguments.graphs:
         captions = scene_data.read(path)
         if arguments.held_back:

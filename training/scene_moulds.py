@@ -107,6 +107,7 @@ def arranged(own: Labelled, pieces: Iterable[Piece], names: dict[tuple[int, int]
         tuple(words),
         {(place[a], place[b]): label for (a, b), label in pairs.items() if a in place and b in place},
         {(place[a], place[b]): name for (a, b), name in relations.items() if a in place and b in place},
+        own.style,
     )
 
 

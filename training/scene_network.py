@@ -46,17 +46,17 @@ class SceneHeads(nn.Module):
         self.stated = nn.Parameter(torch.zeros(3, relations))
 
     def forward(
-        self, features: Tensor, words: Tensor, chosen: Tensor, stated: Tensor
+        self, features: Tensor, words: Tensor, chosen: Tensor, stated: Tensor, style: int = 0
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return scores of pairs (b, n, n, labels), objects (b, n), relations (p, classes) and tags (b, n, tags).
 
         ``chosen``: (p, 3) sentence, subject and object of the pairs whose relation is scored; ``stated``: (3, p,
-        classes), as ``Codes.state`` gives it.
+        classes), as ``Codes.state`` gives it; ``style``: by whose conventions, as in ``Labelled``.
         """
-        states, tags = self.read(features, words)
+        states, tags = self.read(features, words, style)
         return self.pair_scores(states), self.object(states).squeeze(-1), self.name(states, chosen, stated), tags
 
-    def read(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+    def read(self, features: Tensor, words: Tensor, style: int = 0) -> tuple[Tensor, Tensor]:
         """Return what the encoder makes of words (b, n, width), and scores of tags (b, n, tags)."""
         raise NotImplementedError
 
@@ -93,16 +93,22 @@ class SceneNetwork(SceneHeads):
         self.narrow = nn.Linear(states, shape.narrow, bias=False) if shape.narrow else None
         self.layers = nn.ModuleList([Lstm(128, shape.first), Lstm((shape.narrow or states) + 32, shape.second)])
         self.tag_vectors = nn.Linear(sizes[0], 32, bias=False)
+        self.shifts = nn.ParameterList([nn.Parameter(torch.zeros_like(layer.bias)) for layer in self.layers])
 
-    def read(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what the encoder makes of words (b, n, 2 * units), and scores of tags (b, n, tags)."""
+    def read(self, features: Tensor, words: Tensor, style: int = 0) -> tuple[Tensor, Tensor]:
+        """Return what the encoder makes of words (b, n, 2 * units), and scores of tags (b, n, tags).
+
+        The second style shifts the layers' biases.
+        """
+        shifts = self.shifts if style else (None, None)
         distinct, where = torch.unique(words.T, return_inverse=True)
         vectors = drop(self.words(features[distinct])[where], self.rate, training=self.training)
-        states = self.layers[0](vectors)
+        states = self.layers[0](vectors, shifts[0])
         tags = self.tagger(states)
         hints = self.tag_vectors(tags.softmax(dim=-1))
         states = drop(states, self.rate, training=self.training)
-        states = self.layers[1](torch.cat([states if self.narrow is None else self.narrow(states), hints], dim=-1))
+        states = states if self.narrow is None else self.narrow(states)
+        states = self.layers[1](torch.cat([states, hints], dim=-1), shifts[1])
         return drop(states, self.rate, training=self.training).transpose(0, 1), tags.transpose(0, 1)
 
 
@@ -134,6 +140,7 @@ def arrays(network: SceneNetwork) -> dict[str, np.ndarray]:
         out[f"lstm.{layer}.input"] = np.concatenate(list(state[f"layers.{layer}.weight"]), axis=1)
         out[f"lstm.{layer}.state"] = state[f"layers.{layer}.state"]
         out[f"lstm.{layer}.bias"] = state[f"layers.{layer}.bias"].reshape(-1)
+        out[f"lstm.{layer}.shift"] = state[f"shifts.{layer}"].reshape(-1)
     return out
 
 
@@ -168,6 +175,9 @@ def resume(network: SceneNetwork, weights: Mapping[str, np.ndarray]) -> None:
             part.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]))
     network.pairs.copy_(torch.from_numpy(weights["pairs"]))
     network.stated[: len(weights["stated"])] = torch.from_numpy(weights["stated"])
+    for layer, shift in enumerate(network.shifts):
+        if f"lstm.{layer}.shift" in weights:
+            shift.copy_(torch.from_numpy(weights[f"lstm.{layer}.shift"].reshape(2, -1)))
 
 
 def shape_of(weights: Mapping[str, np.ndarray], dropout: float = 0.0) -> Shape:

@@ -120,8 +120,8 @@ class PretrainedScene(SceneHeads):
                 for name, place in places.items():
                     layer.get_parameter(f"{name}.{kind}").copy_(own[f"{at}.{place}.{kind}"])
 
-    def read(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what the layers make of words (b, n, width), and scores of tags (b, n, tags)."""
+    def read(self, features: Tensor, words: Tensor, style: int = 0) -> tuple[Tensor, Tensor]:  # noqa: ARG002
+        """Return what the layers make of words (b, n, width), and scores of tags (b, n, tags); it has one style."""
         pieces = features[words]
         edge = pieces.new_ones(len(words), 1)
         row = torch.cat([edge * self.pieces.first, pieces.flatten(1), edge * self.pieces.last], dim=1)

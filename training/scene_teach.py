@@ -30,8 +30,10 @@ LIKELY = 0.2  # least probability of a pair that it is a relation, for its relat
 
 
 @torch.no_grad()
-def teach(folders: Sequence[Path], codes: Codes, phrases: Mapping[tuple[str, ...], list[int]]) -> Iterator[Taught]:
-    """Yield phrases with the means of networks' probabilities."""
+def teach(
+    folders: Sequence[Path], codes: Codes, phrases: Mapping[tuple[str, ...], list[int]], style: int = 0
+) -> Iterator[Taught]:
+    """Yield phrases with the means of networks' probabilities, as labels of a style."""
     if not folders:
         return
     numbered = {words: [codes.number(word) for word in words] for words in phrases}
@@ -43,7 +45,7 @@ def teach(folders: Sequence[Path], codes: Codes, phrases: Mapping[tuple[str, ...
         step = max(1, 2000 // length)
         for group in (own[start : start + step] for start in range(0, len(own), step)):
             numbers = torch.tensor([numbered[words] for words in group])
-            several = [(own, own.read(rows, numbers)[0]) for own, rows in networks]
+            several = [(own, own.read(rows, numbers, style)[0]) for own, rows in networks]
             pairs = torch.stack([own.pair_scores(read).softmax(dim=-1) for own, read in several]).mean(dim=0)
             objects = torch.stack([own.object(read).sigmoid() for own, read in several]).mean(dim=0).squeeze(-1)
             pairs.diagonal(dim1=1, dim2=2).zero_()
@@ -55,7 +57,8 @@ def teach(folders: Sequence[Path], codes: Codes, phrases: Mapping[tuple[str, ...
                 is_own = (chosen[:, 0] == place).numpy()
                 own_ends = [(one, other) for at, one, other in chosen.tolist() if at == place]
                 own_pairs = pairs[place].half().numpy()
-                yield Taught(words, own_pairs, objects[place].numpy(), own_ends, relations[is_own], phrases[words])
+                rest = relations[is_own], phrases[words], style
+                yield Taught(words, own_pairs, objects[place].numpy(), own_ends, *rest)
 
 
 def read_teacher(folder: Path, codes: Codes) -> tuple[SceneHeads, Tensor]:

@@ -99,7 +99,7 @@ def recased(own: Labelled, random: np.random.Generator) -> Labelled:
     words = own.words
     if len(words) > 1 and random.random() < 0.3:
         words = (words[0].capitalize(), *words[1:])
-    own = Labelled(words, own.pairs, own.relations)
+    own = Labelled(words, own.pairs, own.relations, own.style)
     if random.random() < 0.15 and words[-1:] != (".",):
         own = shifted(own, (), (".",))
     if random.random() < 0.1 and words[0] not in {"a", "the", "an", "A", "The", "An"}:

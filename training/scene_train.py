@@ -61,7 +61,7 @@ class Settings:
 
 def losses(network: SceneHeads, codes: Tensor, batch: Batch, words: Tensor, tag_weight: float) -> Tensor:
     """Return the summed loss of a batch."""
-    pairs, objects, relations, tags = network(codes, words, batch.chosen, batch.stated)
+    pairs, objects, relations, tags = network(codes, words, batch.chosen, batch.stated, batch.style)
     count = batch.words.numel()
     others = ~torch.eye(batch.words.shape[1], dtype=torch.bool)
     loss = -(pairs.log_softmax(dim=-1) * batch.pairs)[:, others].sum() / count
@@ -83,7 +83,7 @@ def agreement(network: SceneHeads, codes: Codes, data: Sequence[Labelled]) -> di
     made = list(batches(codes, data, 2000, order))
     rows = codes.rows()
     for batch in made:
-        pairs, objects, relations, _ = network(rows, batch.words, batch.chosen, batch.stated)
+        pairs, objects, relations, _ = network(rows, batch.words, batch.chosen, batch.stated, batch.style)
         best = pairs.argmax(dim=-1)
         wanted = batch.pairs.argmax(dim=-1)
         for labels, own in ((best, objects > 0), (wanted, batch.objects > 0)):
@@ -105,10 +105,10 @@ def agreement(network: SceneHeads, codes: Codes, data: Sequence[Labelled]) -> di
 
 
 def read_people(
-    paths: Sequence[Path], *, everything: bool = False
+    paths: Sequence[Path], *, everything: bool = False, style: int = 0
 ) -> tuple[list[tuple[Labelled, Caption]], list[Labelled], dict[tuple[str, ...], list[int]]]:
     """Read captions with people's labels: those to train on, those held back, and the tags of words by caption."""
-    labelled = [row for path in paths for row in scene_data.read_labelled(path)]
+    labelled = [row for path in paths for row in scene_data.read_labelled(path, style)]
     held = [own for own, caption, _ in labelled if scene_data.is_held_back(caption.text)]
     kept = [(own, caption) for own, caption, _ in labelled if everything or not scene_data.is_held_back(caption.text)]
     return kept, held, {tuple(map(str.lower, own.words)): numbers for own, _, numbers in labelled}
@@ -143,7 +143,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     data = [own for own, _ in kept]
     weights = read_weights((arguments.start / "network.npz").read_bytes())
     pipeline = Vocabulary.from_lists(json.loads((arguments.start / "vocabulary.json").read_bytes()))
-    also, also_held, also_tags = read_people(arguments.also)
+    also, also_held, also_tags = read_people(arguments.also, style=1)
     LOG.info(
         "%s captions, %s held back; also %s sentences, %s held back", len(data), len(held), len(also), len(also_held)
     )
@@ -179,6 +179,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     LOG.info("%s parameters without tables, %s relations", sum(p.numel() for p in network.parameters()), sizes[1])
 
     phrases = list(teach(arguments.teachers, codes, read_phrases(arguments.phrases_of, vocabulary)))
+    phrases += teach(arguments.also_teachers, codes, read_phrases(arguments.also_phrases_of, vocabulary), style=1)
     more = [own for own, _ in also]
     for passed, line in enumerate(fit(network, codes, data, phrases, settings, also=more), start=1):
         LOG.info("pass %s, %s, held back %s", passed, line, agreement(network, codes, held))
@@ -278,6 +279,10 @@ def main() -> None:
     parser.add_argument("--everything", action="store_true", help="train on the held-back captions, too")
     parser.add_argument("--teachers", type=Path, nargs="*", default=[], help="folders of networks that teach")
     parser.add_argument("--phrases-of", type=Path, nargs="*", default=[], help="what scene_phrases.py wrote")
+    parser.add_argument(
+        "--also-teachers", type=Path, nargs="*", default=[], help="teachers by the conventions of --also"
+    )
+    parser.add_argument("--also-phrases-of", type=Path, nargs="*", default=[], help="what they label")
     parser.add_argument("--resume", type=Path, help="folder of a network that is trained on; the rates start at --top")
     add_hashes(parser)
     add_settings(parser, Settings)

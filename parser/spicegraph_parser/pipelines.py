@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, expect, expect_list, needs_extra
 from spicegraph_parser.fronts.spacy import load_spacy
-from spicegraph_parser.scenes import SCENE, SCENE_KINDS, SCENE_VERSION, SCENE_WEIGHTS
+from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spice.discourse import LONG, resolve_across
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.parse import Caption, normalise
@@ -140,7 +140,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
             return CaptionPipeline(_ByRules(partial(_parse_bundled, product)), signature)
         from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
 
-        return CaptionPipeline(SceneParser(SCENE_WEIGHTS, SCENE_KINDS, *product), signature)
+        return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), signature)
     front_end = load_spacy(name)
     return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
 

@@ -160,24 +160,20 @@ def discosg_dict(caption: ParsedCaption) -> JsonDict:
 
 def visual_genome_dict(caption: ParsedCaption, image_id: int) -> JsonDict:
     """Return a graph as ``scene_graphs.json`` of Visual Genome has it, without boxes; ``phrase`` is the caption."""
-    things: dict[int, tuple[str, list[str]]] = {}
-    relations: list[tuple[str, int, int]] = []
-    if caption.entities:  # things that share a name are objects of their own
-        things = {at: (entity.name, list(entity.attributes)) for at, entity in enumerate(caption.entities)}
-        relations = [(name, at, to) for at, entity in enumerate(caption.entities) for name, to in entity.relations]
-    else:
-        names = _object_names(caption.tuples)
-        things = {number: (name, []) for name, number in names.items()}
-        for words in caption.tuples:
-            if len(words) == 2:
-                things[names[words[0]]][1].append(words[1])
-            elif len(words) == 3:
-                relations.append((words[2], names[words[0]], names[words[1]]))
+    names, said = _numbered(caption)
+    attributes: list[list[str]] = [[] for _ in names]
+    relations = []
+    for words, ends in said:
+        if len(words) == 2:
+            attributes[ends[0]].append(words[1])
+        else:
+            relations.append((words[2], *ends))
     return {
         "image_id": image_id,
         "phrase": caption.text,
         "objects": [
-            {"object_id": at, "names": [name], "attributes": attributes} for at, (name, attributes) in things.items()
+            {"object_id": at, "names": [name], "attributes": own}
+            for at, (name, own) in enumerate(zip(names, attributes, strict=True))
         ],
         "relationships": [
             {"relationship_id": number, "predicate": predicate, "subject_id": subject, "object_id": target}
@@ -186,26 +182,37 @@ def visual_genome_dict(caption: ParsedCaption, image_id: int) -> JsonDict:
     }
 
 
-def _object_names(tuples: Iterable[Sequence[str]]) -> dict[str, int]:
-    """Return the numbers of all objects by name, in the order in which they are named."""
-    names = dict.fromkeys(name for words in tuples for name in (words[:2] if len(words) == 3 else words[:1]))
-    return {name: number for number, name in enumerate(names)}
+def _numbered(caption: ParsedCaption) -> tuple[list[str], list[tuple[Sequence[str], tuple[int, ...]]]]:
+    """Return the names of objects, and attributes and relations, each with the numbers of its objects.
+
+    Things that share a name are objects of their own where the graph tells things apart.
+    """
+    if caption.entities:
+        names = [entity.name for entity in caption.entities]
+        said: list[tuple[Sequence[str], tuple[int, ...]]] = [
+            ((entity.name, names[to], name), (at, to))
+            for at, entity in enumerate(caption.entities)
+            for name, to in entity.relations
+        ]
+        said += [((e.name, name), (at,)) for at, e in enumerate(caption.entities) for name in e.attributes]
+        return names, said
+    objects = dict.fromkeys(name for words in caption.tuples for name in (words[:2] if len(words) == 3 else words[:1]))
+    numbers = {name: number for number, name in enumerate(objects)}
+    ends = ((words, tuple([numbers[end] for end in words[:-1]])) for words in caption.tuples if len(words) > 1)
+    return list(numbers), list(ends)
 
 
 def dsg_dict(caption: ParsedCaption, kind: Callable[[Sequence[str]], str] | None = None) -> JsonDict:
     """Return a caption's graph as a Davidsonian Scene Graph (Cho et al., ICLR 2024), without questions."""
     # ``qid2dependency`` has the numbers of the tuples that each depends on, [0] for none. ``kind`` gives the second
     # part of an attribute's or a relation's type, such as ``color``; by default ``state`` and ``action``.
-    names = _object_names(caption.tuples)
-    tuples = {str(number + 1): f"entity - whole ({_argument(name)})" for name, number in names.items()}
+    names, said = _numbered(caption)
+    tuples = {str(number): f"entity - whole ({_argument(name)})" for number, name in enumerate(names, 1)}
     needs = {number: [0] for number in tuples}
-    for words in caption.tuples:
-        if len(words) > 1:
-            number = str(len(tuples) + 1)
-            form, usual = ("attribute", "state") if len(words) == 2 else ("relation", "action")
-            ends = words[: len(words) - 1]
-            tuples[number] = f"{form} - {kind(words) if kind else usual} ({', '.join(map(_argument, words))})"
-            needs[number] = sorted({names[end] + 1 for end in ends})
+    for number, (words, ends) in enumerate(said, len(names) + 1):
+        form, usual = ("attribute", "state") if len(words) == 2 else ("relation", "action")
+        tuples[str(number)] = f"{form} - {kind(words) if kind else usual} ({', '.join(map(_argument, words))})"
+        needs[str(number)] = sorted({end + 1 for end in ends})
     return {"text": caption.text, "qid2tuple": tuples, "qid2dependency": needs}
 
 

@@ -7,10 +7,9 @@ graphs drawn by people, sentence by sentence, and from rules over the sentences 
 from pathlib import Path
 from typing import Final
 
-__all__ = ["SCENE", "SCENE_KINDS", "SCENE_VERSION", "SCENE_WEIGHTS"]
+__all__ = ["SCENE", "SCENE_VERSION", "SCENE_WEIGHTS"]
 
 SCENE: Final = "scene"  # The name of the graph style.
 
-SCENE_VERSION: Final = "1.16.0"
+SCENE_VERSION: Final = "1.17.0"
 SCENE_WEIGHTS: Final = Path(__file__).with_name("weights")  # The folder of the bundled network.
-SCENE_KINDS: Final = SCENE_WEIGHTS / "kinds"  # The folder of that for captions of charts, scans and other kinds.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import compress, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.encoder import MakeProduct, float_product
@@ -16,7 +16,7 @@ from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.scenes.network import Names, SceneNetwork, load_network
 from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
 from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.phrases import has_foreign_nouns, is_description
+from spicegraph_parser.scenes.phrases import is_description
 from spicegraph_parser.scenes.sentences import SentenceGraph, Tokens, sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import placed, without_values
@@ -225,13 +225,9 @@ _BATCH: Final = 1024  # captions that are labelled together
 
 @dataclass(frozen=True, slots=True)
 class SceneParser:
-    """Parses captions to scene graphs as people draw them; reads its networks with the first caption.
-
-    ``kinds`` is the folder of a network for texts with nouns that captions of photographs lack.
-    """
+    """Parses captions to scene graphs as people draw them; reads its network with the first caption."""
 
     folder: Path
-    kinds: Path | None = None
     product: MakeProduct = float_product
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
@@ -245,18 +241,12 @@ class SceneParser:
             LimitError: a text is longer than ``MAX_CAPTION_LENGTH``.
             DataError: the network can't be read.
         """
-        networks = [load_network(self.folder, self.product)]
-        networks.append(load_network(self.kinds, self.product) if self.kinds else networks[0])
+        network = load_network(self.folder, self.product)
         stream = iter(texts)
         done = 0
         while batch := list(islice(stream, batch_size or _BATCH)):
             read = [read_text(text, index) for index, text in enumerate(batch, done)]
-            are_foreign = [has_foreign_nouns(own.forms, own.lengths, networks[0].names) for own in read]
-            parts = []
-            for network, is_foreign in zip(networks, (False, True), strict=True):
-                chosen = [own == is_foreign for own in are_foreign]
-                parts.append(_parsed(network, list(compress(batch, chosen)), list(compress(read, chosen))))
-            yield from (next(parts[is_foreign]) for is_foreign in are_foreign)
+            yield from _parsed(network, batch, read)
             done += len(batch)
 
 

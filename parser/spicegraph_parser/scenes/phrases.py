@@ -37,7 +37,6 @@ _HAVE: Final = "have"
 _ING: Final = "ing"
 _MOST_NOUNS: Final = 100_000
 LONGEST_CAPTION: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
-_INITIALS: Final = 2  # letters of what may be no word
 _FOREIGN: Final = 0.2  # least share of nouns that photographs lack; none of DiscoSG's first 100 descriptions has it
 _TOLD: Final = word_set(tables(__package__)["told"])
 """Nouns that captions of photographs lack, and 15 or more of 1,500 descriptions of photographs have."""
@@ -47,19 +46,9 @@ def is_description(forms: Sequence[str], lengths: Sequence[int], names: Names) -
     """Say whether a text of several sentences describes a photograph at length; all else is read as captions are."""
     if len(lengths) < 2 or len(forms) <= LONGEST_CAPTION:
         return False
-    words = sum(form[0].isalpha() for form in forms)
-    return sum(noun not in _TOLD for noun in _foreign_nouns(forms, names)) < _FOREIGN * words
-
-
-def has_foreign_nouns(forms: Sequence[str], lengths: Sequence[int], names: Names) -> bool:
-    """Say whether a text that is no description has a noun that captions of photographs lack."""
-    nouns = (noun for noun in _foreign_nouns(forms, names) if len(noun) > _INITIALS and noun.isalpha())
-    return any(nouns) and not is_description(forms, lengths, names)
-
-
-def _foreign_nouns(forms: Sequence[str], names: Names) -> Iterator[str]:
-    words = (form.lower() for form in forms if form[0].isalpha())
-    return (word for word in words if word not in names.known and _is_noun(word))
+    words = [form.lower() for form in forms if form[0].isalpha()]
+    foreign = sum(word not in names.known and word not in _TOLD and _is_noun(word) for word in words)
+    return foreign < _FOREIGN * len(words)
 
 
 class Phrase(NamedTuple):
@@ -235,13 +224,14 @@ def with_silent(
     for phrase in drawable:
         if not labels.objects or _is_noun(words[phrase.head]):
             labels = _with_phrase(labels, words, names.drawn, phrase, said)
-    objects, drawn = set(labels.objects), {phrase.head for phrase in drawable}
-    # what is said of a whole is said of its silent part: "in the vein of the arm"
+    objects = set(labels.objects)
+    linked = {end for row in labels.relations for end in row[:2]}
+    # what is said of a whole is said of its part that nothing leads to: "in the vein of the arm"
     part_of = {
         whole.head: part.head
         for part, whole in pairwise(every)
         if words[part.head + 1 : whole.start] == ["of"]
-        and part.head in drawn & objects
+        and part.head in objects - linked
         and words[part.head] not in DEPICTIONS
     }
     if part_of:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spicegraph_parser.caption_pipeline.lemmas import verb_lemma
 from spicegraph_parser.scenes.phrases import said_of, with_phrases
 from spicegraph_parser.scenes.prepositions import inner_nouns
 from spicegraph_parser.scenes.relations import forms_of, relation_tokens
@@ -158,6 +159,8 @@ def _sounds(labels: Labels, words: Sequence[str], names: Names) -> dict[int, lis
     if names.sounds.isdisjoint(words):
         return {}
     said = said_of(labels) | inner_nouns(words)
+    for subject, target, name in labels.relations:  # "a cook cuts onions" has no cuts
+        said |= {at for at in range(subject + 1, target) if verb_lemma(words[at]) == name.partition(" ")[0]}
     sounds: dict[int, list[int]] = {}
     for at, (word, tag) in enumerate(zip(words, labels.tags, strict=True)):
         if word in names.sounds and tag in _NOUNS and at not in said:

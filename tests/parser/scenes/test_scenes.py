@@ -10,7 +10,7 @@ import pytest
 
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
-from spicegraph_parser.export import caption_dict, visual_genome_dict
+from spicegraph_parser.export import caption_dict, dsg_dict, visual_genome_dict
 from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import Labels, Names, load_network
 from spicegraph_parser.scenes.parser import facts_of
@@ -658,7 +658,7 @@ def test_scores_count_the_verb_that_a_plain_relation_replaces(scenes: CaptionPip
 def test_a_caption_that_denies_something_is_about_something_else(scenes: CaptionPipeline) -> None:
     texts = ["not for sale anymore .", "for the most part , you are not a superstitious person .", "There is no dog."]
     sale, part, nothing = scenes.captions(texts)
-    assert [fact.words for fact in (*sale.facts, *part.facts)] == [("for sale",), ("part",)]
+    assert [fact.words for fact in (*sale.facts, *part.facts)] == [("sale",), ("part",)]
     assert not nothing.facts
 
 
@@ -692,4 +692,8 @@ def test_members_and_things_of_one_name_in_json() -> None:
     genome = visual_genome_dict(caption, 3)
     assert [one["attributes"] for one in genome["objects"] if one["names"] == ["shirt"]] == shirts
     assert {link["predicate"] for link in genome["relationships"]} >= {"wear", "stand on"}
+    questions = dsg_dict(caption)
+    numbers = [number for number, text in questions["qid2tuple"].items() if text == "entity - whole (shirt)"]
+    needs = {text: questions["qid2dependency"][at] for at, text in questions["qid2tuple"].items()}
+    assert [needs[f"attribute - state (shirt, {colour})"] for colour in ("red", "blue")] == [[int(n)] for n in numbers]
     assert "entities" not in caption_dict(next(load_pipeline().captions([text])))
