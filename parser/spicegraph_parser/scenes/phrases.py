@@ -107,10 +107,12 @@ def with_phrases(
     is_foreign = is_alone and bool(foreign) and (foreign[0] == first or len(foreign) > 1)
     if is_alone:
         labels = with_silent(labels, words, names, every, denied=denied, left_out=left_out, is_foreign=is_foreign)
-        others = between_phrases(labels, words, names.known, every, left_out)
-        labels = of_pictures(labels._replace(relations=[*labels.relations, *others]), words)
+        if others := list(between_phrases(labels, words, names.known, every, left_out)):
+            labels = labels._replace(relations=[*labels.relations, *others])
+        labels = of_pictures(labels, words)
         labels = of_material(within_phrases(labels, words, names.known, every), words, every)
-        labels = labels._replace(relations=list(_of_the_nearest(labels.relations, words)))
+        if len(labels.relations) > 1:
+            labels = labels._replace(relations=list(_of_the_nearest(labels.relations, words)))
     return in_own_prepositions(labels, words, every, left_out, is_foreign=is_foreign)
 
 
@@ -121,13 +123,17 @@ _TEXTS: Final = word_set("word letter number name text title")  # "the word anti
 
 def within_phrases(labels: Labels, words: Sequence[str], known: Set[str], every: Sequence[Phrase]) -> Labels:
     """Return labels in which a phrase is one object: its last noun, with the noun before it in its name."""
-    objects, said = set(labels.objects), said_of(labels)
+    objects = set(labels.objects)
+    several = [phrase for phrase in every if phrase.start < phrase.head and phrase.head - 1 in objects]
+    if not several:
+        return labels
+    said = said_of(labels)
     pairs = {frozenset(relation[:2]) for relation in labels.relations}
     linked = {end for row in (*labels.attributes, *labels.relations) for end in row[:2]}
     moved: dict[int, int] = {}
-    for phrase in every:
+    for phrase in several:
         head, before = phrase.head, phrase.head - 1
-        if before < phrase.start or before not in objects or labels.tags[before] not in _SINGULAR:
+        if labels.tags[before] not in _SINGULAR:
             continue
         if labels.tags[head] not in _NOUNS or words[head].endswith(_ING) or _may_be_verb(words[head], known):
             continue
@@ -307,6 +313,8 @@ def _is_material(word: str) -> bool:
 
 def of_pictures(labels: Labels, words: Sequence[str]) -> Labels:
     """Return labels of a caption whose pictures are "of" what they show, and not had by it."""
+    if DEPICTIONS.isdisjoint(words):
+        return labels
     return labels._replace(
         relations=[
             (target, subject, "of")

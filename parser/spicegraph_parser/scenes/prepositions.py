@@ -5,6 +5,7 @@ The closed list of relations lacks most of them. Where it has none that means th
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,6 +14,7 @@ from spicegraph_parser.spice.parse import tables, word_set
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_MOST_TEXTS: Final = 100_000
 _ARTICLES: Final = word_set("the a an its their his her")
 
 _SAME_TEXT: Final = tables(__package__)["same"]
@@ -68,6 +70,13 @@ def preposition(words: Sequence[str], start: int, end: int) -> Preposition | Non
         pairs = pairwise(kept)
         is_known = all(word in _SECOND.get(before, ()) for before, word in pairs) if kept[1:] else kept[0] in _SIMPLE
     return Preposition(" ".join(kept), tokens) if is_known else None
+
+
+@lru_cache(maxsize=_MOST_TEXTS)
+def last_preposition(words: tuple[str, ...]) -> tuple[int, Preposition | None]:
+    """Return the longest preposition with which words end, and where it starts."""
+    every = ((at, preposition(words, at, len(words))) for at in range(len(words)))
+    return next(((at, own) for at, own in every if own), (len(words), None))
 
 
 _PLAIN: Final = 3  # words of the longest preposition without a noun

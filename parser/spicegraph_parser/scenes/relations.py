@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
-from spicegraph_parser.scenes.prepositions import GENERAL, is_preposition_word, means_same, preposition
+from spicegraph_parser.scenes.prepositions import (
+    GENERAL,
+    is_preposition_word,
+    last_preposition,
+    means_same,
+    preposition,
+)
 from spicegraph_parser.scenes.visible import DEPICTIONS
 from spicegraph_parser.spice.parse import word_set
 
@@ -152,12 +158,10 @@ def preposition_between(
     words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str | None = None
 ) -> str | None:
     """Return the preposition between two phrases with its verb; nothing where it means the same as ``name``."""
-    texts = [words[at] for at in inner]
-    start = next((at for at in range(len(texts)) if preposition(texts, at, len(texts))), len(texts))
-    stated_preposition = preposition(texts, start, len(texts)) if texts else None
-    before = [at for at in inner[:start] if tags[at] != "RB" and words[at] not in _BE]
+    start, stated_preposition = last_preposition(tuple([words[at] for at in inner]))
     if stated_preposition is None:
         return None
+    before = [at for at in inner[:start] if tags[at] != "RB" and words[at] not in _BE]
     if name is not None and means_same(name, stated_preposition.name):
         first, space, _ = name.partition(" ")
         if stated_preposition.name in GENERAL or not (space and before) or is_preposition_word(first):

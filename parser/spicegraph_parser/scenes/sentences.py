@@ -78,7 +78,7 @@ def sentence_graph(
     }
     completed = with_phrases(labels, words, names, denied, set(unread(values)), is_alone=is_alone)
     given = _rows(labels)
-    later = given if completed is labels else _rows(completed)
+    later = given if completed == labels else _rows(completed)
     labels = completed if is_alone else put_plainly(completed, words)
     sounds = _sounds(labels, words, names) if is_alone else {}
     attributes = [pair for pair in labels.attributes if pair[1] not in denied]
@@ -98,7 +98,7 @@ def sentence_graph(
     def named(head: int, rewrites: Mapping[str, str]) -> tuple[str, Tokens]:
         if head not in parts:
             return rewrites.get(words[head], words[head]), (head,)
-        tokens = tuple(sorted({head, *parts[head]}))
+        tokens = _run_of(head, parts[head])
         text = " ".join([words[token] for token in tokens])
         return rewrites.get(text, text), tokens
 
@@ -143,6 +143,13 @@ def sentence_graph(
         faint_heads = {*faint.objects, *(head for head, _ in faint.attributes)}.union(*(pair[:2] for pair in others))
         add(faint_heads - node_at.keys() - within - denied, faint.attributes, others, is_faint=True)
     return SentenceGraph(words, labels.tags, why, tuple(nodes), tuple(properties), tuple(links))
+
+
+def _run_of(head: int, parts: Sequence[int]) -> Tokens:
+    """Return the words of a name: of "a street corner and street sign", the second "street" alone."""
+    inside = {head, *parts}
+    start = next(at for at in range(head, -2, -1) if at - 1 not in inside)
+    return tuple(sorted(at for at in inside if at >= start))
 
 
 def _rows(labels: Labels) -> set[object]:

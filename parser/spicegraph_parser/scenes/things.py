@@ -258,7 +258,7 @@ _KINDS: Final = 2  # senses of a noun, of one of which a thing may be a kind
 def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> Thing | None:
     """Return what a definite noun names by its kind, of earlier sentences ("a skyscraper. The building")."""
     name, start = node.name, node.tokens[0]
-    if _THE.isdisjoint(sentence.words[max(0, start - 2) : start]) or " " in name or name in _KINDLESS:
+    if not things or _THE.isdisjoint(sentence.words[max(0, start - 2) : start]) or " " in name or name in _KINDLESS:
         return None
     head = singular(name)
     if head in [thing.head for thing in things]:

@@ -127,7 +127,7 @@ def _denied(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
     """Yield the positions of words that are denied."""
     for at, word in enumerate(words):
         behind = words[at + 1] if at + 1 < len(words) else ""
-        if word in _NOTHING:
+        if word in _NOTHING and behind != "like":  # "nothing like a dog" is no denial
             yield at
         elif word in _NEGATED_VERBS and behind not in _NO_DENIAL:
             predicate = next((p for p in range(at + 1, len(words)) if words[p] not in _BETWEEN), len(words))

@@ -460,6 +460,22 @@ def test_what_a_text_is_about_is_drawn() -> None:
     assert _words([_sentence("no dog", "DT NN", _labels([1]))]) == []
 
 
+def test_a_name_has_no_words_from_another_phrase() -> None:
+    """The network may take both "street" for parts of the sign."""
+    labels = _labels([1, 4], [(1, 0), (4, 0), (4, 3)])
+    assert set(_words([_sentence("street corner and street sign", "NN NN CC NN NN", labels)])) == {
+        ("street corner",),
+        ("street sign",),
+    }
+
+
+def test_a_verb_that_is_a_noun_of_sounds_is_no_thing() -> None:
+    """ "Bangs" is what a cook does to pots, though its tag is that of a noun."""
+    labels = _labels([0, 2], [], [], [(0, 2, "bang")])._replace(tags=["NN", "NN", "NNS"])
+    graph = sentence_graph(labels, ["cook", "bang", "pots"], _names(), is_alone=True)
+    assert [node.name for node in graph.nodes] == ["cook", "pots"]
+
+
 def test_sounds_are_things_where_a_caption_is_one_sentence() -> None:
     """Those that the network says nothing of, as nouns, with the adjectives before them; "bang" may be a verb."""
     text, tags = "Very loud distant thunder and dogs bang", "RB JJ JJ NN CC NNS VBP"
