@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
-from spicegraph_parser.scenes.relations import preposition_between, stated_between, stems
+from spicegraph_parser.scenes.relations import preposition_between, stated_between, stems, with_own_verb
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
 from spicegraph_parser.spice.parse import is_word, tables, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
@@ -111,9 +111,10 @@ def with_phrases(
             labels = labels._replace(relations=[*labels.relations, *others])
         labels = of_pictures(labels, words)
         labels = of_material(within_phrases(labels, words, names.known, every), words, every)
+        labels = in_plain_names(labels, words, names.known)
         if len(labels.relations) > 1:
             labels = labels._replace(relations=list(_of_the_nearest(labels.relations, words)))
-    return in_own_prepositions(labels, words, every, left_out, is_foreign=is_foreign)
+    return in_own_prepositions(labels, words, every, left_out, is_foreign=is_foreign, is_alone=is_alone)
 
 
 _CHARTS: Final = word_set("chart charts graph graphs plot plots diagram diagrams")
@@ -165,6 +166,37 @@ def of_material(labels: Labels, words: Sequence[str], every: Sequence[Phrase]) -
             *((head, at) for at, head in materials.items()),
         ],
         relations=[row for row in labels.relations if materials.keys().isdisjoint(row[:2])],
+    )
+
+
+def in_plain_names(labels: Labels, words: Sequence[str], known: Set[str]) -> Labels:
+    """Return labels with WordNet's names as names ("optic disc"), "cluster of" as amounts, and numbers apart."""
+    wordnet, tags = load_wordnet(), labels.tags
+    head_of = {word: head for head, word in labels.attributes}
+    parts_of = {part for _, part in labels.parts}
+    names = [
+        (head, word)
+        for head, word in labels.attributes
+        if word + 1 == head and not {words[word], words[head]} <= known and tags[word] not in _PARTICIPLES
+        if not _is_material(words[word]) and wordnet.senses(f"{words[word]} {words[head]}", "n")
+    ]
+    amounts = [
+        (word, word + 1)
+        for head, word in labels.attributes
+        if word < head and words[word] in _QUANTITIES and words[head] not in known
+        if words[word + 1] == "of" and word + 1 not in parts_of
+    ]
+    numbers = [  # of "three cotton shirts", "cotton" is the material
+        pair
+        for pair in labels.parts
+        if pair[0] in head_of and tags[pair[1]] == "CD" and tags[pair[0]] in _NOUNS and _is_material(words[pair[0]])
+    ]
+    if not (names or amounts or numbers):
+        return labels
+    apart = [(head_of[word], number) for word, number in numbers]
+    return labels._replace(
+        parts=[*(pair for pair in labels.parts if pair not in numbers), *names, *amounts],
+        attributes=[*(pair for pair in labels.attributes if pair not in names), *apart],
     )
 
 
@@ -434,9 +466,18 @@ def without_inner(labels: Labels, words: Sequence[str], within: Collection[int],
 
 
 def in_own_prepositions(
-    labels: Labels, words: Sequence[str], every: Sequence[Phrase], left_out: Collection[int], *, is_foreign: bool
+    labels: Labels,
+    words: Sequence[str],
+    every: Sequence[Phrase],
+    left_out: Collection[int],
+    *,
+    is_foreign: bool,
+    is_alone: bool,
 ) -> Labels:
-    """Name relations by the preposition between both ends where they mean something else, in a foreign kind always."""
+    """Name relations by the preposition between both ends where they mean something else, in a foreign kind always.
+
+    In a caption, a verb before the preposition, or in place of another one, is part of the name: "planted beyond".
+    """
     starts = {phrase.head: phrase.start for phrase in every}
     objects = sorted(labels.objects)
     relations = []
@@ -448,6 +489,7 @@ def in_own_prepositions(
             if is_foreign and stated is None:
                 stated = preposition_between(words, labels.tags, inner)
                 stated = None if stated in GENERAL else stated
+            stated = stated or (with_own_verb(words, labels.tags, inner, name) if is_alone else None)
             relations.append((subject, target, stated or name))
         else:
             relations.append((subject, target, name))

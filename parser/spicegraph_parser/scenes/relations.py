@@ -176,6 +176,23 @@ def preposition_between(
     return f"{verb_base(words[verb], tags[verb] if tags[verb].startswith('VB') else 'VBG')} {stated_preposition.name}"
 
 
+_PLAIN_VERBS: Final = word_set("see say use have wear show")
+
+
+def with_own_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str) -> str | None:
+    """Return a preposition's name with the verb before it, or the verb in place of one that a caption lacks, if any."""
+    first, space, _ = name.partition(" ")
+    if is_preposition_word(first):
+        stated = preposition_between(words, tags, inner) or ""
+        verb, _, preposition_name = stated.partition(" ")
+        is_plain = verb in _PLAIN_VERBS or is_preposition_word(verb)
+        return stated if preposition_name == name and not is_plain else None
+    if space or not inner or first in _PLAIN_VERBS or first in frozenset().union(*map(stems, words)):
+        return None
+    verb = own_name(words, tags, inner[0], inner[-1] + 1) or name
+    return None if " " in verb or verb in _PLAIN_VERBS else verb
+
+
 _ING: Final = "ing"
 
 

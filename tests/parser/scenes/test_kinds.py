@@ -12,7 +12,16 @@ import pytest
 from spicegraph_parser import CaptionPipeline, load_pipeline
 from spicegraph_parser.export.graph_text import read_graph_text
 from spicegraph_parser.scenes.network import Labels
-from spicegraph_parser.scenes.phrases import Phrase, between_phrases, of_material, of_pictures, phrases, within_phrases
+from spicegraph_parser.scenes.phrases import (
+    Phrase,
+    between_phrases,
+    in_plain_names,
+    of_material,
+    of_pictures,
+    phrases,
+    within_phrases,
+)
+from spicegraph_parser.scenes.relations import with_own_verb
 from spicegraph_parser.scenes.values import owner, values
 
 _GOLDEN: Final = Path(__file__).parents[2] / "golden" / "scenes"
@@ -55,6 +64,38 @@ def test_a_verb_that_may_be_a_sound_is_no_thing() -> None:
     """ "Cuts" is the relation, though it is tagged as a noun, and a noun of sounds."""
     [caption] = load_pipeline("scene").captions(["a cook cuts onions"])
     assert set(caption.tuples) == {("cook",), ("onions",), ("cook", "onions", "cut")}
+
+
+def test_plain_names() -> None:
+    """WordNet's names of which captions of photographs lack a word; what there is of an amount; numbers by materials."""
+    words = ["an", "optic", "disc"]
+    labels = Labels(["DT", "JJ", "NN"], [2], [], [(2, 1)], [])
+    assert in_plain_names(labels, words, frozenset({"optic"})).parts == [(2, 1)]
+    assert in_plain_names(labels, words, frozenset(words)) == labels
+    words = ["a", "cluster", "of", "cells"]
+    labels = Labels(["DT", "NN", "IN", "NNS"], [3], [], [(3, 1)], [])
+    assert in_plain_names(labels, words, frozenset()).parts == [(1, 2)]
+    words = ["three", "cotton", "shirts"]
+    labels = Labels(["CD", "NN", "NNS"], [2], [(1, 0)], [(2, 1)], [])
+    apart = in_plain_names(labels, words, frozenset(words))
+    assert (apart.parts, apart.attributes) == ([], [(2, 1), (2, 0)])
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "name", "wanted"),
+    [
+        ("planted beyond", "VBN IN", "beyond", "plant beyond"),
+        ("seen on", "VBN IN", "on", None),
+        ("on", "IN", "on", None),
+        ("listing", "VBG", "lift", "list"),
+        ("holding", "VBG", "hold", None),
+        ("holding", "VBG", "have", None),
+    ],
+)
+def test_the_captions_own_verb(text: str, tags: str, name: str, wanted: str | None) -> None:
+    """Before a preposition that is named alone, and in place of a verb that the caption lacks."""
+    words = text.split()
+    assert with_own_verb(words, tags.split(), range(len(words)), name) == wanted
 
 
 def test_pictures_are_of_what_they_show() -> None:

@@ -471,8 +471,9 @@ def test_a_name_has_no_words_from_another_phrase() -> None:
 
 def test_a_verb_that_is_a_noun_of_sounds_is_no_thing() -> None:
     """ "Bangs" is what a cook does to pots, though its tag is that of a noun."""
-    labels = _labels([0, 2], [], [], [(0, 2, "bang")])._replace(tags=["NN", "NN", "NNS"])
-    graph = sentence_graph(labels, ["cook", "bang", "pots"], _names(), is_alone=True)
+    words = ["cook", "bang", "the", "pots"]
+    labels = _labels([0, 3], [], [], [(0, 3, "bang")])._replace(tags=["NN", "NN", "DT", "NNS"])
+    graph = sentence_graph(labels, words, replace(_names(), known=frozenset(words)), is_alone=True)
     assert [node.name for node in graph.nodes] == ["cook", "pots"]
 
 
