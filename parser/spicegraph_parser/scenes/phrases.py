@@ -177,7 +177,7 @@ def in_plain_names(labels: Labels, words: Sequence[str], known: Set[str]) -> Lab
     names = [
         (head, word)
         for head, word in labels.attributes
-        if word + 1 == head and not {words[word], words[head]} <= known and tags[word] not in _PARTICIPLES
+        if word + 1 == head and words[head] not in known and tags[word] not in _PARTICIPLES
         if not _is_material(words[word]) and wordnet.senses(f"{words[word]} {words[head]}", "n")
     ]
     amounts = [
@@ -476,7 +476,7 @@ def in_own_prepositions(
 ) -> Labels:
     """Name relations by the preposition between both ends where they mean something else, in a foreign kind always.
 
-    In a caption, a verb before the preposition, or in place of another one, is part of the name: "planted beyond".
+    In a caption, a verb before the preposition is part of the name: "planted beyond".
     """
     starts = {phrase.head: phrase.start for phrase in every}
     objects = sorted(labels.objects)

@@ -18,6 +18,7 @@ from spicegraph_parser.scenes.prepositions import (
 )
 from spicegraph_parser.scenes.visible import DEPICTIONS
 from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -176,21 +177,18 @@ def preposition_between(
     return f"{verb_base(words[verb], tags[verb] if tags[verb].startswith('VB') else 'VBG')} {stated_preposition.name}"
 
 
-_PLAIN_VERBS: Final = word_set("see say use have wear show")
+_PLAIN_VERBS: Final = word_set("see say use have be wear show")
 
 
 def with_own_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str) -> str | None:
-    """Return a preposition's name with the verb before it, or the verb in place of one that a caption lacks, if any."""
-    first, space, _ = name.partition(" ")
-    if is_preposition_word(first):
-        stated = preposition_between(words, tags, inner) or ""
-        verb, _, preposition_name = stated.partition(" ")
-        is_plain = verb in _PLAIN_VERBS or is_preposition_word(verb)
-        return stated if preposition_name == name and not is_plain else None
-    if space or not inner or first in _PLAIN_VERBS or first in frozenset().union(*map(stems, words)):
+    """Return a preposition's name with the verb before it, if there is one."""
+    if not is_preposition_word(name.partition(" ")[0]):
         return None
-    verb = own_name(words, tags, inner[0], inner[-1] + 1) or name
-    return None if " " in verb or verb in _PLAIN_VERBS else verb
+    stated = preposition_between(words, tags, inner) or ""
+    verb, _, preposition_name = stated.partition(" ")
+    if preposition_name != name or verb in _PLAIN_VERBS or is_preposition_word(verb):
+        return None
+    return stated if load_wordnet().senses(verb, "v") else None
 
 
 _ING: Final = "ing"

@@ -87,13 +87,13 @@ def test_plain_names() -> None:
         ("planted beyond", "VBN IN", "beyond", "plant beyond"),
         ("seen on", "VBN IN", "on", None),
         ("on", "IN", "on", None),
-        ("listing", "VBG", "lift", "list"),
+        ("something on", "VBG IN", "on", None),
         ("holding", "VBG", "hold", None),
         ("holding", "VBG", "have", None),
     ],
 )
 def test_the_captions_own_verb(text: str, tags: str, name: str, wanted: str | None) -> None:
-    """Before a preposition that is named alone, and in place of a verb that the caption lacks."""
+    """Before a preposition that the network names alone."""
     words = text.split()
     assert with_own_verb(words, tags.split(), range(len(words)), name) == wanted
 
