@@ -93,7 +93,7 @@ def test_a_parse_has_the_style_and_what_is_kept_apart(client: Client) -> None:
 def test_a_graph_has_what_people_draw_and_a_score_all_that_is_said(client: Client) -> None:
     """Of a description: the server's graph and tuples are those of the parser, its score that of the library."""
     text = """A wooden coffee table sits in front of the sofa, holding a vase of fresh tulips and two magazines. To the
-    left of the sofa, a tall floor lamp casts a warm glow. A patterned rug lies on the wooden floor."""
+    left of the sofa, a tall floor lamp casts a warm glow. A rug lies on the floor, and a cat is sleeping there."""
     scenes = load_pipeline("scene")
     caption = next(scenes.captions([text]))
     style = scene_graph_pb2.GRAPH_STYLE_SCENE
