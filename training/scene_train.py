@@ -271,7 +271,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("labelled", type=Path, nargs="+", help="what scene_data.py wrote")
     parser.add_argument(
-        "--also", type=Path, nargs="*", default=[], help="more sentences with labels, of which no list is made"
+        "--also",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="sentences labelled by hand (the second style), of which no list is made",
     )
     parser.add_argument("--texts", type=Path, nargs="*", default=[], help="captions whose words the vocabulary keeps")
     parser.add_argument("--start", type=Path, required=True, help="folder of the caption pipeline's network")

@@ -182,14 +182,14 @@ def visual_genome_dict(caption: ParsedCaption, image_id: int) -> JsonDict:
     }
 
 
-def _numbered(caption: ParsedCaption) -> tuple[list[str], list[tuple[Sequence[str], tuple[int, ...]]]]:
+def _numbered(caption: ParsedCaption) -> tuple[list[str], list[tuple[tuple[str, ...], tuple[int, ...]]]]:
     """Return the names of objects, and attributes and relations, each with the numbers of its objects.
 
     Things that share a name are objects of their own where the graph tells things apart.
     """
     if caption.entities:
         names = [entity.name for entity in caption.entities]
-        said: list[tuple[Sequence[str], tuple[int, ...]]] = [
+        said: list[tuple[tuple[str, ...], tuple[int, ...]]] = [
             ((entity.name, names[to], name), (at, to))
             for at, entity in enumerate(caption.entities)
             for name, to in entity.relations
@@ -198,8 +198,8 @@ def _numbered(caption: ParsedCaption) -> tuple[list[str], list[tuple[Sequence[st
         return names, said
     objects = dict.fromkeys(name for words in caption.tuples for name in (words[:2] if len(words) == 3 else words[:1]))
     numbers = {name: number for number, name in enumerate(objects)}
-    ends = ((words, tuple([numbers[end] for end in words[:-1]])) for words in caption.tuples if len(words) > 1)
-    return list(numbers), list(ends)
+    rows = [(words, tuple([numbers[end] for end in words[:-1]])) for words in caption.tuples if len(words) > 1]
+    return list(numbers), rows
 
 
 def dsg_dict(caption: ParsedCaption, kind: Callable[[Sequence[str]], str] | None = None) -> JsonDict:

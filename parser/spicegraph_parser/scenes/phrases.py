@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
-from spicegraph_parser.scenes.relations import preposition_between, stated_between, stems, with_own_verb
+from spicegraph_parser.scenes.relations import adds_verb, preposition_between, stated_between, stems
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
 from spicegraph_parser.spice.parse import is_word, tables, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
@@ -171,6 +171,8 @@ def of_material(labels: Labels, words: Sequence[str], every: Sequence[Phrase]) -
 
 def in_plain_names(labels: Labels, words: Sequence[str], known: Set[str]) -> Labels:
     """Return labels with WordNet's names as names ("optic disc"), "cluster of" as amounts, and numbers apart."""
+    if not labels.attributes:
+        return labels
     wordnet, tags = load_wordnet(), labels.tags
     head_of = {word: head for head, word in labels.attributes}
     parts_of = {part for _, part in labels.parts}
@@ -486,10 +488,10 @@ def in_own_prepositions(
         if subject < start and not any(subject < at < start for at in objects):
             inner = [at for at in range(subject + 1, start) if at not in left_out]
             stated = preposition_between(words, labels.tags, inner, name)
-            if is_foreign and stated is None:
-                stated = preposition_between(words, labels.tags, inner)
-                stated = None if stated in GENERAL else stated
-            stated = stated or (with_own_verb(words, labels.tags, inner, name) if is_alone else None)
+            if is_alone and stated is None:
+                own = preposition_between(words, labels.tags, inner)
+                if own not in GENERAL if is_foreign else adds_verb(own, name):
+                    stated = own
             relations.append((subject, target, stated or name))
         else:
             relations.append((subject, target, name))

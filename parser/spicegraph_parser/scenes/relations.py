@@ -180,15 +180,13 @@ def preposition_between(
 _PLAIN_VERBS: Final = word_set("see say use have be wear show")
 
 
-def with_own_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str) -> str | None:
-    """Return a preposition's name with the verb before it, if there is one."""
-    if not is_preposition_word(name.partition(" ")[0]):
-        return None
-    stated = preposition_between(words, tags, inner) or ""
-    verb, _, preposition_name = stated.partition(" ")
-    if preposition_name != name or verb in _PLAIN_VERBS or is_preposition_word(verb):
-        return None
-    return stated if load_wordnet().senses(verb, "v") else None
+def adds_verb(stated: str | None, name: str) -> bool:
+    """Say whether what a caption states is a relation's name, a preposition, with a verb before it."""
+    verb, _, preposition_name = (stated or "").partition(" ")
+    if preposition_name != name or verb in _PLAIN_VERBS:
+        return False
+    is_verb = not is_preposition_word(verb) and bool(load_wordnet().senses(verb, "v"))
+    return is_verb and is_preposition_word(name.partition(" ")[0])
 
 
 _ING: Final = "ing"

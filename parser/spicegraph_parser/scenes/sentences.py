@@ -148,7 +148,7 @@ def sentence_graph(
 def _run_of(head: int, parts: Sequence[int]) -> Tokens:
     """Return the words of a name: of "a street corner and street sign", the second "street" alone."""
     inside = {head, *parts}
-    start = next(at for at in range(head, -2, -1) if at - 1 not in inside)
+    start = next(at for at in range(head, -1, -1) if at - 1 not in inside)
     return tuple(sorted(at for at in inside if at >= start))
 
 

@@ -21,7 +21,7 @@ from spicegraph_parser.scenes.phrases import (
     phrases,
     within_phrases,
 )
-from spicegraph_parser.scenes.relations import with_own_verb
+from spicegraph_parser.scenes.relations import adds_verb, preposition_between
 from spicegraph_parser.scenes.values import owner, values
 
 _GOLDEN: Final = Path(__file__).parents[2] / "golden" / "scenes"
@@ -95,7 +95,8 @@ def test_plain_names() -> None:
 def test_the_captions_own_verb(text: str, tags: str, name: str, wanted: str | None) -> None:
     """Before a preposition that the network names alone."""
     words = text.split()
-    assert with_own_verb(words, tags.split(), range(len(words)), name) == wanted
+    stated = preposition_between(words, tags.split(), range(len(words)))
+    assert (stated if adds_verb(stated, name) else None) == wanted
 
 
 def test_pictures_are_of_what_they_show() -> None:

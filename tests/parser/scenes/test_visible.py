@@ -45,6 +45,7 @@ def test_marks_of_200_sentences(standing: ApartReason) -> None:
         ("neither the man nor the woman wears a hat", "DT DT NN CC DT NN VBZ DT NN", []),
         ("it has neither doors nor windows", "PRP VBZ DT NNS CC NNS", ["doors", "windows"]),
         ("there is no one on the swing", "EX VBZ DT CD IN DT NN", ["one"]),
+        ("nothing like a dog", "NN IN DT NN", []),
     ],
 )
 def test_a_denial_ends_where_its_phrase_does(text: str, tags: str, denied: list[str]) -> None:
