@@ -45,7 +45,8 @@ class Caption(NamedTuple):
 class Labelled:
     """A sentence with the label of each ordered pair of words that has one, and the relations by pair.
 
-    ``style`` is by whose conventions: 0 those of FACTUAL's captions, 1 those of the labels by hand.
+    ``style`` is by whose conventions: 0 those of FACTUAL's captions, 1 and 2 those of captions and of sentences of
+    descriptions that were labelled by hand (``style_of``).
     """
 
     words: tuple[str, ...]
@@ -271,25 +272,38 @@ def parts(captions: Iterable[Caption]) -> list[str]:
     )
 
 
-def write(rows: Sequence[tuple[Caption, Labelled]], out: Path) -> None:
-    """Write captions as JSON lines: text, words, their tags by the caption pipeline, tuples, and labels of pairs."""
-    captions = [caption for caption, _ in rows]
+def tags_of(captions: Sequence[Caption]) -> Iterator[list[int]]:
+    """Yield the numbers of captions' tags by the caption pipeline."""
     network = network_from({name: (pipeline_path() / "parser" / name).read_bytes() for name in NETWORK_FILES})
     lengths = [len(caption.words) for caption in captions]
     forms = [word.lower() for caption in captions for word in caption.words]
     tags = iter(analyse_sentences(network, forms, lengths)[0].tolist())
+    return (list(itertools.islice(tags, length)) for length in lengths)
+
+
+def write(rows: Sequence[tuple[Caption, Labelled]], out: Path, tags: Iterable[list[int]] | None = None) -> None:
+    """Write captions as JSON lines: text, words, their tags (``tags_of`` by default), tuples, and labels of pairs."""
+    every = tags or tags_of([caption for caption, _ in rows])
     with gzip.open(out, "wt", encoding="utf-8") as lines:
-        for caption, own in rows:
+        for (caption, own), numbers in zip(rows, every, strict=True):
             row = caption._asdict() | {
-                "tags": [next(tags) for _ in caption.words],
+                "tags": numbers,
                 "pairs": [[*pair, kind] for pair, kind in own.pairs.items()],
                 "relations": [[*pair, name] for pair, name in own.relations.items()],
             }
             lines.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def read_labelled(path: Path, style: int = 0) -> Iterator[tuple[Labelled, Caption, list[int]]]:
-    """Read what ``write`` wrote: labels (of a style), captions, and the numbers of tags."""
+CAPTION_STYLE, SENTENCE_STYLE = 1, 2
+
+
+def style_of(words: Sequence[str]) -> int:
+    """Return the style of what was labelled by hand: sentences end with a full stop, captions are read without it."""
+    return SENTENCE_STYLE if words[-1] == "." else CAPTION_STYLE
+
+
+def read_labelled(path: Path, *, by_hand: bool = False) -> Iterator[tuple[Labelled, Caption, list[int]]]:
+    """Read what ``write`` wrote: labels, captions, and the numbers of tags."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
             row = json.loads(line)
@@ -297,6 +311,7 @@ def read_labelled(path: Path, style: int = 0) -> Iterator[tuple[Labelled, Captio
             pairs = {(one, other): kind for one, other, kind in row["pairs"]}
             relations = {(one, other): name for one, other, name in row["relations"]}
             tuples = tuple(tuple(own) for own in row["tuples"])
+            style = style_of(words) if by_hand else 0
             yield Labelled(words, pairs, relations, style), Caption(row["text"], words, tuples), row["tags"]
 
 

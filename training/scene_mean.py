@@ -1,6 +1,6 @@
-"""The mean of the weights of scene networks, with one of the styles of labels, or between both.
+"""The mean of the weights of scene networks, and by what mixture of the styles of labels each kind of text is read.
 
-Networks have one shape and come from one start. What ships knows no styles: their biases are added once and for all.
+Networks have one shape and come from one start. FACTUAL's captions are the style of which the others' are added.
 """
 
 import argparse
@@ -12,13 +12,16 @@ import numpy as np
 
 import export
 from spicegraph_parser.caption_pipeline.encoder import read_weights
+from spicegraph_parser.scenes.kinds import Kind
 
 
-def mean(networks: Sequence[Mapping[str, np.ndarray]], style: float) -> dict[str, np.ndarray]:
-    """Return the mean of weights; ``style``: 0 is that of FACTUAL's captions, 1 that of the labels by hand."""
+def mean(networks: Sequence[Mapping[str, np.ndarray]], mixtures: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the mean of weights; ``mixtures`` (kinds, 2): shares of the two styles by hand, for each kind of text."""
     out = {name: np.mean([weights[name] for weights in networks], axis=0) for name in networks[0]}
     for layer in (0, 1):
-        out[f"lstm.{layer}.bias"] += style * out.pop(f"lstm.{layer}.shift")
+        shift = out.pop(f"lstm.{layer}.shift")
+        out[f"lstm.{layer}.bias"] += mixtures[0] @ shift
+        out[f"lstm.{layer}.styles"] = (mixtures - mixtures[0]) @ shift
     return out
 
 
@@ -26,11 +29,14 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", type=Path, nargs="+", help="folders of network.npz and vocabulary.json")
-    parser.add_argument("--style", type=float, default=0.5)
+    for kind in Kind:
+        shares = "shares of the styles of captions and of sentences by hand"
+        parser.add_argument(f"--{kind.name.lower()}", type=float, nargs=2, required=True, help=shares)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    weights = mean([read_weights((own / "network.npz").read_bytes()) for own in options.networks], options.style)
+    mixtures = np.array([getattr(options, kind.name.lower()) for kind in Kind], dtype=np.float32)
+    weights = mean([read_weights((own / "network.npz").read_bytes()) for own in options.networks], mixtures)
     np.savez(options.out / "network.npz", allow_pickle=False, **export.compact(weights, matrices=True))
     shutil.copy(options.networks[0] / "vocabulary.json", options.out)
 

@@ -93,14 +93,14 @@ class SceneNetwork(SceneHeads):
         self.narrow = nn.Linear(states, shape.narrow, bias=False) if shape.narrow else None
         self.layers = nn.ModuleList([Lstm(128, shape.first), Lstm((shape.narrow or states) + 32, shape.second)])
         self.tag_vectors = nn.Linear(sizes[0], 32, bias=False)
-        self.shifts = nn.ParameterList([nn.Parameter(torch.zeros_like(layer.bias)) for layer in self.layers])
+        self.shifts = nn.ParameterList([nn.Parameter(torch.zeros(2, *layer.bias.shape)) for layer in self.layers])
 
     def read(self, features: Tensor, words: Tensor, style: int = 0) -> tuple[Tensor, Tensor]:
         """Return what the encoder makes of words (b, n, 2 * units), and scores of tags (b, n, tags).
 
-        The second style shifts the layers' biases.
+        Styles but the first one shift the layers' biases.
         """
-        shifts = self.shifts if style else (None, None)
+        shifts = [own[style - 1] for own in self.shifts] if style else (None, None)
         distinct, where = torch.unique(words.T, return_inverse=True)
         vectors = drop(self.words(features[distinct])[where], self.rate, training=self.training)
         states = self.layers[0](vectors, shifts[0])
@@ -140,7 +140,7 @@ def arrays(network: SceneNetwork) -> dict[str, np.ndarray]:
         out[f"lstm.{layer}.input"] = np.concatenate(list(state[f"layers.{layer}.weight"]), axis=1)
         out[f"lstm.{layer}.state"] = state[f"layers.{layer}.state"]
         out[f"lstm.{layer}.bias"] = state[f"layers.{layer}.bias"].reshape(-1)
-        out[f"lstm.{layer}.shift"] = state[f"shifts.{layer}"].reshape(-1)
+        out[f"lstm.{layer}.shift"] = state[f"shifts.{layer}"].reshape(2, -1)
     return out
 
 
@@ -177,7 +177,7 @@ def resume(network: SceneNetwork, weights: Mapping[str, np.ndarray]) -> None:
     network.stated[: len(weights["stated"])] = torch.from_numpy(weights["stated"])
     for layer, shift in enumerate(network.shifts):
         if f"lstm.{layer}.shift" in weights:
-            shift.copy_(torch.from_numpy(weights[f"lstm.{layer}.shift"].reshape(2, -1)))
+            shift.copy_(torch.from_numpy(weights[f"lstm.{layer}.shift"]).reshape(-1, *shift.shape[1:]))
 
 
 def shape_of(weights: Mapping[str, np.ndarray], dropout: float = 0.0) -> Shape:

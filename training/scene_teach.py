@@ -10,6 +10,7 @@ from torch import Tensor
 
 import scene_pretrained
 from scene_batches import IGNORED, Codes, Taught
+from scene_data import style_of
 from scene_network import SceneHeads, SceneNetwork, resume, shape_of
 from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
 from spicegraph_parser.scenes.network import RELATION
@@ -31,17 +32,17 @@ LIKELY = 0.2  # least probability of a pair that it is a relation, for its relat
 
 @torch.no_grad()
 def teach(
-    folders: Sequence[Path], codes: Codes, phrases: Mapping[tuple[str, ...], list[int]], style: int = 0
+    folders: Sequence[Path], codes: Codes, phrases: Mapping[tuple[str, ...], list[int]], *, by_hand: bool = False
 ) -> Iterator[Taught]:
-    """Yield phrases with the means of networks' probabilities, as labels of a style."""
+    """Yield phrases with the means of networks' probabilities, as labels by hand or in FACTUAL's style."""
     if not folders:
         return
     numbered = {words: [codes.number(word) for word in words] for words in phrases}
     networks = [read_teacher(folder, codes) for folder in folders]
-    by_length: dict[int, list[tuple[str, ...]]] = {}
+    by_length: dict[tuple[int, int], list[tuple[str, ...]]] = {}
     for words in phrases:
-        by_length.setdefault(len(words), []).append(words)
-    for length, own in sorted(by_length.items()):
+        by_length.setdefault((len(words), style_of(words) if by_hand else 0), []).append(words)
+    for (length, style), own in sorted(by_length.items()):
         step = max(1, 2000 // length)
         for group in (own[start : start + step] for start in range(0, len(own), step)):
             numbers = torch.tensor([numbered[words] for words in group])

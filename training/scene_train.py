@@ -105,10 +105,10 @@ def agreement(network: SceneHeads, codes: Codes, data: Sequence[Labelled]) -> di
 
 
 def read_people(
-    paths: Sequence[Path], *, everything: bool = False, style: int = 0
+    paths: Sequence[Path], *, everything: bool = False, by_hand: bool = False
 ) -> tuple[list[tuple[Labelled, Caption]], list[Labelled], dict[tuple[str, ...], list[int]]]:
     """Read captions with people's labels: those to train on, those held back, and the tags of words by caption."""
-    labelled = [row for path in paths for row in scene_data.read_labelled(path, style)]
+    labelled = [row for path in paths for row in scene_data.read_labelled(path, by_hand=by_hand)]
     held = [own for own, caption, _ in labelled if scene_data.is_held_back(caption.text)]
     kept = [(own, caption) for own, caption, _ in labelled if everything or not scene_data.is_held_back(caption.text)]
     return kept, held, {tuple(map(str.lower, own.words)): numbers for own, _, numbers in labelled}
@@ -143,7 +143,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     data = [own for own, _ in kept]
     weights = read_weights((arguments.start / "network.npz").read_bytes())
     pipeline = Vocabulary.from_lists(json.loads((arguments.start / "vocabulary.json").read_bytes()))
-    also, also_held, also_tags = read_people(arguments.also, style=1)
+    also, also_held, also_tags = read_people(arguments.also, by_hand=True)
     LOG.info(
         "%s captions, %s held back; also %s sentences, %s held back", len(data), len(held), len(also), len(also_held)
     )
@@ -179,7 +179,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     LOG.info("%s parameters without tables, %s relations", sum(p.numel() for p in network.parameters()), sizes[1])
 
     phrases = list(teach(arguments.teachers, codes, read_phrases(arguments.phrases_of, vocabulary)))
-    phrases += teach(arguments.also_teachers, codes, read_phrases(arguments.also_phrases_of, vocabulary), style=1)
+    phrases += teach(arguments.also_teachers, codes, read_phrases(arguments.also_phrases_of, vocabulary), by_hand=True)
     more = [own for own, _ in also]
     for passed, line in enumerate(fit(network, codes, data, phrases, settings, also=more), start=1):
         LOG.info("pass %s, %s, held back %s", passed, line, agreement(network, codes, held))
@@ -275,7 +275,7 @@ def main() -> None:
         type=Path,
         nargs="*",
         default=[],
-        help="sentences labelled by hand (the second style), of which no list is made",
+        help="captions and sentences labelled by hand (styles of their own), of which no list is made",
     )
     parser.add_argument("--texts", type=Path, nargs="*", default=[], help="captions whose words the vocabulary keeps")
     parser.add_argument("--start", type=Path, required=True, help="folder of the caption pipeline's network")

@@ -294,6 +294,30 @@ def test_the_second_layer_may_read_less_of_the_first() -> None:
     assert np.array_equal(tags, wanted_tags)
 
 
+def test_words_of_a_style_are_read_with_its_biases() -> None:
+    """Sentences of several styles go through together, and each has the states that its own biases give."""
+    weights, random = _weights(), np.random.default_rng(6)
+    shapes = {f"lstm.{layer}.styles": (3, weights[f"lstm.{layer}.bias"].size) for layer in (0, 1)}
+    shifts = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    layout, forms, styles = (
+        Layout.of(np.array([3, 2, 2])),
+        ["a", "dog", "runs", "a", "dog", "a", "dog"],
+        [2] * 3 + [1] * 4,
+    )
+    encoder = Encoder(weights | shifts, _VOCABULARY)
+    states, tags = encoder.encode(encoder.words(forms, styles), layout)
+    for style in (1, 2):
+        biases = {
+            f"lstm.{layer}.bias": weights[f"lstm.{layer}.bias"] + shifts[f"lstm.{layer}.styles"][style]
+            for layer in (0, 1)
+        }
+        plain = Encoder(weights | biases, _VOCABULARY)
+        wanted, wanted_tags = plain.encode(plain.words(forms), layout)
+        own = np.array(styles)[layout.place] == style
+        assert np.allclose(states[own], wanted[own], atol=1e-5)
+        assert np.array_equal(tags[own], wanted_tags[own])
+
+
 def test_matrices_may_be_stored_as_integers_with_a_scale_per_row() -> None:
     data = io.BytesIO()
     rows = np.array([[1, -2], [3, 4]], dtype=np.int8)

@@ -46,7 +46,17 @@ _PARSES = """\
 @pytest.fixture
 def training(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     monkeypatch.syspath_prepend(str(_TRAINING))
-    names = ("styles", "heldout", "captions", "silver", "lemma_table", "scene_data", "scene_moulds", "scene_phrases")
+    names = (
+        "styles",
+        "heldout",
+        "captions",
+        "silver",
+        "lemma_table",
+        "scene_data",
+        "scene_moulds",
+        "scene_phrases",
+        "scene_swaps",
+    )
     modules = {name: importlib.import_module(name) for name in names}
     for name in names:
         monkeypatch.delitem(sys.modules, name)
@@ -288,3 +298,26 @@ def test_the_background_is_drawn(training: dict[str, ModuleType]) -> None:
     made = training["scene_moulds"].in_background(caption, is_first=True, joint=(",",))
     assert made.words == ("in", "the", "background", ",", "cup", "on", "the", "table")
     assert _said(made) == {("cup", "table"): "on", ("cup", "background"): "in"}
+
+
+def test_noun_phrases_take_the_place_of_others(training: dict[str, ModuleType]) -> None:
+    """With what belongs to them, the article that they need, and nothing that is said of two things."""
+    data, swaps = training["scene_data"], training["scene_swaps"]
+    words = ("a", "small", "nodule", "in", "the", "left", "lung")
+    pairs = {(2, 2): 4, (6, 6): 4, (2, 1): 2, (6, 5): 2, (2, 6): 3}
+    own = data.Labelled(words, pairs, {(2, 6): "in"}, 1)
+    tags = list(range(7))
+    old = swaps.phrases(own, tags)
+    assert {start: phrase.words for start, phrase in old.items()} == {1: ("small", "nodule"), 5: ("left", "lung")}
+    other = data.Labelled(("Oven", "glove"), {(1, 1): 4, (1, 0): 1}, {}, 1)
+    (glove,) = swaps.phrases(other, [8, 9]).values()
+    made, numbers = swaps.swapped(own, tags, {1: glove}, old)
+    assert " ".join(made.words) == "an oven glove in the left lung"
+    assert numbers == [0, 8, 9, 3, 4, 5, 6]
+    assert made.pairs == {(2, 2): 4, (2, 1): 1, (6, 6): 4, (6, 5): 2, (2, 6): 3}
+    assert (made.relations, made.style) == ({(2, 6): "in"}, 1)
+    shared = data.Labelled(words, pairs | {(6, 1): 2}, {}, 1)
+    assert not swaps.phrases(shared, tags)
+    rows = [(own, tags)] * (swaps.LEAST + 1)
+    assert [made for made, _ in swaps.swaps(rows, 2, 1) if made != own] == []
+    assert list(swaps.swaps(rows[1:], 2, 1)) == []

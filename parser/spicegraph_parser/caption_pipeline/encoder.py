@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
@@ -84,6 +85,7 @@ class WordNumbers(NamedTuple):
     table: Floats  # (2, forms, gates): the first layer's inputs
     rows: Integers  # (words,) of the table
     forms: Integers  # (words,) their rows in the vocabulary, 0 where it lacks one
+    styles: Integers  # (words,) by which of its styles the network reads them, if it has several
 
 
 class _WordInputs:
@@ -100,9 +102,9 @@ class _WordInputs:
         self._lock = Lock()
         self._start_anew(_MOST_FORMS)
 
-    def __call__(self, forms: Iterable[str]) -> WordNumbers:
-        """Return the words of PTB forms."""
-        words = list(forms)
+    def __call__(self, forms: Iterable[str], styles: Sequence[int] = ()) -> WordNumbers:
+        """Return the words of PTB forms; ``styles``: of each word, 0 by default."""
+        words = list(zip(forms, styles or repeat(0), strict=False))
         with self._lock:
             new = [form for form in dict.fromkeys(words) if form not in self._known]
             if len(self._known) + len(new) > self._table.shape[1]:
@@ -110,18 +112,22 @@ class _WordInputs:
                 self._start_anew(max(_MOST_FORMS, len(new)))
             if new:
                 start = len(self._known)
-                features = np.array(list(map(self._vocabulary.feature_rows, new)))
-                self._table[:, start : start + len(new)] = self._inputs(features)
+                read = self._table[:, start : start + len(new)]
+                features = np.array([self._vocabulary.feature_rows(form) for form, _ in new])
+                read[:] = self._inputs(features)
+                if self._first.styles.size:
+                    read += self._first.styles[:, [style for _, style in new]]
                 self._forms[start : start + len(new)] = features[:, 0]
                 self._known.update(zip(new, range(start, start + len(new)), strict=True))
             rows = np.array(list(map(self._known.__getitem__, words)), dtype=np.intp)
-            return WordNumbers(self._table, rows, self._forms[rows])
+            numbers = np.array([style for _, style in words], dtype=np.intp)
+            return WordNumbers(self._table, rows, self._forms[rows], numbers)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._made_of  # neither the table nor the lock
 
     def _start_anew(self, capacity: int) -> None:
-        self._known: dict[str, int] = {}
+        self._known: dict[tuple[str, int], int] = {}
         self._table = np.empty((2, capacity, self._first.gates), dtype=np.float32)
         self._forms = np.empty(capacity, dtype=np.intp)
 
@@ -162,7 +168,8 @@ class Encoder:
     """States and tags of words: the layers that read a sentence; ``product`` makes the large products."""
 
     # Where the weights hold a late tagger, the second layer corrects the tags. Where they hold ``narrow`` (states of
-    # the first layer, width), the second layer reads the states through it, which is cheaper.
+    # the first layer, width), the second layer reads the states through it, which is cheaper. Where they hold
+    # ``lstm.0.styles`` and ``lstm.1.styles`` (styles, gates of both directions), each style has biases of its own.
 
     def __init__(self, weights: Weights, vocabulary: Vocabulary, product: MakeProduct = float_product) -> None:
         self._weights = weights
@@ -178,7 +185,9 @@ class Encoder:
             self._narrow, of_states = product(narrow / size), of_states * size[:, None]
         # Probabilities of tags add up to 1, so that what stands in all of their rows is added once.
         self._of_odds = np.matmul(weights["tag_vectors"], hints) + self._second.bias[:, None]
-        self._of_read = [product(weights) for weights in np.concatenate([of_states, self._of_odds], axis=1)]
+        rows = [of_states, self._of_odds, self._second.styles]
+        self._of_read = [product(weights) for weights in np.concatenate(rows, axis=1)]
+        self._marks = np.eye(self._second.styles.shape[1], dtype=np.float32)
         self.words = _WordInputs(weights, vocabulary, self._first)
         # A large block that is given back untouched: glibc then keeps the memory of arrays up to this size, which each
         # batch would fetch from the system anew. From 32 MiB on it never keeps memory.
@@ -196,7 +205,10 @@ class Encoder:
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
         odds = softmax(tags)
-        read = np.concatenate([states if self._narrow is None else self._narrow(states), odds], axis=1)
+        parts = [states if self._narrow is None else self._narrow(states), odds]
+        if len(self._marks):
+            parts.append(self._marks[words.styles[layout.place]])
+        read = np.concatenate(parts, axis=1)
         inputs = self._of_read[0](read), self._of_read[1](read.take(layout.back, axis=0))
         return FirstStates(inputs, tags, odds)
 
@@ -262,6 +274,9 @@ class _Lstm:
         self.input = np.stack([_for_tanh(part) for part in np.split(weights[f"{name}.input"], 2, axis=1)])
         self.bias = np.stack([_for_tanh(part) for part in np.split(weights[f"{name}.bias"], 2)])
         self._state = [product(_for_tanh(part)) for part in weights[f"{name}.state"]]
+        # What each style adds to the biases (2, styles, gates).
+        styles = weights.get(f"{name}.styles", np.empty((0, 2 * self.gates), dtype=np.float32))
+        self.styles = np.stack([_for_tanh(part) for part in np.split(styles, 2, axis=1)])
 
     def states(
         self,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spicegraph_parser.caption_pipeline.encoder import MakeProduct
+    from spicegraph_parser.caption_pipeline.encoder import MakeProduct, WordNumbers
 
 PAIR_LABELS: Final = ("none", "part", "attribute", "relation")
 PART, ATTRIBUTE, RELATION, OBJECT = 1, 2, 3, 4
@@ -106,21 +106,35 @@ class SceneNetwork:
         self._stated = Stated(names.relations)
         self._tags = np.array(names.vocabulary.tags, dtype=object)
 
-    def label(self, forms: Sequence[str], lengths: Sequence[int], strictness: Sequence[float]) -> list[Labels]:
-        """Return sentences' labels from words' PTB forms; ``strictness``: the share of the margins that counts."""
+    def label(
+        self, forms: Sequence[str], lengths: Sequence[int], strictness: Sequence[float], styles: Sequence[int] = ()
+    ) -> list[Labels]:
+        """Return sentences' labels from words' PTB forms.
+
+        Args:
+            forms: words of all sentences.
+            lengths: words of each sentence.
+            strictness: of each sentence, the share of the margins that counts.
+            styles: of each sentence, the number of the conventions by which it is read, as in ``kinds.Kind``; 0 by
+                default.
+        """
         out = [Labels.empty(has_faint=share > 0) for share in strictness]
         with single_threaded():
             for part, where in in_parts(lengths):
                 sizes = np.array(lengths, dtype=np.intp)[part]
                 part_forms = [forms[position] for position in where.tolist()]
                 strict = np.array(strictness, dtype=np.float32)[part]
-                self._label(part_forms, sizes, strict, [out[at] for at in part.tolist()])
+                style = np.array(styles or [0] * len(lengths), dtype=np.intp)[part].repeat(sizes)
+                words = self._encoder.words(part_forms, style.tolist())
+                self._label(part_forms, words, sizes, strict, [out[at] for at in part.tolist()])
         return out
 
-    def _label(self, forms: Sequence[str], lengths: Integers, strict: Floats, out: Sequence[Labels]) -> None:
+    def _label(
+        self, forms: Sequence[str], words: WordNumbers, lengths: Integers, strict: Floats, out: Sequence[Labels]
+    ) -> None:
         """Fill in the labels of sentences, longest first; ``strict`` (sentences,) is the share of the margins."""
         layout = Layout.of(lengths)
-        states, tags = self._encoder.encode(self._encoder.words(forms), layout)
+        states, tags = self._encoder.encode(words, layout)
         ends = self._ends(states)
         ends += self._ends_bias
         first, second, objects = np.split(ends, self._bounds, axis=1)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.encoder import MakeProduct, float_product
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
+from spicegraph_parser.scenes.kinds import Kind, kind_of
 from spicegraph_parser.scenes.network import Names, SceneNetwork, load_network
 from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
 from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.phrases import is_description
 from spicegraph_parser.scenes.sentences import SentenceGraph, Tokens, sentence_graph
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, plain_start, resolve, with_short_names
 from spicegraph_parser.scenes.values import placed, without_values
@@ -256,12 +256,14 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
     for start in itertools.accumulate(lengths[:-1], initial=0) if lengths else ():
         behind = forms[start + 1].lower() if start + 1 < len(forms) else ""
         forms[start] = plain_start(forms[start], behind)
-    are_long = [is_description(own.forms, own.lengths, network.names) for own in read]
+    kinds = [kind_of(own.forms, own.lengths, network.names) for own in read]
+    are_long = [kind == Kind.DESCRIPTION for kind in kinds]
     shares = [min(1.0, len(own.forms) / _LONG) if is_long else 0.0 for own, is_long in zip(read, are_long, strict=True)]
     strictness = [share for own, share in zip(read, shares, strict=True) for _ in own.lengths]
     forms, lengths = _without_stops(forms, lengths, strictness)
     read_forms, read_lengths, values = without_values(forms, lengths)
-    labels = network.label(read_forms, read_lengths, strictness)
+    styles = [kind for own, kind in zip(read, kinds, strict=True) for _ in own.lengths]
+    labels = network.label(read_forms, read_lengths, strictness, styles)
     rows = iter(zip(labels, values, lengths, strict=True))
     for text, tokens, is_long in zip(texts, read, are_long, strict=True):
         graphs = []

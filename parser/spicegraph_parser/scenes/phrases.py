@@ -7,13 +7,12 @@ between both.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
+from spicegraph_parser.scenes.kinds import is_material, is_noun, is_participle, may_be_verb
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
-from spicegraph_parser.scenes.relations import adds_verb, preposition_between, stated_between, stems
+from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between, stated_between
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
 from spicegraph_parser.spice.parse import is_word, tables, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
@@ -35,20 +34,6 @@ _GROUPS: Final = _QUANTITIES - word_set(
 )
 _HAVE: Final = "have"
 _ING: Final = "ing"
-_MOST_NOUNS: Final = 100_000
-LONGEST_CAPTION: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
-_FOREIGN: Final = 0.2  # least share of nouns that photographs lack; none of DiscoSG's first 100 descriptions has it
-_TOLD: Final = word_set(tables(__package__)["told"])
-"""Nouns that captions of photographs lack, and 15 or more of 1,500 descriptions of photographs have."""
-
-
-def is_description(forms: Sequence[str], lengths: Sequence[int], names: Names) -> bool:
-    """Say whether a text of several sentences describes a photograph at length; all else is read as captions are."""
-    if len(lengths) < 2 or len(forms) <= LONGEST_CAPTION:
-        return False
-    words = [form.lower() for form in forms if form[0].isalpha()]
-    foreign = sum(word not in names.known and word not in _TOLD and _is_noun(word) for word in words)
-    return foreign < _FOREIGN * len(words)
 
 
 class Phrase(NamedTuple):
@@ -98,10 +83,11 @@ def with_phrases(
     is_alone: bool,
 ) -> Labels:
     """Return labels with the caption's own prepositions and, of a caption, with phrases that the network lacks."""
+    labels = with_plain_tags(labels, words)
     inner = inner_nouns(words)
     every = phrases(labels.tags, inner, left_out)
     labels = without_inner(labels, words, inner, every)
-    foreign = [phrase for phrase in every if words[phrase.head] not in names.known and _is_noun(words[phrase.head])]
+    foreign = [phrase for phrase in every if words[phrase.head] not in names.known and is_noun(words[phrase.head])]
     first = next((phrase for phrase in every if not _is_quantity(words, phrase)), None)
     # the network lacks the noun of the first phrase, or two of the nouns
     is_foreign = is_alone and bool(foreign) and (foreign[0] == first or len(foreign) > 1)
@@ -115,6 +101,28 @@ def with_phrases(
         if len(labels.relations) > 1:
             labels = labels._replace(relations=list(_of_the_nearest(labels.relations, words)))
     return in_own_prepositions(labels, words, every, left_out, is_foreign=is_foreign, is_alone=is_alone)
+
+
+def with_plain_tags(labels: Labels, words: Sequence[str]) -> Labels:
+    """Return labels in which words are no nouns that the network does not draw behind a noun that it does.
+
+    They are participles ("a surgeon stitching a wound") and adverbs ("a chapel inside").
+    """
+    objects = set(labels.objects)
+    tags = {
+        at: "VBG" if word.endswith(_ING) else "RB"
+        for at, word in enumerate(words)
+        if labels.tags[at] in _NOUNS and at - 1 in objects and at not in objects
+        if word in _ADVERBS or (word.endswith(_ING) and is_participle(words[at - 1], word))
+    }
+    tags |= {at: "PRP" for at, word in enumerate(words) if word == "i" and labels.tags[at] in _NOUNS}
+    if tags:
+        said = said_of(labels)
+        tags = {at: tag for at, tag in tags.items() if at not in said}
+    return labels._replace(tags=[tags.get(at, tag) for at, tag in enumerate(labels.tags)]) if tags else labels
+
+
+_ADVERBS: Final = word_set("inside outside behind below above underneath beneath nearby")
 
 
 _CHARTS: Final = word_set("chart charts graph graphs plot plots diagram diagrams")
@@ -136,10 +144,10 @@ def within_phrases(labels: Labels, words: Sequence[str], known: Set[str], every:
         head, before = phrase.head, phrase.head - 1
         if labels.tags[before] not in _SINGULAR:
             continue
-        if labels.tags[head] not in _NOUNS or words[head].endswith(_ING) or _may_be_verb(words[head], known):
+        if labels.tags[head] not in _NOUNS or words[head].endswith(_ING) or may_be_verb(words[head], known):
             continue
         is_name = bool(load_wordnet().senses(f"{words[before]} {words[head]}", "n"))
-        is_new = _is_noun(words[head]) and (not {words[before], words[head]} <= known or words[head] in _CHARTS)
+        is_new = is_noun(words[head]) and (not {words[before], words[head]} <= known or words[head] in _CHARTS)
         if words[before] in _TEXTS or _is_quantity(words, phrase) or not (is_name or is_new):
             continue
         if head not in said or (head in objects and head not in linked and frozenset((head, before)) not in pairs):
@@ -154,7 +162,7 @@ def of_material(labels: Labels, words: Sequence[str], every: Sequence[Phrase]) -
         at: phrase.head
         for phrase in every
         for at in range(phrase.start, phrase.head)
-        if {at, phrase.head} <= objects and at in described and labels.tags[at] in _NOUNS and _is_material(words[at])
+        if {at, phrase.head} <= objects and at in described and labels.tags[at] in _NOUNS and is_material(words[at])
     }
     if not materials:
         return labels
@@ -180,7 +188,8 @@ def in_plain_names(labels: Labels, words: Sequence[str], known: Set[str]) -> Lab
         (head, word)
         for head, word in labels.attributes
         if word + 1 == head and words[head] not in known and tags[word] not in _PARTICIPLES
-        if not _is_material(words[word]) and wordnet.senses(f"{words[word]} {words[head]}", "n")
+        if words[word] not in _POSITIONS and not is_material(words[word])
+        if wordnet.senses(f"{words[word]} {words[head]}", "n")
     ]
     amounts = [
         (word, word + 1)
@@ -191,7 +200,7 @@ def in_plain_names(labels: Labels, words: Sequence[str], known: Set[str]) -> Lab
     numbers = [  # of "three cotton shirts", "cotton" is the material
         pair
         for pair in labels.parts
-        if pair[0] in head_of and tags[pair[1]] == "CD" and tags[pair[0]] in _NOUNS and _is_material(words[pair[0]])
+        if pair[0] in head_of and tags[pair[1]] == "CD" and tags[pair[0]] in _NOUNS and is_material(words[pair[0]])
     ]
     if not (names or amounts or numbers):
         return labels
@@ -255,14 +264,14 @@ def with_silent(
         for phrase in silent
         if words[phrase.head] not in left
         and not _is_quantity(words, phrase)
-        and not (phrase.head - 1 in said and _may_be_verb(words[phrase.head], names.known))
+        and not (phrase.head - 1 in said and may_be_verb(words[phrase.head], names.known))
     ]
     if not has_objects and not drawable:
         stated = [phrase for phrase in silent if phrase.head not in denied]
         drawable = [phrase for phrase in stated if not _is_quantity(words, phrase)][:1] or stated[:1]
         drawable = drawable or ([] if labels.objects else list(every[:1]))
     for phrase in drawable:
-        if not labels.objects or _is_noun(words[phrase.head]):
+        if not labels.objects or is_noun(words[phrase.head]):
             labels = _with_phrase(labels, words, names.drawn, phrase, said)
     objects = set(labels.objects)
     linked = {end for row in labels.relations for end in row[:2]}
@@ -310,10 +319,9 @@ def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: S
         head, before = pair = phrase.head, phrase.head - 1
         if head not in objects or head == phrase.start:
             continue
-        is_noun = labels.tags[before] in _NOUNS
-        has_name = not _is_material(words[before]) and bool(
-            load_wordnet().senses(f"{words[before]} {words[head]}", "n")
-        )
+        is_tagged = labels.tags[before] in _NOUNS
+        has_name = not is_material(words[before]) and words[before] not in _POSITIONS
+        has_name = has_name and bool(load_wordnet().senses(f"{words[before]} {words[head]}", "n"))
         if pair in parts:
             is_said = labels.tags[before] in _PARTICIPLES or words[before] in _POSITIONS
             if is_said and words[head] not in known and not has_name:
@@ -321,28 +329,21 @@ def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: S
                 attributes.append(pair)
         elif pair in attributes:
             unknown = {words[at] for at in pair} - known
-            if (has_name and unknown) or (is_noun and len(unknown) == len(pair)):
+            if (has_name and unknown) or (is_tagged and len(unknown) == len(pair)):
                 attributes.remove(pair)
                 parts.append(pair)
-        elif not is_noun or words[before].endswith(_ING):
+        elif not is_tagged or words[before].endswith(_ING):
             continue
         elif before in objects:
             if before not in linked:
                 objects.remove(before)
                 parts.append(pair)
-        elif before not in said and (words[before] in names.vocabulary.rows[0] or _is_noun(words[before])):
+        elif before not in said and (words[before] in names.vocabulary.rows[0] or is_noun(words[before])):
             parts.append(pair)  # a typing error is no name
     return labels._replace(objects=[at for at in labels.objects if at in objects], parts=parts, attributes=attributes)
 
 
 _POSITIONS: Final = word_set("left right front back rear upper lower inner outer")
-
-
-@lru_cache(maxsize=_MOST_NOUNS)
-def _is_material(word: str) -> bool:
-    """Say whether a word names what things are made of, which people draw as an attribute."""
-    wordnet = load_wordnet()
-    return wordnet.is_kind_of(word, wordnet.find("matter.n.03"))
 
 
 def of_pictures(labels: Labels, words: Sequence[str]) -> Labels:
@@ -360,25 +361,6 @@ def of_pictures(labels: Labels, words: Sequence[str]) -> Labels:
 
 
 _OF_PICTURES: Final = frozenset([_HAVE, "in", "on"])
-
-
-@lru_cache(maxsize=_MOST_NOUNS)
-def _is_noun(word: str) -> bool:
-    """Say whether WordNet has a noun, which typing errors are not."""
-    wordnet = load_wordnet()
-    last = word.rpartition("-")[2]
-    forms = (word, last, plural_lemma(last))
-    return word in DEPICTIONS or any(wordnet.senses(form, "n") for form in forms)
-
-
-def _may_be_verb(word: str, known: Collection[str]) -> bool:
-    """Say whether a word that is taken for a noun may be a verb ("wind blows"): the network knows its "-ing" form."""
-    return word.endswith("s") and any(
-        form in known
-        for base in stems(word)
-        for form in (f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1]}ing")
-        if len(base) > 1 and not word.endswith("ss")
-    )
 
 
 def _is_quantity(words: Sequence[str], phrase: Phrase) -> bool:
@@ -492,6 +474,8 @@ def in_own_prepositions(
                 own = preposition_between(words, labels.tags, inner)
                 if own not in GENERAL if is_foreign else adds_verb(own, name):
                     stated = own
+                if is_foreign and own is None:
+                    stated = other_verb(words, labels.tags, inner, name)
             relations.append((subject, target, stated or name))
         else:
             relations.append((subject, target, name))

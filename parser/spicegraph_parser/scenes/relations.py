@@ -189,6 +189,15 @@ def adds_verb(stated: str | None, name: str) -> bool:
     return is_verb and is_preposition_word(name.partition(" ")[0])
 
 
+def other_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str) -> str | None:
+    """Return the one verb between two things if a relation's name has no word of it ("digging": have)."""
+    verbs = [at for at in inner if tags[at] != "RB"]
+    if len(verbs) != 1 or tags[verbs[0]] not in _VERBS:
+        return None
+    verb = verb_base(words[verbs[0]], tags[verbs[0]])
+    return None if verb in _PLAIN_VERBS or not stems(words[verbs[0]]).isdisjoint(name.split()) else verb
+
+
 _ING: Final = "ing"
 
 

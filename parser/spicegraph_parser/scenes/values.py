@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.network import Labels
+from spicegraph_parser.scenes.prepositions import is_preposition_word
 from spicegraph_parser.spice.parse import is_word, tables, word_set
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _text(forms: Sequence[str], at: int) -> Value | None:
         start -= two in _RELATIVES
     if stop < len(forms) and forms[stop].lower() in _WRITTEN:
         stop += 1
-    noun = stop < len(forms) and forms[stop].isalpha() and forms[stop].lower() not in _NO_NOUNS | _BE
+    noun = stop < len(forms) and forms[stop].isalpha() and not _is_no_noun(forms[stop].lower())
     is_before = start == at and noun and before not in _TEXTS and before != "text"
     is_thing = start == at and before in _ARTICLES and not is_before
     return Value(f'"{" ".join(words).lower()}"', tuple(inner), range(start, stop), is_before, of_subject, is_thing)
@@ -166,6 +167,10 @@ def _measure(forms: Sequence[str], at: int) -> Value | None:
 _NO_NOUNS: Final = word_set("high wide long tall thick deep in on at from with under over by and away across")
 
 
+def _is_no_noun(word: str) -> bool:
+    return word in _NO_NOUNS | _BE or is_preposition_word(word)
+
+
 def unread(sentence_values: Sequence[Value]) -> Iterator[int]:
     """Yield the positions of the words that the network does not read."""
     for value in sentence_values:
@@ -202,7 +207,10 @@ def owner(value: Value, heads: Sequence[int], words: Sequence[str]) -> int | Non
     behind = [head for head in heads if head >= value.cut.stop]
     if value.of_subject and before:
         return before[0]
-    if value.name.startswith('"') and not value.is_before:  # "a note on a refrigerator that says"
+    is_text = value.name.startswith('"') and not value.is_before
+    if is_text and value.cut.start == value.tokens[0] - 1 and before[-1:] == [value.cut.start - 1]:
+        return before[-1]  # 'the phrase "Type here"'
+    if is_text:  # "a note on a refrigerator that says"
         says = words[value.cut.start : value.cut.start + 1]
         otherwise = before[:1] if says and says[0] in _SAYS else before
         before = [head for head in before if words[head] in _BEARERS] or otherwise

@@ -11,7 +11,9 @@ import pytest
 
 from spicegraph_parser import CaptionPipeline, load_pipeline
 from spicegraph_parser.export.graph_text import read_graph_text
-from spicegraph_parser.scenes.network import Labels
+from spicegraph_parser.scenes import SCENE_WEIGHTS
+from spicegraph_parser.scenes.kinds import Kind, kind_of
+from spicegraph_parser.scenes.network import Labels, load_network
 from spicegraph_parser.scenes.phrases import (
     Phrase,
     between_phrases,
@@ -19,9 +21,10 @@ from spicegraph_parser.scenes.phrases import (
     of_material,
     of_pictures,
     phrases,
+    with_plain_tags,
     within_phrases,
 )
-from spicegraph_parser.scenes.relations import adds_verb, preposition_between
+from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between
 from spicegraph_parser.scenes.values import owner, values
 
 _GOLDEN: Final = Path(__file__).parents[2] / "golden" / "scenes"
@@ -99,6 +102,46 @@ def test_the_captions_own_verb(text: str, tags: str, name: str, wanted: str | No
     assert (stated if adds_verb(stated, name) else None) == wanted
 
 
+@pytest.mark.parametrize(
+    ("text", "tags", "name", "wanted"),
+    [
+        ("stitching", "VBG", "have", "stitch"),
+        ("holding", "VBG", "hold", None),
+        ("wearing", "VBG", "have", None),
+        ("stitching and", "VBG CC", "have", None),
+    ],
+)
+def test_the_captions_other_verb(text: str, tags: str, name: str, wanted: str | None) -> None:
+    """Where one verb alone stands between two things of a foreign kind, and the network names another."""
+    assert other_verb(text.split(), tags.split(), range(len(text.split())), name) == wanted
+
+
+def test_words_behind_a_noun_that_are_no_nouns() -> None:
+    """ "Surgeon stitching" is no name, and "oil painting" is; "i" is nobody's noun."""
+    words = ["a", "surgeon", "stitching", "a", "wound"]
+    labels = Labels(["DT", "NN", "NN", "DT", "NN"], [1, 4], [], [], [])
+    assert with_plain_tags(labels, words).tags[2] == "VBG"
+    assert with_plain_tags(labels, ["an", "oil", "painting", "a", "wound"]) == labels
+    assert with_plain_tags(labels._replace(parts=[(2, 1)]), words).tags[2] == "NN"
+    chapel = Labels(["DT", "NN", "NN"], [1], [], [], [])
+    assert with_plain_tags(chapel, ["a", "chapel", "inside"]).tags[2] == "RB"
+    assert with_plain_tags(Labels(["NN", "NNS"], [], [], [], []), ["hairstyle", "i"]).tags == ["NN", "PRP"]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("a man rides a horse", Kind.PHOTOGRAPH),
+        ("a hairline fracture of the tibia", Kind.OTHER),
+        ("a man rdies a horse", Kind.PHOTOGRAPH),
+    ],
+)
+def test_a_text_is_of_a_kind_by_its_nouns(text: str, kind: Kind) -> None:
+    """A typing error is no noun."""
+    assert kind_of(text.split(), [len(text.split())], load_network(SCENE_WEIGHTS).names) == kind
+
+
 def test_pictures_are_of_what_they_show() -> None:
     """A map of a city is no part of it, as its mayor is."""
     labels = Labels(["DT", "NN", "IN", "DT", "NN"], [1, 4], [], [], [(4, 1, "have")])
@@ -156,6 +199,21 @@ def test_a_quoted_letter_is_a_thing_of_its_own() -> None:
     ) == ('"go"', 1)
     stop = ["a", "sign", "and", "a", "``", "Stop", "''", "sign"]
     assert owner(values(stop)[0], [1, 7], stop) == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "heads", "wanted"),
+    [
+        ("a button labeled OK below the search bar", (1, 7), 1),
+        ("a label `` Up '' above the footer", (1, 7), 1),
+        ("a box containing the phrase `` Hi ''", (1, 4), 4),
+        ("a dog on a `` Stop '' mat", (1, 7), 7),
+    ],
+)
+def test_a_text_is_the_nouns_before_it(text: str, heads: tuple[int, ...], wanted: int) -> None:
+    """What stands behind it is a preposition, or what it is written on."""
+    words = text.split()
+    assert owner(values(words)[0], heads, words) == wanted
 
 
 @pytest.mark.model

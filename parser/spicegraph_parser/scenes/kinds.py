@@ -1,0 +1,87 @@
+"""Of which kind a text is, by its nouns: a caption of a photograph, one of something else, or a description.
+
+The network learned captions of photographs from people who share conventions, all else from others: it reads each kind
+by its own.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
+from spicegraph_parser.scenes.relations import stems
+from spicegraph_parser.scenes.visible import DEPICTIONS
+from spicegraph_parser.spice.parse import tables, word_set
+from spicegraph_parser.spice.wordnet import load_wordnet
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from spicegraph_parser.scenes.network import Names
+
+LONGEST_CAPTION: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
+_MOST_WORDS: Final = 100_000
+_FOREIGN: Final = 0.2  # least share of nouns that photographs lack; none of DiscoSG's first 100 descriptions has it
+_TOLD: Final = word_set(tables(__package__)["told"])
+"""Nouns that captions of photographs lack, and 15 or more of 1,500 descriptions of photographs have."""
+_INITIALS: Final = 2  # letters of a word that may stand for anything
+
+
+class Kind(IntEnum):
+    """Kinds of texts, each with the number of its conventions in the network's weights."""
+
+    PHOTOGRAPH = 0
+    OTHER = 1
+    DESCRIPTION = 2
+
+
+def kind_of(forms: Sequence[str], lengths: Sequence[int], names: Names) -> Kind:
+    """Return the kind of a text of sentences: of several long ones a description, else by nouns that captions lack."""
+    foreign = list(_foreign_nouns(forms, names))
+    if len(lengths) > 1 and len(forms) > LONGEST_CAPTION:
+        words = sum(form[0].isalpha() for form in forms)
+        if sum(noun not in _TOLD for noun in foreign) < _FOREIGN * words:
+            return Kind.DESCRIPTION
+    is_other = any(len(noun) > _INITIALS and noun.isalpha() for noun in foreign)
+    return Kind.OTHER if is_other else Kind.PHOTOGRAPH
+
+
+def _foreign_nouns(forms: Sequence[str], names: Names) -> Iterator[str]:
+    """Yield the words that captions of photographs lack and WordNet has as nouns."""
+    words = (form.lower() for form in forms if form[0].isalpha())
+    return (word for word in words if word not in names.known and is_noun(word))
+
+
+@lru_cache(maxsize=_MOST_WORDS)
+def is_noun(word: str) -> bool:
+    """Say whether WordNet has a noun, which typing errors are not."""
+    wordnet = load_wordnet()
+    last = word.rpartition("-")[2]
+    forms = (word, last, plural_lemma(last))
+    return word in DEPICTIONS or any(wordnet.senses(form, "n") for form in forms)
+
+
+@lru_cache(maxsize=_MOST_WORDS)
+def is_material(word: str) -> bool:
+    """Say whether a word names what things are made of, which people draw as an attribute."""
+    wordnet = load_wordnet()
+    return wordnet.is_kind_of(word, wordnet.find("matter.n.03"))
+
+
+@lru_cache(maxsize=_MOST_WORDS)
+def is_participle(before: str, word: str) -> bool:
+    """Say whether a word in "-ing" behind a noun is a verb's: WordNet has the verb, and no name of both words."""
+    wordnet = load_wordnet()
+    return bool(wordnet.senses(verb_lemma(word), "v")) and not wordnet.senses(f"{before} {word}", "n")
+
+
+def may_be_verb(word: str, known: Collection[str]) -> bool:
+    """Say whether a word that is taken for a noun may be a verb ("wind blows"): the network knows its "-ing" form."""
+    return word.endswith("s") and any(
+        form in known
+        for base in stems(word)
+        for form in (f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1]}ing")
+        if len(base) > 1 and not word.endswith("ss")
+    )
