@@ -100,7 +100,7 @@ def with_phrases(
         labels = in_plain_names(labels, words, names.known)
         if len(labels.relations) > 1:
             labels = labels._replace(relations=list(_of_the_nearest(labels.relations, words)))
-    return in_own_prepositions(labels, words, every, left_out, is_foreign=is_foreign, is_alone=is_alone)
+    return in_own_prepositions(labels, words, every, left_out, is_foreign=is_alone and bool(foreign), is_alone=is_alone)
 
 
 def with_plain_tags(labels: Labels, words: Sequence[str]) -> Labels:
