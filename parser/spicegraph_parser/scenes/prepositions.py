@@ -81,7 +81,9 @@ def last_preposition(words: tuple[str, ...]) -> tuple[int, Preposition | None]:
 
 _PLAIN: Final = 3  # words of the longest preposition without a noun
 _LONGEST: Final = 7  # words of a preposition with its articles
-_ADJECTIVES: Final = word_set("close next adjacent parallel opposite far")
+_ADJECTIVES: Final = word_set(
+    "close next adjacent parallel opposite far north south east west northeast northwest southeast southwest"
+)
 _BEHIND: Final = (["to"], ["from"], ["of"])
 
 
