@@ -71,10 +71,13 @@ def is_material(word: str) -> bool:
 
 
 @lru_cache(maxsize=_MOST_WORDS)
-def is_participle(before: str, word: str) -> bool:
-    """Say whether a word in "-ing" behind a noun is a verb's: WordNet has the verb, and no name of both words."""
+def verb_tag(before: str, word: str) -> str | None:
+    """Return the tag of a word that is taken for a noun behind a noun, if WordNet has the verb and no name of both."""
     wordnet = load_wordnet()
-    return bool(wordnet.senses(verb_lemma(word), "v")) and not wordnet.senses(f"{before} {word}", "n")
+    base = verb_lemma(word)
+    if base == word or not wordnet.senses(base, "v") or wordnet.senses(f"{before} {word}", "n"):
+        return None
+    return "VBG" if word.endswith("ing") else "VBZ" if word.endswith("s") else None
 
 
 def may_be_verb(word: str, known: Collection[str]) -> bool:

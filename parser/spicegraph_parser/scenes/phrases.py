@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes.kinds import is_material, is_noun, is_participle, may_be_verb
+from spicegraph_parser.scenes.kinds import is_material, is_noun, may_be_verb, verb_tag
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
 from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between, stated_between
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
@@ -97,7 +97,7 @@ def with_phrases(
             labels = labels._replace(relations=[*labels.relations, *others])
         labels = of_pictures(labels, words)
         labels = of_material(within_phrases(labels, words, names.known, every), words, every)
-        labels = in_plain_names(labels, words, names.known)
+        labels = in_plain_names(labels, words, names.known, is_foreign=bool(foreign))
         if len(labels.relations) > 1:
             labels = labels._replace(relations=list(_of_the_nearest(labels.relations, words)))
     return in_own_prepositions(labels, words, every, left_out, is_foreign=is_alone and bool(foreign), is_alone=is_alone)
@@ -106,15 +106,14 @@ def with_phrases(
 def with_plain_tags(labels: Labels, words: Sequence[str]) -> Labels:
     """Return labels in which words are no nouns that the network does not draw behind a noun that it does.
 
-    They are participles ("a surgeon stitching a wound") and adverbs ("a chapel inside").
+    They are verbs ("a surgeon stitching a wound", "a café lists the soups") and adverbs ("a chapel inside").
     """
-    objects = set(labels.objects)
-    tags = {
-        at: "VBG" if word.endswith(_ING) else "RB"
-        for at, word in enumerate(words)
-        if labels.tags[at] in _NOUNS and at - 1 in objects and at not in objects
-        if word in _ADVERBS or (word.endswith(_ING) and is_participle(words[at - 1], word))
-    }
+    objects, tags = set(labels.objects), {}
+    for at, word in enumerate(words):
+        if labels.tags[at] in _NOUNS and at - 1 in objects and at not in objects:
+            tag = "RB" if word in _ADVERBS else verb_tag(words[at - 1], word)
+            if tag:
+                tags[at] = tag
     tags |= {at: "PRP" for at, word in enumerate(words) if word == "i" and labels.tags[at] in _NOUNS}
     if tags:
         said = said_of(labels)
@@ -177,7 +176,7 @@ def of_material(labels: Labels, words: Sequence[str], every: Sequence[Phrase]) -
     )
 
 
-def in_plain_names(labels: Labels, words: Sequence[str], known: Set[str]) -> Labels:
+def in_plain_names(labels: Labels, words: Sequence[str], known: Set[str], *, is_foreign: bool) -> Labels:
     """Return labels with WordNet's names as names ("optic disc"), "cluster of" as amounts, and numbers apart."""
     if not labels.attributes:
         return labels
@@ -194,8 +193,8 @@ def in_plain_names(labels: Labels, words: Sequence[str], known: Set[str]) -> Lab
     amounts = [
         (word, word + 1)
         for head, word in labels.attributes
-        if word < head and words[word] in _QUANTITIES and words[head] not in known
-        if words[word + 1] == "of" and word + 1 not in parts_of
+        if word < head and words[word + 1] == "of" and word + 1 not in parts_of
+        if words[word] in _QUANTITIES and is_foreign
     ]
     numbers = [  # of "three cotton shirts", "cotton" is the material
         pair

@@ -73,14 +73,14 @@ def test_plain_names() -> None:
     """WordNet's names of which captions of photographs lack a word; what there is of an amount; numbers by materials."""
     words = ["an", "optic", "disc"]
     labels = Labels(["DT", "JJ", "NN"], [2], [], [(2, 1)], [])
-    assert in_plain_names(labels, words, frozenset({"optic"})).parts == [(2, 1)]
-    assert in_plain_names(labels, words, frozenset(words)) == labels
+    assert in_plain_names(labels, words, frozenset({"optic"}), is_foreign=True).parts == [(2, 1)]
+    assert in_plain_names(labels, words, frozenset(words), is_foreign=False) == labels
     words = ["a", "cluster", "of", "cells"]
     labels = Labels(["DT", "NN", "IN", "NNS"], [3], [], [(3, 1)], [])
-    assert in_plain_names(labels, words, frozenset()).parts == [(1, 2)]
+    assert in_plain_names(labels, words, frozenset(), is_foreign=True).parts == [(1, 2)]
     words = ["three", "cotton", "shirts"]
     labels = Labels(["CD", "NN", "NNS"], [2], [(1, 0)], [(2, 1)], [])
-    apart = in_plain_names(labels, words, frozenset(words))
+    apart = in_plain_names(labels, words, frozenset(words), is_foreign=False)
     assert (apart.parts, apart.attributes) == ([], [(2, 1), (2, 0)])
 
 
