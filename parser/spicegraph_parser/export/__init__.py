@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import needs_extra
 from spicegraph_parser.export.graph_text import graph_text
+from spicegraph_parser.spice.graph import Attribute, Relation, SceneGraph, SceneObject
+from spicegraph_parser.spice.lexicon import load_lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from spicegraph_parser.spice.extraction import ParsedCaption
-    from spicegraph_parser.spice.graph import SceneGraph
     from spicegraph_parser.spice.parse import Parse
 
 JsonDict = dict[str, Any]  # the function that makes one says which fields it has
@@ -200,6 +201,19 @@ def _numbered(caption: ParsedCaption) -> tuple[list[str], list[tuple[tuple[str, 
     numbers = {name: number for number, name in enumerate(objects)}
     rows = [(words, tuple([numbers[end] for end in words[:-1]])) for words in caption.tuples if len(words) > 1]
     return list(numbers), rows
+
+
+def thing_graph(caption: ParsedCaption) -> SceneGraph:
+    """Return a caption's graph with an object for each thing: of a scene graph also for those that share a name."""
+    if not caption.entities:
+        return caption.graph()
+    names, said = _numbered(caption)
+    concept = load_lexicon().exact_concept
+    return SceneGraph(
+        tuple([SceneObject(concept(name), ()) for name in names]),
+        tuple([Attribute(*ends, concept(words[1]), ()) for words, ends in said if len(words) == 2]),
+        tuple([Relation(*ends, concept(words[2]), ()) for words, ends in said if len(words) == 3]),
+    )
 
 
 def dsg_dict(caption: ParsedCaption, kind: Callable[[Sequence[str]], str] | None = None) -> JsonDict:

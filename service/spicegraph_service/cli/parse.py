@@ -54,7 +54,7 @@ def _encoded(values: Iterable[object]) -> Iterator[str]:
 
 
 def _graphs(captions: Iterable[ParsedCaption]) -> Iterator[tuple[str, SceneGraph]]:
-    return ((caption.text, caption.graph()) for caption in captions)
+    return ((caption.text, export.thing_graph(caption)) for caption in captions)
 
 
 def _visual_genome(captions: Iterable[ParsedCaption]) -> Iterator[str]:

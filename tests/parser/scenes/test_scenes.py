@@ -10,7 +10,7 @@ import pytest
 
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
-from spicegraph_parser.export import caption_dict, dsg_dict, visual_genome_dict
+from spicegraph_parser.export import caption_dict, dsg_dict, thing_graph, visual_genome_dict
 from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import Labels, Names, load_network
 from spicegraph_parser.scenes.parser import facts_of
@@ -709,6 +709,9 @@ def test_members_and_things_of_one_name_in_json() -> None:
     genome = visual_genome_dict(caption, 3)
     assert [one["attributes"] for one in genome["objects"] if one["names"] == ["shirt"]] == shirts
     assert {link["predicate"] for link in genome["relationships"]} >= {"wear", "stand on"}
+    graph = thing_graph(caption)
+    drawn = [at for at, node in enumerate(graph.objects) if node.concept.label == "shirt"]
+    assert [[own.concept.label for own in graph.attributes if own.object == at] for at in drawn] == shirts
     questions = dsg_dict(caption)
     numbers = [number for number, text in questions["qid2tuple"].items() if text == "entity - whole (shirt)"]
     needs = {text: questions["qid2dependency"][at] for at, text in questions["qid2tuple"].items()}
