@@ -211,8 +211,8 @@ def thing_graph(caption: ParsedCaption) -> SceneGraph:
     concept = load_lexicon().exact_concept
     return SceneGraph(
         tuple([SceneObject(concept(name), ()) for name in names]),
-        tuple([Attribute(*ends, concept(words[1]), ()) for words, ends in said if len(words) == 2]),
-        tuple([Relation(*ends, concept(words[2]), ()) for words, ends in said if len(words) == 3]),
+        tuple([Attribute(ends[0], concept(words[1]), ()) for words, ends in said if len(words) == 2]),
+        tuple([Relation(ends[0], ends[1], concept(words[2]), ()) for words, ends in said if len(words) == 3]),
     )
 
 
