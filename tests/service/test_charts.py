@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spicegraph_service.output.charts import (
@@ -137,6 +137,7 @@ def places(svg: str) -> list[float]:
     st.lists(st.none() | st.floats(-1, 1), min_size=1, max_size=4),
     st.text(st.characters(exclude_categories=()), max_size=30),
 )
+@example(values=[None], name="\ud800")
 def test_points_keep_their_proportions_whatever_they_are_called(values: list[float | None], name: str) -> None:
     found = places(interval_chart(name, [(name, [Mark(name, v)]) for v in [0.0, 1.0, *values]], axis=name))
     zero, one, *others = found

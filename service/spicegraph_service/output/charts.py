@@ -174,13 +174,14 @@ class _Plot:
 
     def done(self, title: str, description: str) -> Markup:
         """Return the figure with its name and what it shows, for those who can't see it."""
+        title, description = writable(title), writable(description)
         drawn = ET.tostring(self.root, encoding="unicode")
         prefix = "c" + hashlib.sha256(f"{title}\0{description}\0{drawn}".encode()).hexdigest()[:10]
         names = {"title": f"{prefix}-title", "desc": f"{prefix}-text"}
         self.root.set("aria-labelledby", " ".join(names.values()))
         for tag, text in (("desc", description), ("title", title)):
             node = ET.Element(tag, {"id": names[tag]})
-            node.text = writable(text)
+            node.text = text
             self.root.insert(0, node)
         return Markup(ET.tostring(self.root, encoding="unicode", short_empty_elements=False))  # noqa: S704 (escaped above)
 
