@@ -18,7 +18,7 @@ from spicegraph_parser.spice.loose import NEGATIONS
 from spicegraph_scorer import score_tuples
 
 CONTENT = frozenset({"NN", "VB", "JJ", "CD"})
-EMPTY = frozenset({"be", "have", "do"})
+EMPTY = frozenset({"be", "have", "do", "'s"})
 
 
 def captions(folder: Path, most: int) -> list[str]:

@@ -42,7 +42,7 @@ the object of a relation whose subject it is. A word with itself has ``OBJECT``.
 SURE: Final = 0.6
 """Least probability of a name from the closed list where the caption has a verb of its own (``training/scenes.md``)."""
 OBJECT_MARGIN: Final = 2.5
-HAVE_MARGIN, RELATION_MARGIN, PREPOSITION_MARGIN = 0.0, 2.0, 3.0
+HAVE_MARGIN, RELATION_MARGIN, PREPOSITION_MARGIN = 0.0, 1.0, 3.0
 """How far the scores of objects and of relations are lowered in descriptions of several sentences.
 
 What is not an object there lacks attributes and relations, too. People draw less of a description than of a caption;

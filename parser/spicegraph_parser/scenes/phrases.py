@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.kinds import is_material, is_noun, may_be_verb, verb_tag
-from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
+from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns, is_preposition_word
 from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between, stated_between
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
 from spicegraph_parser.spice.parse import is_word, tables, word_set
@@ -96,10 +96,8 @@ def with_phrases(
         if others := list(between_phrases(labels, words, names.known, every, left_out)):
             labels = labels._replace(relations=[*labels.relations, *others])
         labels = of_pictures(labels, words)
-        labels = of_material(within_phrases(labels, words, names.known, every), words, every)
-        labels = in_plain_names(labels, words, names.known, is_foreign=bool(foreign))
-        if len(labels.relations) > 1:
-            labels = labels._replace(relations=list(_of_the_nearest(labels.relations, words)))
+        labels = within_phrases(labels, words, names.known, every)
+        labels = with_amounts(labels, words, every, is_foreign=bool(foreign))
     return in_own_prepositions(labels, words, every, left_out, is_foreign=is_alone and bool(foreign), is_alone=is_alone)
 
 
@@ -154,71 +152,30 @@ def within_phrases(labels: Labels, words: Sequence[str], known: Set[str], every:
     return _moved_ends(labels, moved) if moved else labels
 
 
-def of_material(labels: Labels, words: Sequence[str], every: Sequence[Phrase]) -> Labels:
-    """Return labels in which a material with an adjective is what the noun behind it is ("stainless steel")."""
-    objects, described = set(labels.objects), {head for head, _ in labels.attributes}
-    materials = {
-        at: phrase.head
-        for phrase in every
-        for at in range(phrase.start, phrase.head)
-        if {at, phrase.head} <= objects and at in described and labels.tags[at] in _NOUNS and is_material(words[at])
-    }
-    if not materials:
-        return labels
-    return labels._replace(
-        objects=[at for at in labels.objects if at not in materials],
-        parts=[*labels.parts, *(pair for pair in labels.attributes if pair[0] in materials)],
-        attributes=[
-            *(pair for pair in labels.attributes if pair[0] not in materials),
-            *((head, at) for at, head in materials.items()),
-        ],
-        relations=[row for row in labels.relations if materials.keys().isdisjoint(row[:2])],
-    )
-
-
-def in_plain_names(labels: Labels, words: Sequence[str], known: Set[str], *, is_foreign: bool) -> Labels:
-    """Return labels with WordNet's names as names ("optic disc"), "cluster of" as amounts, and numbers apart."""
-    if not labels.attributes:
-        return labels
-    wordnet, tags = load_wordnet(), labels.tags
+def with_amounts(labels: Labels, words: Sequence[str], every: Sequence[Phrase], *, is_foreign: bool) -> Labels:
+    """Return labels with "cluster of" as an amount in captions of a foreign kind, and numbers apart from materials."""
     head_of = {word: head for head, word in labels.attributes}
-    parts_of = {part for _, part in labels.parts}
-    names = [
-        (head, word)
-        for head, word in labels.attributes
-        if word + 1 == head and words[head] not in known and tags[word] not in _PARTICIPLES
-        if words[word] not in _POSITIONS and not is_material(words[word])
-        if wordnet.senses(f"{words[word]} {words[head]}", "n")
-    ]
+    objects, said = set(labels.objects), said_of(labels)
     amounts = [
-        (word, word + 1)
-        for head, word in labels.attributes
-        if word < head and words[word + 1] == "of" and word + 1 not in parts_of
-        if words[word] in _QUANTITIES and is_foreign
+        (phrase.head, amount.head)
+        for amount, phrase in pairwise(every)
+        if is_foreign and words[amount.head] in _QUANTITIES and words[amount.head + 1 : phrase.start] == ["of"]
+        if head_of.get(amount.head) == phrase.head
+        or (words[amount.head] in _GROUPS and phrase.head in objects and amount.head not in said)
     ]
     numbers = [  # of "three cotton shirts", "cotton" is the material
         pair
         for pair in labels.parts
-        if pair[0] in head_of and tags[pair[1]] == "CD" and tags[pair[0]] in _NOUNS and is_material(words[pair[0]])
+        if pair[0] in head_of and labels.tags[pair[1]] == "CD"
+        if labels.tags[pair[0]] in _NOUNS and is_material(words[pair[0]])
     ]
-    if not (names or amounts or numbers):
+    if not (amounts or numbers):
         return labels
-    apart = [(head_of[word], number) for word, number in numbers]
+    parts = [*(pair for pair in labels.parts if pair not in numbers), *((at, at + 1) for _, at in amounts)]
+    apart = [*amounts, *((head_of[word], number) for word, number in numbers)]
     return labels._replace(
-        parts=[*(pair for pair in labels.parts if pair not in numbers), *names, *amounts],
-        attributes=[*(pair for pair in labels.attributes if pair not in names), *apart],
+        parts=list(dict.fromkeys(parts)), attributes=list(dict.fromkeys([*labels.attributes, *apart]))
     )
-
-
-def _of_the_nearest(relations: Sequence[tuple[int, int, str]], words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield relations without those of an earlier noun that a nearer one has, but for lists and "of"."""
-    for subject, target, name in relations:
-        nearer = [other for other, *row in relations if row == [target, name] and subject < other < target]
-        if not nearer or not _TOGETHER.isdisjoint(words[subject : max(nearer)]):
-            yield subject, target, name
-
-
-_TOGETHER: Final = word_set("and or , & of")
 
 
 def _moved_ends(labels: Labels, moved: Mapping[int, int]) -> Labels:
@@ -294,24 +251,12 @@ def with_silent(
     ]
     if adjectives:
         labels = labels._replace(attributes=[*labels.attributes, *adjectives])
-    labels = _with_compounds(labels, words, names, every)
-    said, objects = said_of(labels), set(labels.objects)
-    amounts = [
-        (phrase.head, amount.head)
-        for amount, phrase in pairwise(every)
-        if words[amount.head] in _GROUPS
-        and words[amount.head + 1 : phrase.start] == ["of"]
-        and phrase.head in objects
-        and amount.head not in said
-    ]
-    return labels._replace(  # "rows of"
-        attributes=[*labels.attributes, *amounts], parts=[*labels.parts, *((at, at + 1) for _, at in amounts)]
-    )
+    return _with_compounds(labels, words, names, every)
 
 
 def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
     """Return labels in which nouns right before an object are part of its name ("pie chart")."""
-    objects, said, known = set(labels.objects), said_of(labels), names.known
+    objects, known = set(labels.objects), names.known
     parts, attributes = list(labels.parts), list(labels.attributes)
     linked = {end for row in (*parts, *attributes, *labels.relations) for end in row[:2]}
     for phrase in every:
@@ -321,24 +266,16 @@ def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: S
         is_tagged = labels.tags[before] in _NOUNS
         has_name = not is_material(words[before]) and words[before] not in _POSITIONS
         has_name = has_name and bool(load_wordnet().senses(f"{words[before]} {words[head]}", "n"))
-        if pair in parts:
-            is_said = labels.tags[before] in _PARTICIPLES or words[before] in _POSITIONS
-            if is_said and words[head] not in known and not has_name:
-                parts.remove(pair)
-                attributes.append(pair)
-        elif pair in attributes:
+        if pair in attributes:
             unknown = {words[at] for at in pair} - known
             if (has_name and unknown) or (is_tagged and len(unknown) == len(pair)):
                 attributes.remove(pair)
                 parts.append(pair)
         elif not is_tagged or words[before].endswith(_ING):
             continue
-        elif before in objects:
-            if before not in linked:
-                objects.remove(before)
-                parts.append(pair)
-        elif before not in said and (words[before] in names.vocabulary.rows[0] or is_noun(words[before])):
-            parts.append(pair)  # a typing error is no name
+        elif before in objects and before not in linked:
+            objects.remove(before)
+            parts.append(pair)
     return labels._replace(objects=[at for at in labels.objects if at in objects], parts=parts, attributes=attributes)
 
 
@@ -387,9 +324,6 @@ def _with_phrase(
     return labels._replace(attributes=[*labels.attributes, *adjectives])
 
 
-_AND: Final = (["and"], [",", "and"])
-
-
 def between_phrases(
     labels: Labels, words: Sequence[str], known: Collection[str], every: Sequence[Phrase], left_out: Collection[int]
 ) -> Iterator[tuple[int, int, str]]:
@@ -406,13 +340,15 @@ def between_phrases(
             continue
         if labels.tags[phrase.head + 1 : phrase.head + 2] == ["POS"]:
             continue
-        if words[before.head] in known and words[phrase.head] in known:
-            continue
-        if words[before.head + 1 : phrase.start] in _AND:
-            yield from ((a, phrase.head, name) for a, b, name in labels.relations if b == before.head and a < b)
-            continue
         relation = stated_between(words, labels.tags, before.head, phrase, left_out)
         if relation is None:
+            continue
+        name = relation[2]
+        if (
+            words[before.head] in known
+            and words[phrase.head] in known
+            and not (is_preposition_word(name.split()[0]) and " " in name)
+        ):
             continue
         whole = of.get(before.head)  # in "a wing of a fly under ...", the wing is under it
         if whole in objects and "of" not in words[before.head + 1 : phrase.start]:
@@ -477,5 +413,7 @@ def in_own_prepositions(
                     stated = other_verb(words, labels.tags, inner, name)
             relations.append((subject, target, stated or name))
         else:
-            relations.append((subject, target, name))
+            is_verb = is_alone and subject < start and name in GENERAL and labels.tags[start - 1].startswith("VB")
+            verb = other_verb(words, labels.tags, [start - 1], name) if is_verb else None
+            relations.append((subject, target, verb or name))
     return labels if relations == labels.relations else labels._replace(relations=relations)

@@ -17,10 +17,9 @@ from spicegraph_parser.scenes.network import Labels, load_network
 from spicegraph_parser.scenes.phrases import (
     Phrase,
     between_phrases,
-    in_plain_names,
-    of_material,
     of_pictures,
     phrases,
+    with_amounts,
     with_plain_tags,
     within_phrases,
 )
@@ -69,18 +68,17 @@ def test_a_verb_that_may_be_a_sound_is_no_thing() -> None:
     assert set(caption.tuples) == {("cook",), ("onions",), ("cook", "onions", "cut")}
 
 
-def test_plain_names() -> None:
-    """WordNet's names of which captions of photographs lack a word; what there is of an amount; numbers by materials."""
-    words = ["an", "optic", "disc"]
-    labels = Labels(["DT", "JJ", "NN"], [2], [], [(2, 1)], [])
-    assert in_plain_names(labels, words, frozenset({"optic"}), is_foreign=True).parts == [(2, 1)]
-    assert in_plain_names(labels, words, frozenset(words), is_foreign=False) == labels
-    words = ["a", "cluster", "of", "cells"]
-    labels = Labels(["DT", "NN", "IN", "NNS"], [3], [], [(3, 1)], [])
-    assert in_plain_names(labels, words, frozenset(), is_foreign=True).parts == [(1, 2)]
-    words = ["three", "cotton", "shirts"]
+def test_amounts_and_numbers() -> None:
+    """What there is of an amount, in captions of a foreign kind; numbers before a material."""
+    words, every = _phrased("a cluster of cells", "DT NN IN NNS")
+    for pairs in ([(3, 1)], []):
+        labels = Labels(["DT", "NN", "IN", "NNS"], [3], [], pairs, [])
+        amounts = with_amounts(labels, words, every, is_foreign=True)
+        assert (amounts.attributes, amounts.parts) == ([(3, 1)], [(1, 2)])
+        assert with_amounts(labels, words, every, is_foreign=False) == labels
+    words, every = _phrased("three cotton shirts", "CD NN NNS")
     labels = Labels(["CD", "NN", "NNS"], [2], [(1, 0)], [(2, 1)], [])
-    apart = in_plain_names(labels, words, frozenset(words), is_foreign=False)
+    apart = with_amounts(labels, words, every, is_foreign=False)
     assert (apart.parts, apart.attributes) == ([], [(2, 1), (2, 0)])
 
 
@@ -123,6 +121,8 @@ def test_words_behind_a_noun_that_are_no_nouns() -> None:
     assert with_plain_tags(labels, words).tags[2] == "VBG"
     assert with_plain_tags(labels, ["an", "oil", "painting", "a", "wound"]) == labels
     assert with_plain_tags(labels._replace(parts=[(2, 1)]), words).tags[2] == "NN"
+    lists = Labels(["DT", "NN", "NNS", "DT", "NNS"], [1, 4], [], [], [])
+    assert with_plain_tags(lists, ["a", "café", "lists", "the", "soups"]).tags[2] == "VBZ"
     chapel = Labels(["DT", "NN", "NN"], [1], [], [], [])
     assert with_plain_tags(chapel, ["a", "chapel", "inside"]).tags[2] == "RB"
     assert with_plain_tags(Labels(["NN", "NNS"], [], [], [], []), ["hairstyle", "i"]).tags == ["NN", "PRP"]
@@ -293,13 +293,6 @@ def test_a_noun_before_an_unknown_noun_is_part_of_its_name() -> None:
     words, every = _phrased("man rides", "NN NNS")
     riding = Labels(["NN", "NNS"], [0], [], [], [])
     assert within_phrases(riding, words, known, every) == riding
-
-
-def test_a_material_before_a_noun_is_what_it_is() -> None:
-    words, every = _phrased("a stainless steel bottle", "DT JJ NN NN")
-    labels = Labels(["DT", "JJ", "NN", "NN"], [2, 3], [], [(2, 1)], [(3, 2, "have")])
-    made = of_material(labels, words, every)
-    assert (made.objects, made.parts, made.attributes, made.relations) == ([3], [(2, 1)], [(3, 2)], [])
 
 
 @pytest.mark.model
