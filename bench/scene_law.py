@@ -2,8 +2,8 @@
 
 Each content word of a caption stands in a fact that scores count, or is kept apart for a reason; a caption with a noun
 that it does not deny has an object; and a caption with one content word changed never has SPICE 1.0 against itself,
-synonyms aside, and words of which the caption has another form or a synonym elsewhere: facts are sets, and several
-facts of one caption may match one of the other.
+synonyms (of two words, too) aside, and words of which the caption has another form or a synonym elsewhere: facts are
+sets, and several facts of one caption may match one of the other.
 """
 
 import argparse
@@ -14,11 +14,12 @@ from functools import cache
 from pathlib import Path
 
 from spicegraph_parser import ParsedCaption, load_pipeline
+from spicegraph_parser.scenes.things import PRONOUNS
 from spicegraph_parser.spice.loose import NEGATIONS
 from spicegraph_scorer import score_tuples
 
 CONTENT = frozenset({"NN", "VB", "JJ", "CD"})
-EMPTY = frozenset({"be", "have", "do", "'s"})
+EMPTY = NEGATIONS | PRONOUNS | {"be", "have", "do", "'s"}
 
 
 def captions(folder: Path, most: int) -> list[str]:
@@ -42,7 +43,7 @@ def content(caption: ParsedCaption) -> Iterator[tuple[int, str, str, str]]:
     for parse in caption.sentences:
         for word in parse.words:
             is_word = any(map(str.isalnum, word.form))
-            if is_word and word.tag[:2] in CONTENT and word.lemma not in EMPTY and word.lemma not in NEGATIONS:
+            if is_word and word.tag[:2] in CONTENT and {word.form.lower(), word.lemma}.isdisjoint(EMPTY):
                 yield position, word.form, word.lemma, word.tag
             position += 1
 
@@ -82,6 +83,11 @@ def changed(captions: Sequence[ParsedCaption], chance: random.Random) -> Iterato
             or are_synonyms(lemma, other_lemma)
         ):
             continue
+        before, behind = (words[at].form.lower() if 0 <= at < len(words) else "" for at in (position - 1, position + 1))
+        pairs = [tuple(f"{before} {own}".lower() for own in (form, other))] if before else []
+        pairs += [tuple(f"{own} {behind}".lower() for own in (form, other))] if behind else []
+        if any(are_synonyms(*pair) for pair in pairs):
+            continue  # "living room" and "sitting room"
         word = words[position]
         yield caption, caption.text[: word.start] + other + caption.text[word.end :], form, other
 
@@ -92,10 +98,11 @@ def are_synonyms(one: str, other: str) -> bool:
     return score_tuples([(one,)], [[(other,)]]).scores["All"]["f"] == 1.0
 
 
-def is_elsewhere(caption: ParsedCaption, word: str) -> bool:
-    """Say whether a caption has another word that SPICE takes for a given one, which therefore adds nothing."""
-    others = {text for _, form, lemma, _ in content(caption) if form.lower() != word for text in (form.lower(), lemma)}
-    return any(are_synonyms(word, other) for other in others if other.isalpha())
+def is_elsewhere(caption: ParsedCaption, word: str, times: int) -> bool:
+    """Say whether a caption has a word more than so many times, or another that SPICE takes for it: it adds nothing."""
+    own = [(form.lower(), lemma) for _, form, lemma, _ in content(caption)]
+    others = {text for form, lemma in own if form != word for text in (form, lemma)}
+    return [form for form, _ in own].count(word) > times or any(are_synonyms(word, o) for o in others if o.isalpha())
 
 
 def spice(one: ParsedCaption, other: ParsedCaption) -> float:
@@ -128,7 +135,7 @@ def main() -> None:
         f"{caption.text[:80]!r}: {form} -> {by}"
         for (caption, _, form, by), other in zip(pairs, others, strict=True)
         if (spice(caption, other) == 1.0 or spice(other, caption) == 1.0)
-        and not any(is_elsewhere(other, word) for word in (form, by))
+        and not (is_elsewhere(other, form.lower(), 0) or is_elsewhere(other, by, 1))
     )
     shown("changes of one word with SPICE 1.0", same, len(pairs))
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeAlias
 
@@ -104,7 +103,7 @@ class _WordInputs:
 
     def __call__(self, forms: Iterable[str], styles: Sequence[int] = ()) -> WordNumbers:
         """Return the words of PTB forms; ``styles``: of each word, 0 by default."""
-        words = list(zip(forms, styles or repeat(0), strict=False))
+        words = list(forms)
         with self._lock:
             new = [form for form in dict.fromkeys(words) if form not in self._known]
             if len(self._known) + len(new) > self._table.shape[1]:
@@ -112,22 +111,19 @@ class _WordInputs:
                 self._start_anew(max(_MOST_FORMS, len(new)))
             if new:
                 start = len(self._known)
-                read = self._table[:, start : start + len(new)]
-                features = np.array([self._vocabulary.feature_rows(form) for form, _ in new])
-                read[:] = self._inputs(features)
-                if self._first.styles.size:
-                    read += self._first.styles[:, [style for _, style in new]]
+                features = np.array(list(map(self._vocabulary.feature_rows, new)))
+                self._table[:, start : start + len(new)] = self._inputs(features)
                 self._forms[start : start + len(new)] = features[:, 0]
                 self._known.update(zip(new, range(start, start + len(new)), strict=True))
             rows = np.array(list(map(self._known.__getitem__, words)), dtype=np.intp)
-            numbers = np.array([style for _, style in words], dtype=np.intp)
+            numbers = np.array(styles or [0] * len(words), dtype=np.intp)
             return WordNumbers(self._table, rows, self._forms[rows], numbers)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._made_of  # neither the table nor the lock
 
     def _start_anew(self, capacity: int) -> None:
-        self._known: dict[tuple[str, int], int] = {}
+        self._known: dict[str, int] = {}
         self._table = np.empty((2, capacity, self._first.gates), dtype=np.float32)
         self._forms = np.empty(capacity, dtype=np.intp)
 
@@ -200,14 +196,20 @@ class Encoder:
 
     def first(self, words: WordNumbers, layout: Layout) -> FirstStates:
         """Return what the first layer says."""
-        rows = words.rows[layout.place]
-        states, _ = self._first.states((words.table[0], words.table[1]), layout, (rows, rows[layout.back]))
+        rows, styles = words.rows[layout.place], words.styles[layout.place]
+        back = layout.back
+        states, _ = self._first.states(
+            (words.table[0], words.table[1]),
+            layout,
+            (rows, rows[back]),
+            styles=(styles, styles[back]) if styles.any() else (None, None),
+        )
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
         odds = softmax(tags)
         parts = [states if self._narrow is None else self._narrow(states), odds]
         if len(self._marks):
-            parts.append(self._marks[words.styles[layout.place]])
+            parts.append(self._marks[styles])
         read = np.concatenate(parts, axis=1)
         inputs = self._of_read[0](read), self._of_read[1](read.take(layout.back, axis=0))
         return FirstStates(inputs, tags, odds)
@@ -283,10 +285,13 @@ class _Lstm:
         inputs: tuple[Floats, Floats],
         layout: Layout,
         rows: tuple[Integers, Integers] | tuple[None, None] = (None, None),
+        *,
+        styles: tuple[Integers, Integers] | tuple[None, None] = (None, None),
     ) -> tuple[Floats, tuple[Floats, Floats]]:
         """Return the states (words, 2 * hidden), and each direction's cells (words, hidden) in reading order."""
         (forward, forward_cells), (backward, backward_cells) = (
-            self.read(direction, inputs[direction], layout.steps, rows[direction]) for direction in (0, 1)
+            self.read(direction, inputs[direction], layout.steps, rows[direction], styles=styles[direction])
+            for direction in (0, 1)
         )
         return np.concatenate([forward, backward[layout.back]], axis=1), (forward_cells, backward_cells)
 
@@ -297,10 +302,12 @@ class _Lstm:
         steps: Sequence[int],
         rows: Integers | None = None,
         *,
+        styles: Integers | None = None,
         start: tuple[Floats, Floats, Floats] | None = None,
     ) -> tuple[Floats, Floats]:
         """Return states and cells (words, hidden) of a direction, step after step."""
         # ``inputs`` are (rows, gates) without the state's part, ``rows`` those that are read (all of them by default).
+        # ``styles`` are those of the rows, whose biases are added.
         # ``start`` has states and cells where sentences do not begin at their ends, and what the first step's gates get
         # more. What a step computes stays in a core's own cache.
         hidden = self._hidden
@@ -316,6 +323,8 @@ class _Lstm:
                 total = inputs[begin:end]
             else:
                 total = inputs.take(rows[begin:end], axis=0, out=others[:size], mode="clip")
+                if styles is not None:
+                    total += self.styles[direction].take(styles[begin:end], axis=0)
             if before is not None:
                 total = np.add(total, multiply(before[0][:size], sums[:size]), out=sums[:size])
             if start is not None and not begin:

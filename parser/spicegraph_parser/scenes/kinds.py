@@ -17,7 +17,7 @@ from spicegraph_parser.spice.parse import tables, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from spicegraph_parser.scenes.network import Names
 
@@ -26,7 +26,6 @@ _MOST_WORDS: Final = 100_000
 _FOREIGN: Final = 0.2  # least share of nouns that photographs lack; none of DiscoSG's first 100 descriptions has it
 _TOLD: Final = word_set(tables(__package__)["told"])
 """Nouns that captions of photographs lack, and 15 or more of 1,500 descriptions of photographs have."""
-_INITIALS: Final = 2  # letters of a word that may stand for anything
 
 
 class Kind(IntEnum):
@@ -38,20 +37,16 @@ class Kind(IntEnum):
 
 
 def kind_of(forms: Sequence[str], lengths: Sequence[int], names: Names) -> Kind:
-    """Return the kind of a text of sentences: of several long ones a description, else by nouns that captions lack."""
-    foreign = list(_foreign_nouns(forms, names))
-    if len(lengths) > 1 and len(forms) > LONGEST_CAPTION:
-        words = sum(form[0].isalpha() for form in forms)
-        if sum(noun not in _TOLD for noun in foreign) < _FOREIGN * words:
-            return Kind.DESCRIPTION
-    is_other = any(len(noun) > _INITIALS and noun.isalpha() for noun in foreign)
-    return Kind.OTHER if is_other else Kind.PHOTOGRAPH
+    """Return the kind of a text of sentences.
 
-
-def _foreign_nouns(forms: Sequence[str], names: Names) -> Iterator[str]:
-    """Yield the words that captions of photographs lack and WordNet has as nouns."""
-    words = (form.lower() for form in forms if form[0].isalpha())
-    return (word for word in words if word not in names.known and is_noun(word))
+    It is of another kind where a fifth of its words are nouns that captions of photographs lack, and else a description
+    if it has several sentences and more than ``LONGEST_CAPTION`` words.
+    """
+    words = [form.lower() for form in forms if form[0].isalpha()]
+    foreign = sum(word not in names.known and word not in _TOLD and is_noun(word) for word in words)
+    if foreign and foreign >= _FOREIGN * len(words):
+        return Kind.OTHER
+    return Kind.DESCRIPTION if len(lengths) > 1 and len(forms) > LONGEST_CAPTION else Kind.PHOTOGRAPH
 
 
 @lru_cache(maxsize=_MOST_WORDS)

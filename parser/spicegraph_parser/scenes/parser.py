@@ -280,8 +280,9 @@ def _parsed(network: SceneNetwork, texts: Sequence[str], read: Sequence[ReadToke
                 sentence_labels = sentence_labels._replace(tags=[*sentence_labels.tags, _STOP])
             graphs.append(sentence_graph(sentence_labels, words, network.names, sentence_values, is_alone=not is_long))
             spans = tokens.spans if isinstance(tokens.spans, str) else tokens.spans[inner]
-            lemmas = list(map(_lemma, words, sentence_labels.tags))
-            parses.append(Parse.from_columns(words, sentence_labels.tags, lemmas, (), spans))
+            tags = graphs[-1].tags
+            lemmas = list(map(_lemma, words, tags))
+            parses.append(Parse.from_columns(words, tags, lemmas, (), spans))
         facts = facts_of(graphs, network.names, is_long=is_long)
         yield ParsedCaption(text, tuple(parses), facts.seen, facts.apart, facts.entities, is_scene=True)
 

@@ -112,13 +112,20 @@ def with_plain_tags(labels: Labels, words: Sequence[str]) -> Labels:
             tag = "RB" if word in _ADVERBS else verb_tag(words[at - 1], word)
             if tag:
                 tags[at] = tag
-    tags |= {at: "PRP" for at, word in enumerate(words) if word == "i" and labels.tags[at] in _NOUNS}
+    tags |= {at: _NO_NOUNS[word] for at, word in enumerate(words) if word in _NO_NOUNS and labels.tags[at] in _NOUNS}
     if tags:
         said = said_of(labels)
         tags = {at: tag for at, tag in tags.items() if at not in said}
+    if _EXCLAIMED in labels.tags:  # a tag that captions hardly need
+        exclaimed = [at for at, tag in enumerate(labels.tags) if tag == _EXCLAIMED]
+        tags |= {at: "NN" for at in exclaimed if at in objects} | {
+            at: "VBG" for at in exclaimed if words[at].endswith(_ING)
+        }
     return labels._replace(tags=[tags.get(at, tag) for at, tag in enumerate(labels.tags)]) if tags else labels
 
 
+_NO_NOUNS: Final = {"i": "PRP", "vs": "IN"}
+_EXCLAIMED: Final = "UH"
 _ADVERBS: Final = word_set("inside outside behind below above underneath beneath nearby")
 
 
@@ -321,7 +328,8 @@ def _with_phrase(
             objects=[*labels.objects, head], parts=[*labels.parts, *parts], attributes=[*labels.attributes, *adjectives]
         )
     labels = _moved_ends(labels, dict.fromkeys(sorted(taken), head))
-    return labels._replace(attributes=[*labels.attributes, *adjectives])
+    objects = labels.objects if head in labels.objects else [*labels.objects, head]
+    return labels._replace(objects=objects, attributes=[*labels.attributes, *adjectives])
 
 
 def between_phrases(
