@@ -249,7 +249,11 @@ def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, 
 _THE: Final = word_set("the this that these those")
 _KINDLESS: Final = _STAND_INS | word_set(tables(__package__)["kindless"])
 """Nouns of too many things to stand for one that was named before."""
-_MISLEADING: Final = ("toilet", "crane")  # WordNet has the room and Stephen Crane first
+_MISLEADING: Final = word_set(
+    "toilet crane controller printer scanner toaster washer slider speaker monitor router planter shaver stroller "
+    "carrier cutter hanger loader digger trawler trailer jumper calculator"
+)
+"""Things that WordNet knows as something else first: a room, Stephen Crane, people who control or print."""
 _COMPANIONS: Final = word_set("pet companion")
 _MOST_NOUNS: Final = 100_000
 _KINDS: Final = 2  # senses of a noun, of one of which a thing may be a kind

@@ -237,7 +237,7 @@ _ADORNED: Final = {
 _TEEMING: Final = word_set("teeming brimming bursting")
 _FEATURES: Final = word_set("features featuring boasts boasting displays displaying bears bearing showcases houses has")
 _WEARS: Final = word_set("sporting sports sport donning dons wears wearing")
-_HAVE_OR_WEAR: Final = dict.fromkeys(_FEATURES, "have") | dict.fromkeys(_WEARS, "wear")
+_HAVE_OR_WEAR: Final = _FEATURES | _WEARS
 _PAST: Final = frozenset({"VBN", "VBD"})
 _IN_PHRASES: Final = frozenset({"DT", "JJ", "JJR", "CD", "RB", "NN", "NNP", "PRP$", "VBN"})
 
@@ -268,7 +268,8 @@ def stated(
                 elif subject == other and target < other:
                     yield noun, target, name
         elif words[verb] in _HAVE_OR_WEAR and tags[verb].startswith("VB"):
-            yield _subject(words, tags, ordered, verb), noun, _HAVE_OR_WEAR[words[verb]]
+            is_worn = words[verb] in _WEARS and singular(words[noun]) in GARMENTS
+            yield _subject(words, tags, ordered, verb), noun, "wear" if is_worn else "have"
 
 
 _FINITE: Final = (["VBZ"], ["VBP"], ["VBD"], ["CC"])

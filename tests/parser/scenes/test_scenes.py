@@ -694,6 +694,17 @@ def test_the_signature_names_style_version_and_weights(scenes: CaptionPipeline) 
 
 
 @pytest.mark.model
+def test_a_controller_is_nobody() -> None:
+    """WordNet has a person of this name first."""
+    text = "A young girl stands in a room. She is holding a white Wii controller in both hands. She wears a pink dress."
+    caption = next(load_pipeline("scene").captions([text]))
+    assert ("girl", "dress", "wear") in caption.tuples
+    assert not [
+        words for words in caption.tuples if words[0] == "controller" and len(words) == 3 and words[1] == "dress"
+    ]
+
+
+@pytest.mark.model
 def test_members_and_things_of_one_name_in_json() -> None:
     """ "One" at the start of a sentence is read as a person, and named by its group."""
     text = "Two men stand on a street. One of them wears a hat. A man in a red shirt talks to a man in a blue shirt."
