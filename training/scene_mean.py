@@ -15,9 +15,17 @@ from spicegraph_parser.caption_pipeline.encoder import read_weights
 from spicegraph_parser.scenes.kinds import Kind
 
 
-def mean(networks: Sequence[Mapping[str, np.ndarray]], mixtures: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the mean of weights; ``mixtures`` (kinds, 2): shares of the two styles by hand, for each kind of text."""
+def mean(networks: Sequence[Mapping[str, np.ndarray]], mixtures: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """Return the mean of weights.
+
+    Args:
+        networks: weights of each.
+        mixtures: (kinds, 2) shares of the two styles by hand, for each kind of text; without them the styles stay as
+            they are, to train on.
+    """
     out = {name: np.mean([weights[name] for weights in networks], axis=0) for name in networks[0]}
+    if mixtures is None:
+        return out
     for layer in (0, 1):
         shift = out.pop(f"lstm.{layer}.shift")
         out[f"lstm.{layer}.bias"] += mixtures[0] @ shift
@@ -29,13 +37,17 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", type=Path, nargs="+", help="folders of network.npz and vocabulary.json")
-    for kind in Kind:
-        shares = "shares of the styles of captions and of sentences by hand"
-        parser.add_argument(f"--{kind.name.lower()}", type=float, nargs=2, required=True, help=shares)
+    shares_of = "shares of the styles of captions and of sentences by hand, in what reads texts of this kind"
+    parser.add_argument("--photograph", type=float, nargs=2, help=shares_of)
+    parser.add_argument("--other", type=float, nargs=2, help=shares_of)
+    parser.add_argument("--description", type=float, nargs=2, help=shares_of)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    mixtures = np.array([getattr(options, kind.name.lower()) for kind in Kind], dtype=np.float32)
+    shares = [getattr(options, kind.name.lower()) for kind in Kind]
+    mixtures = np.array(shares, dtype=np.float32) if all(shares) else None
+    if mixtures is None and any(shares):
+        parser.error("give the shares of every kind, or of none")
     weights = mean([read_weights((own / "network.npz").read_bytes()) for own in options.networks], mixtures)
     np.savez(options.out / "network.npz", allow_pickle=False, **export.compact(weights, matrices=True))
     shutil.copy(options.networks[0] / "vocabulary.json", options.out)
