@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from base64 import b85decode
 from contextlib import closing
 from html import unescape
@@ -230,6 +231,14 @@ class Local:
             connection.request("GET", path, headers=headers)
             response = connection.getresponse()
             return response.status, response.read().decode()
+
+    def wait(self) -> None:
+        """Wait until the files are read: until then an item may lack its captions."""
+        for _ in range(600):
+            if "being read" not in self.get(self.path)[1]:
+                return
+            time.sleep(0.1)
+        raise TimeoutError
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)
@@ -453,6 +462,7 @@ def test_an_item_is_drawn_with_its_captions_as_in_a_report(tmp_path: Path) -> No
         *("--references", str(tmp_path / "references.json"), "--images", str(tmp_path / "pictures")),
     )
     try:
+        local.wait()
         _, page = local.get(f"{local.path}item/1")
         index = unpacked(page, "index")
         assert index["captions"] == [["two dogs on grass"]]
