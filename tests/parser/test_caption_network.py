@@ -316,6 +316,9 @@ def test_words_of_a_style_are_read_with_its_biases() -> None:
         own = np.array(styles)[layout.place] == style
         assert np.allclose(states[own], wanted[own], atol=1e-5)
         assert np.array_equal(tags[own], wanted_tags[own])
+    plain = Encoder(weights, _VOCABULARY)  # has one style for all
+    (states, _), (wanted, _) = (plain.encode(plain.words(forms, own), layout) for own in (styles, ()))
+    assert np.array_equal(states, wanted)
 
 
 def test_matrices_may_be_stored_as_integers_with_a_scale_per_row() -> None:

@@ -184,6 +184,7 @@ class Encoder:
         rows = [of_states, self._of_odds, self._second.styles]
         self._of_read = [product(weights) for weights in np.concatenate(rows, axis=1)]
         self._marks = np.eye(self._second.styles.shape[1], dtype=np.float32)
+        self._has_styles = len(self._marks) > 0
         self.words = _WordInputs(weights, vocabulary, self._first)
         # A large block that is given back untouched: glibc then keeps the memory of arrays up to this size, which each
         # batch would fetch from the system anew. From 32 MiB on it never keeps memory.
@@ -202,13 +203,13 @@ class Encoder:
             (words.table[0], words.table[1]),
             layout,
             (rows, rows[back]),
-            styles=(styles, styles[back]) if styles.any() else (None, None),
+            styles=(styles, styles[back]) if self._has_styles and styles.any() else (None, None),
         )
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
         odds = softmax(tags)
         parts = [states if self._narrow is None else self._narrow(states), odds]
-        if len(self._marks):
+        if self._has_styles:
             parts.append(self._marks[styles])
         read = np.concatenate(parts, axis=1)
         inputs = self._of_read[0](read), self._of_read[1](read.take(layout.back, axis=0))
