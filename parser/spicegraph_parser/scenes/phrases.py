@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.kinds import is_material, is_noun, may_be_verb, verb_tag
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns, is_preposition_word
-from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between, stated_between
+from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between, stated_between, stems
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
 from spicegraph_parser.spice.parse import is_word, tables, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
@@ -150,6 +150,9 @@ def within_phrases(labels: Labels, words: Sequence[str], known: Set[str], every:
             continue
         if labels.tags[head] not in _NOUNS or words[head].endswith(_ING) or may_be_verb(words[head], known):
             continue
+        if head in linked and _related(labels, before) == _related(labels, head) != set():
+            moved[before] = head  # "fish farms along the coast"
+            continue
         is_name = bool(load_wordnet().senses(f"{words[before]} {words[head]}", "n"))
         is_new = is_noun(words[head]) and (not {words[before], words[head]} <= known or words[head] in _CHARTS)
         if words[before] in _TEXTS or _is_quantity(words, phrase) or not (is_name or is_new):
@@ -157,6 +160,12 @@ def within_phrases(labels: Labels, words: Sequence[str], known: Set[str], every:
         if head not in said or (head in objects and head not in linked and frozenset((head, before)) not in pairs):
             moved[before] = head
     return _moved_ends(labels, moved) if moved else labels
+
+
+def _related(labels: Labels, noun: int) -> set[tuple[str, int, bool]]:
+    """Return a noun's relations: name, other end, and whether the noun is the subject."""
+    rows = [row for row in labels.relations if noun in row[:2]]
+    return {(name, b if a == noun else a, a == noun) for a, b, name in rows}
 
 
 def with_amounts(labels: Labels, words: Sequence[str], every: Sequence[Phrase], *, is_foreign: bool) -> Labels:
@@ -392,6 +401,23 @@ def without_inner(labels: Labels, words: Sequence[str], within: Collection[int],
     )
 
 
+def behind_another(
+    words: Sequence[str], tags: Sequence[str], objects: Sequence[int], start: int, name: str
+) -> str | None:
+    """Return the verb, with its preposition, right before a phrase ("a man with a bag waits by a gate"), if another."""
+    if name in GENERAL and tags[start - 1].startswith("VB"):
+        return other_verb(words, tags, [start - 1], name)
+    inner = list(range(max(at for at in objects if at < start) + 1, start))
+    if len(inner) < 2 or not tags[inner[0]].startswith("VB") or name in _OFTEN:
+        return None
+    said = preposition_between(words, tags, inner) or ""
+    is_other = all(name.split(maxsplit=1)[0] not in stems(words[at]) for at in inner)
+    return said if " " in said and is_other else None
+
+
+_OFTEN: Final = frozenset([_HAVE, "wear"])  # what people draw for verbs of many kinds
+
+
 def in_own_prepositions(
     labels: Labels,
     words: Sequence[str],
@@ -421,7 +447,6 @@ def in_own_prepositions(
                     stated = other_verb(words, labels.tags, inner, name)
             relations.append((subject, target, stated or name))
         else:
-            is_verb = is_alone and subject < start and name in GENERAL and labels.tags[start - 1].startswith("VB")
-            verb = other_verb(words, labels.tags, [start - 1], name) if is_verb else None
-            relations.append((subject, target, verb or name))
+            own = behind_another(words, labels.tags, objects, start, name) if is_alone and subject < start else None
+            relations.append((subject, target, own or name))
     return labels if relations == labels.relations else labels._replace(relations=relations)

@@ -158,6 +158,22 @@ def test_a_noun_before_an_object_belongs_to_its_name() -> None:
     assert ("cartoon", "politician", "of") in cartoon
 
 
+def test_nouns_side_by_side_with_one_relation_are_one_name() -> None:
+    """ "Fish farms along the coast": not where a comma or a word stands between."""
+    words, every = _phrased("fish farms along coast", "NN NNS IN NN")
+    labels = Labels(["NN", "NNS", "IN", "NN"], [0, 1, 3], [], [], [(0, 3, "along"), (1, 3, "along")])
+    named = within_phrases(labels, words, frozenset(words), every)
+    assert (named.objects, named.parts, named.relations) == ([1, 3], [(1, 0)], [(1, 3, "along")])
+    other = labels._replace(relations=[(0, 3, "in"), (1, 3, "along")])
+    assert within_phrases(other, words, frozenset(words), every) == other
+
+
+@pytest.mark.model
+def test_a_verb_behind_another_thing_names_the_relation() -> None:
+    (caption,) = load_pipeline("scene").captions(["A man with a backpack waits by the turnstile"])
+    assert ("man", "turnstile", "wait by") in caption.tuples
+
+
 def test_what_stands_behind_a_part_is_said_of_the_part() -> None:
     """ "A wing of a fly under a lens": the wing is under it. Of a group of flies, the flies are."""
     tags = ["DT", "NN", "IN", "DT", "NN", "IN", "DT", "NN"]
