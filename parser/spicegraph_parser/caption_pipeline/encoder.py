@@ -313,6 +313,7 @@ class _Lstm:
         # more. What a step computes stays in a core's own cache.
         hidden = self._hidden
         multiply = self._state[direction]
+        is_same = styles is not None and bool((styles == styles[0]).all())
         states, cells = np.empty((2, sum(steps), hidden), dtype=np.float32)
         sums, others = np.empty((2, steps[0], self.gates), dtype=np.float32)
         before = None if start is None else start[:2]
@@ -325,7 +326,9 @@ class _Lstm:
             else:
                 total = inputs.take(rows[begin:end], axis=0, out=others[:size], mode="clip")
                 if styles is not None:
-                    total += self.styles[direction].take(styles[begin:end], axis=0)
+                    own = styles[begin:end]
+                    shifts = self.styles[direction]
+                    total += shifts[own[0]] if is_same else shifts.take(own, axis=0)
             if before is not None:
                 total = np.add(total, multiply(before[0][:size], sums[:size]), out=sums[:size])
             if start is not None and not begin:

@@ -170,6 +170,8 @@ def _related(labels: Labels, noun: int) -> set[tuple[str, int, bool]]:
 
 def with_amounts(labels: Labels, words: Sequence[str], every: Sequence[Phrase], *, is_foreign: bool) -> Labels:
     """Return labels with "cluster of" as an amount in captions of a foreign kind, and numbers apart from materials."""
+    if not (is_foreign or "CD" in labels.tags):
+        return labels
     head_of = {word: head for head, word in labels.attributes}
     objects, said = set(labels.objects), said_of(labels)
     amounts = [
