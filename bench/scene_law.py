@@ -16,6 +16,7 @@ from pathlib import Path
 from spicegraph_parser import ParsedCaption, load_pipeline
 from spicegraph_parser.scenes.things import PRONOUNS
 from spicegraph_parser.spice.loose import NEGATIONS
+from spicegraph_parser.spice.parse import Word
 from spicegraph_scorer import score_tuples
 
 CONTENT = frozenset({"NN", "VB", "JJ", "CD"})
@@ -81,15 +82,19 @@ def changed(captions: Sequence[ParsedCaption], chance: random.Random) -> Iterato
             or other in present
             or are_synonyms(form.lower(), other)
             or are_synonyms(lemma, other_lemma)
+            or any(map(are_synonyms, beside(words, position, form), beside(words, position, other)))
         ):
             continue
-        before, behind = (words[at].form.lower() if 0 <= at < len(words) else "" for at in (position - 1, position + 1))
-        pairs = [tuple(f"{before} {own}".lower() for own in (form, other))] if before else []
-        pairs += [tuple(f"{own} {behind}".lower() for own in (form, other))] if behind else []
-        if any(are_synonyms(*pair) for pair in pairs):
-            continue  # "living room" and "sitting room"
         word = words[position]
         yield caption, caption.text[: word.start] + other + caption.text[word.end :], form, other
+
+
+def beside(words: Sequence[Word], position: int, form: str) -> Iterator[str]:
+    """Yield a form with each of the words beside its place, as names of two words ("living room", "sitting room")."""
+    if position:
+        yield f"{words[position - 1].form} {form}".lower()
+    if position + 1 < len(words):
+        yield f"{form} {words[position + 1].form}".lower()
 
 
 @cache

@@ -305,7 +305,7 @@ def test_words_of_a_style_are_read_with_its_biases() -> None:
         [2] * 3 + [1] * 4,
     )
     encoder = Encoder(weights | shifts, _VOCABULARY)
-    states, tags = encoder.encode(encoder.words(forms, styles), layout)
+    states, tags = encoder.encode(encoder.words(forms, np.array(styles)), layout)
     for style in (1, 2):
         biases = {
             f"lstm.{layer}.bias": weights[f"lstm.{layer}.bias"] + shifts[f"lstm.{layer}.styles"][style]
@@ -317,7 +317,7 @@ def test_words_of_a_style_are_read_with_its_biases() -> None:
         assert np.allclose(states[own], wanted[own], atol=1e-5)
         assert np.array_equal(tags[own], wanted_tags[own])
     plain = Encoder(weights, _VOCABULARY)  # has one style for all
-    (states, _), (wanted, _) = (plain.encode(plain.words(forms, own), layout) for own in (styles, ()))
+    (states, _), (wanted, _) = (plain.encode(plain.words(forms, own), layout) for own in (np.array(styles), None))
     assert np.array_equal(states, wanted)
 
 

@@ -84,7 +84,7 @@ class WordNumbers(NamedTuple):
     table: Floats  # (2, forms, gates): the first layer's inputs
     rows: Integers  # (words,) of the table
     forms: Integers  # (words,) their rows in the vocabulary, 0 where it lacks one
-    styles: Integers  # (words,) by which of its styles the network reads them, if it has several
+    styles: Integers | None = None  # (words,) by which of its styles a network reads them; without, by the first
 
 
 class _WordInputs:
@@ -101,8 +101,8 @@ class _WordInputs:
         self._lock = Lock()
         self._start_anew(_MOST_FORMS)
 
-    def __call__(self, forms: Iterable[str], styles: Sequence[int] = ()) -> WordNumbers:
-        """Return the words of PTB forms; ``styles``: of each word, 0 by default."""
+    def __call__(self, forms: Iterable[str], styles: Integers | None = None) -> WordNumbers:
+        """Return the words of PTB forms; ``styles`` (words,): by which style each is read, by default the first."""
         words = list(forms)
         with self._lock:
             new = [form for form in dict.fromkeys(words) if form not in self._known]
@@ -116,8 +116,7 @@ class _WordInputs:
                 self._forms[start : start + len(new)] = features[:, 0]
                 self._known.update(zip(new, range(start, start + len(new)), strict=True))
             rows = np.array(list(map(self._known.__getitem__, words)), dtype=np.intp)
-            numbers = np.array(styles or [0] * len(words), dtype=np.intp)
-            return WordNumbers(self._table, rows, self._forms[rows], numbers)
+            return WordNumbers(self._table, rows, self._forms[rows], styles)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._made_of  # neither the table nor the lock
@@ -184,7 +183,6 @@ class Encoder:
         rows = [of_states, self._of_odds, self._second.styles]
         self._of_read = [product(weights) for weights in np.concatenate(rows, axis=1)]
         self._marks = np.eye(self._second.styles.shape[1], dtype=np.float32)
-        self._has_styles = len(self._marks) > 0
         self.words = _WordInputs(weights, vocabulary, self._first)
         # A large block that is given back untouched: glibc then keeps the memory of arrays up to this size, which each
         # batch would fetch from the system anew. From 32 MiB on it never keeps memory.
@@ -197,19 +195,17 @@ class Encoder:
 
     def first(self, words: WordNumbers, layout: Layout) -> FirstStates:
         """Return what the first layer says."""
-        rows, styles = words.rows[layout.place], words.styles[layout.place]
-        back = layout.back
-        states, _ = self._first.states(
-            (words.table[0], words.table[1]),
-            layout,
-            (rows, rows[back]),
-            styles=(styles, styles[back]) if self._has_styles and styles.any() else (None, None),
-        )
+        rows = words.rows[layout.place]
+        styles = None
+        if len(self._marks):
+            styles = np.zeros(len(rows), dtype=np.intp) if words.styles is None else words.styles[layout.place]
+        ways = (rows, rows[layout.back])
+        states, _ = self._first.states((words.table[0], words.table[1]), layout, ways, styles=styles)
         tags = states @ self._weights["tagger"]
         tags += self._weights["tagger.bias"]
         odds = softmax(tags)
         parts = [states if self._narrow is None else self._narrow(states), odds]
-        if self._has_styles:
+        if styles is not None:
             parts.append(self._marks[styles])
         read = np.concatenate(parts, axis=1)
         inputs = self._of_read[0](read), self._of_read[1](read.take(layout.back, axis=0))
@@ -287,11 +283,12 @@ class _Lstm:
         layout: Layout,
         rows: tuple[Integers, Integers] | tuple[None, None] = (None, None),
         *,
-        styles: tuple[Integers, Integers] | tuple[None, None] = (None, None),
+        styles: Integers | None = None,
     ) -> tuple[Floats, tuple[Floats, Floats]]:
         """Return the states (words, 2 * hidden), and each direction's cells (words, hidden) in reading order."""
+        shifted = (styles, styles[layout.back]) if styles is not None and styles.any() else (None, None)
         (forward, forward_cells), (backward, backward_cells) = (
-            self.read(direction, inputs[direction], layout.steps, rows[direction], styles=styles[direction])
+            self.read(direction, inputs[direction], layout.steps, rows[direction], styles=shifted[direction])
             for direction in (0, 1)
         )
         return np.concatenate([forward, backward[layout.back]], axis=1), (forward_cells, backward_cells)

@@ -235,7 +235,7 @@ def _argument(word: str) -> str:
 
 
 def to_graphml(graphs: Iterable[tuple[str, SceneGraph]]) -> str:
-    """Return captions with their merged graphs as one GraphML document: objects are nodes, relations edges."""
+    """Return captions with their graphs as one GraphML document: objects are nodes, relations edges."""
     with needs_extra("networkx", "GraphML"):
         import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
 
@@ -256,7 +256,7 @@ def _printable(text: str) -> str:
 
 
 def json_ld(graphs: Iterable[tuple[str, SceneGraph]]) -> dict[str, object]:
-    """Return captions with their merged graphs as a JSON-LD document: blank nodes in a vocabulary of its own."""
+    """Return captions with their graphs as a JSON-LD document: blank nodes in a vocabulary of its own."""
     nodes: list[object] = []
     for number, (text, graph) in enumerate(graphs):
         ids = [f"_:c{number}o{index}" for index in range(len(graph.objects))]

@@ -1,7 +1,7 @@
-"""Of which kind a text is, by its nouns: a caption of a photograph, one of something else, or a description.
+"""Of which kind a text is: a caption of a photograph, one of something else by its nouns, or a description.
 
-The network learned captions of photographs from people who share conventions, all else from others: it reads each kind
-by its own.
+People who draw graphs of captions of photographs have other conventions than those who draw the rest: the network reads
+each kind by its own.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
-from spicegraph_parser.scenes.relations import stems
+from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.scenes.visible import DEPICTIONS
 from spicegraph_parser.spice.parse import tables, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from spicegraph_parser.scenes.network import Names
 
@@ -56,30 +55,3 @@ def is_noun(word: str) -> bool:
     last = word.rpartition("-")[2]
     forms = (word, last, plural_lemma(last))
     return word in DEPICTIONS or any(wordnet.senses(form, "n") for form in forms)
-
-
-@lru_cache(maxsize=_MOST_WORDS)
-def is_material(word: str) -> bool:
-    """Say whether a word names what things are made of, which people draw as an attribute."""
-    wordnet = load_wordnet()
-    return wordnet.is_kind_of(word, wordnet.find("matter.n.03"))
-
-
-@lru_cache(maxsize=_MOST_WORDS)
-def verb_tag(before: str, word: str) -> str | None:
-    """Return the tag of a word that is taken for a noun behind a noun, if WordNet has the verb and no name of both."""
-    wordnet = load_wordnet()
-    base = verb_lemma(word)
-    if base == word or not wordnet.senses(base, "v") or wordnet.senses(f"{before} {word}", "n"):
-        return None
-    return "VBG" if word.endswith("ing") else "VBZ" if word.endswith("s") else None
-
-
-def may_be_verb(word: str, known: Collection[str]) -> bool:
-    """Say whether a word that is taken for a noun may be a verb ("wind blows"): the network knows its "-ing" form."""
-    return word.endswith("s") and any(
-        form in known
-        for base in stems(word)
-        for form in (f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1]}ing")
-        if len(base) > 1 and not word.endswith("ss")
-    )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from spicegraph_parser.caption_pipeline.encoder import MakeProduct, WordNumbers
+    from spicegraph_parser.caption_pipeline.encoder import MakeProduct
 
 PAIR_LABELS: Final = ("none", "part", "attribute", "relation")
 PART, ATTRIBUTE, RELATION, OBJECT = 1, 2, 3, 4
@@ -124,17 +124,24 @@ class SceneNetwork:
                 sizes = np.array(lengths, dtype=np.intp)[part]
                 part_forms = [forms[position] for position in where.tolist()]
                 strict = np.array(strictness, dtype=np.float32)[part]
-                style = np.array(styles or [0] * len(lengths), dtype=np.intp)[part].repeat(sizes)
-                words = self._encoder.words(part_forms, style.tolist())
-                self._label(part_forms, words, sizes, strict, [out[at] for at in part.tolist()])
+                style = np.array(styles, dtype=np.intp)[part] if styles else np.zeros(len(part), dtype=np.intp)
+                self._label(part_forms, sizes, strict, style, [out[at] for at in part.tolist()])
         return out
 
     def _label(
-        self, forms: Sequence[str], words: WordNumbers, lengths: Integers, strict: Floats, out: Sequence[Labels]
+        self, forms: Sequence[str], lengths: Integers, strict: Floats, styles: Integers, out: Sequence[Labels]
     ) -> None:
-        """Fill in the labels of sentences, longest first; ``strict`` (sentences,) is the share of the margins."""
+        """Fill in the labels of sentences, longest first.
+
+        Args:
+            forms: words of all sentences.
+            lengths: (sentences,) words of each.
+            strict: (sentences,) the share of the margins.
+            styles: (sentences,) as in ``label``.
+            out: each sentence's labels.
+        """
         layout = Layout.of(lengths)
-        states, tags = self._encoder.encode(words, layout)
+        states, tags = self._encoder.encode(self._encoder.words(forms, styles.repeat(lengths)), layout)
         ends = self._ends(states)
         ends += self._ends_bias
         first, second, objects = np.split(ends, self._bounds, axis=1)

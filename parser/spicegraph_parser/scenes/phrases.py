@@ -7,10 +7,12 @@ between both.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes.kinds import is_material, is_noun, may_be_verb, verb_tag
+from spicegraph_parser.caption_pipeline.lemmas import verb_lemma
+from spicegraph_parser.scenes.kinds import is_noun
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns, is_preposition_word
 from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between, stated_between, stems
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES
@@ -87,18 +89,20 @@ def with_phrases(
     inner = inner_nouns(words)
     every = phrases(labels.tags, inner, left_out)
     labels = without_inner(labels, words, inner, every)
-    foreign = [phrase for phrase in every if words[phrase.head] not in names.known and is_noun(words[phrase.head])]
-    first = next((phrase for phrase in every if not _is_quantity(words, phrase)), None)
-    # the network lacks the noun of the first phrase, or two of the nouns
-    is_foreign = is_alone and bool(foreign) and (foreign[0] == first or len(foreign) > 1)
+    has_foreign = False
     if is_alone:
+        foreign = [phrase for phrase in every if words[phrase.head] not in names.known and is_noun(words[phrase.head])]
+        first = next((phrase for phrase in every if not _is_quantity(words, phrase)), None)
+        has_foreign = bool(foreign)
+        # the network lacks the noun of the first phrase, or two of the nouns
+        is_foreign = has_foreign and (foreign[0] == first or len(foreign) > 1)
         labels = with_silent(labels, words, names, every, denied=denied, left_out=left_out, is_foreign=is_foreign)
         if others := list(between_phrases(labels, words, names.known, every, left_out)):
             labels = labels._replace(relations=[*labels.relations, *others])
         labels = of_pictures(labels, words)
         labels = within_phrases(labels, words, names.known, every)
-        labels = with_amounts(labels, words, every, is_foreign=bool(foreign))
-    return in_own_prepositions(labels, words, every, left_out, is_foreign=is_alone and bool(foreign), is_alone=is_alone)
+        labels = with_amounts(labels, words, every, is_foreign=has_foreign)
+    return in_own_prepositions(labels, words, every, left_out, is_foreign=has_foreign, is_alone=is_alone)
 
 
 def with_plain_tags(labels: Labels, words: Sequence[str]) -> Labels:
@@ -106,21 +110,17 @@ def with_plain_tags(labels: Labels, words: Sequence[str]) -> Labels:
 
     They are verbs ("a surgeon stitching a wound", "a café lists the soups") and adverbs ("a chapel inside").
     """
-    objects, tags = set(labels.objects), {}
-    for at, word in enumerate(words):
-        if labels.tags[at] in _NOUNS and at - 1 in objects and at not in objects:
-            tag = "RB" if word in _ADVERBS else verb_tag(words[at - 1], word)
-            if tag:
-                tags[at] = tag
-    tags |= {at: _NO_NOUNS[word] for at, word in enumerate(words) if word in _NO_NOUNS and labels.tags[at] in _NOUNS}
-    if tags:
-        said = said_of(labels)
-        tags = {at: tag for at, tag in tags.items() if at not in said}
-    if _EXCLAIMED in labels.tags:  # a tag that captions hardly need
-        exclaimed = [at for at, tag in enumerate(labels.tags) if tag == _EXCLAIMED]
-        tags |= {at: "NN" for at in exclaimed if at in objects} | {
-            at: "VBG" for at in exclaimed if words[at].endswith(_ING)
-        }
+    objects = set(labels.objects)
+    tags: dict[int, str] = {}
+    for at, (word, tag) in enumerate(zip(words, labels.tags, strict=True)):
+        if tag in _NOUNS:
+            own = _NO_NOUNS.get(word)
+            if own is None and at - 1 in objects and at not in objects:
+                own = "RB" if word in _ADVERBS else _verb_tag(words[at - 1], word)
+            if own is not None and at not in said_of(labels):
+                tags[at] = own
+        elif tag == _EXCLAIMED and (at in objects or word.endswith(_ING)):  # a tag that captions hardly need
+            tags[at] = "VBG" if word.endswith(_ING) else "NN"
     return labels._replace(tags=[tags.get(at, tag) for at, tag in enumerate(labels.tags)]) if tags else labels
 
 
@@ -148,12 +148,12 @@ def within_phrases(labels: Labels, words: Sequence[str], known: Set[str], every:
         head, before = phrase.head, phrase.head - 1
         if labels.tags[before] not in _SINGULAR:
             continue
-        if labels.tags[head] not in _NOUNS or words[head].endswith(_ING) or may_be_verb(words[head], known):
+        if labels.tags[head] not in _NOUNS or words[head].endswith(_ING) or _may_be_verb(words[head], known):
             continue
         if head in linked and _related(labels, before) == _related(labels, head) != set():
             moved[before] = head  # "fish farms along the coast"
             continue
-        is_name = bool(load_wordnet().senses(f"{words[before]} {words[head]}", "n"))
+        is_name = _is_name(words[before], words[head])
         is_new = is_noun(words[head]) and (not {words[before], words[head]} <= known or words[head] in _CHARTS)
         if words[before] in _TEXTS or _is_quantity(words, phrase) or not (is_name or is_new):
             continue
@@ -185,7 +185,7 @@ def with_amounts(labels: Labels, words: Sequence[str], every: Sequence[Phrase], 
         pair
         for pair in labels.parts
         if pair[0] in head_of and labels.tags[pair[1]] == "CD"
-        if labels.tags[pair[0]] in _NOUNS and is_material(words[pair[0]])
+        if labels.tags[pair[0]] in _NOUNS and _is_material(words[pair[0]])
     ]
     if not (amounts or numbers):
         return labels
@@ -238,7 +238,7 @@ def with_silent(
         for phrase in silent
         if words[phrase.head] not in left
         and not _is_quantity(words, phrase)
-        and not (phrase.head - 1 in said and may_be_verb(words[phrase.head], names.known))
+        and not (phrase.head - 1 in said and _may_be_verb(words[phrase.head], names.known))
     ]
     if not has_objects and not drawable:
         stated = [phrase for phrase in silent if phrase.head not in denied]
@@ -269,12 +269,12 @@ def with_silent(
     ]
     if adjectives:
         labels = labels._replace(attributes=[*labels.attributes, *adjectives])
-    return _with_compounds(labels, words, names, every)
+    return _with_compounds(labels, words, names.known, every)
 
 
-def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: Sequence[Phrase]) -> Labels:
+def _with_compounds(labels: Labels, words: Sequence[str], known: Set[str], every: Sequence[Phrase]) -> Labels:
     """Return labels in which nouns right before an object are part of its name ("pie chart")."""
-    objects, known = set(labels.objects), names.known
+    objects = set(labels.objects)
     parts, attributes = list(labels.parts), list(labels.attributes)
     linked = {end for row in (*parts, *attributes, *labels.relations) for end in row[:2]}
     for phrase in every:
@@ -282,19 +282,52 @@ def _with_compounds(labels: Labels, words: Sequence[str], names: Names, every: S
         if head not in objects or head == phrase.start:
             continue
         is_tagged = labels.tags[before] in _NOUNS
-        has_name = not is_material(words[before]) and words[before] not in _POSITIONS
-        has_name = has_name and bool(load_wordnet().senses(f"{words[before]} {words[head]}", "n"))
         if pair in attributes:
             unknown = {words[at] for at in pair} - known
-            if (has_name and unknown) or (is_tagged and len(unknown) == len(pair)):
+            may_name = words[before] not in _POSITIONS and not _is_material(words[before])
+            has_name = bool(unknown) and may_name and _is_name(words[before], words[head])
+            if has_name or (is_tagged and len(unknown) == len(pair)):
                 attributes.remove(pair)
                 parts.append(pair)
-        elif not is_tagged or words[before].endswith(_ING):
-            continue
-        elif before in objects and before not in linked:
+        elif is_tagged and not words[before].endswith(_ING) and before in objects and before not in linked:
             objects.remove(before)
             parts.append(pair)
     return labels._replace(objects=[at for at in labels.objects if at in objects], parts=parts, attributes=attributes)
+
+
+_MOST_WORDS: Final = 100_000
+
+
+@lru_cache(maxsize=_MOST_WORDS)
+def _is_name(before: str, word: str) -> bool:
+    """Say whether WordNet has two words as one noun ("oil painting")."""
+    return bool(load_wordnet().senses(f"{before} {word}", "n"))
+
+
+@lru_cache(maxsize=_MOST_WORDS)
+def _is_material(word: str) -> bool:
+    """Say whether a word names what things are made of, which people draw as an attribute."""
+    wordnet = load_wordnet()
+    return wordnet.is_kind_of(word, wordnet.find("matter.n.03"))
+
+
+@lru_cache(maxsize=_MOST_WORDS)
+def _verb_tag(before: str, word: str) -> str | None:
+    """Return the tag of a word that is taken for a noun behind a noun, if WordNet has the verb and no name of both."""
+    base = verb_lemma(word)
+    if base == word or not load_wordnet().senses(base, "v") or _is_name(before, word):
+        return None
+    return "VBG" if word.endswith(_ING) else "VBZ" if word.endswith("s") else None
+
+
+def _may_be_verb(word: str, known: Collection[str]) -> bool:
+    """Say whether a word that is taken for a noun may be a verb ("wind blows"): the network knows its "-ing" form."""
+    return word.endswith("s") and any(
+        form in known
+        for base in stems(word)
+        for form in (f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1]}ing")
+        if len(base) > 1 and not word.endswith("ss")
+    )
 
 
 _POSITIONS: Final = word_set("left right front back rear upper lower inner outer")
@@ -403,6 +436,18 @@ def without_inner(labels: Labels, words: Sequence[str], within: Collection[int],
     )
 
 
+def _between(
+    words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str, *, is_foreign: bool
+) -> str | None:
+    """Return what a caption states between two things in place of a relation's name that may mean the same."""
+    own = preposition_between(words, tags, inner)
+    if not is_foreign:
+        return own if adds_verb(own, name) else None
+    if own is None:
+        return other_verb(words, tags, inner, name)
+    return None if own in GENERAL else own
+
+
 def behind_another(
     words: Sequence[str], tags: Sequence[str], objects: Sequence[int], start: int, name: str
 ) -> str | None:
@@ -442,13 +487,8 @@ def in_own_prepositions(
             inner = [at for at in range(subject + 1, start) if at not in left_out]
             stated = preposition_between(words, labels.tags, inner, name)
             if is_alone and stated is None:
-                own = preposition_between(words, labels.tags, inner)
-                if own not in GENERAL if is_foreign else adds_verb(own, name):
-                    stated = own
-                if is_foreign and own is None:
-                    stated = other_verb(words, labels.tags, inner, name)
-            relations.append((subject, target, stated or name))
+                stated = _between(words, labels.tags, inner, name, is_foreign=is_foreign)
         else:
-            own = behind_another(words, labels.tags, objects, start, name) if is_alone and subject < start else None
-            relations.append((subject, target, own or name))
+            stated = behind_another(words, labels.tags, objects, start, name) if is_alone and subject < start else None
+        relations.append((subject, target, stated or name))
     return labels if relations == labels.relations else labels._replace(relations=relations)
