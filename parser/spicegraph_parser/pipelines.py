@@ -111,7 +111,7 @@ def _analyser(*product: MakeProduct) -> CaptionAnalyser:
 
 
 def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
-    """Load the bundled pipeline, or an installed spaCy pipeline by name or path.
+    """Load the bundled pipeline, which runs without spaCy, or an installed spaCy pipeline by name or path.
 
     ``scene`` is the scene parser (:mod:`spicegraph_parser.scenes`), which draws graphs as people do. A name that ends
     with ``+long`` gives the same pipeline with pronouns resolved across the sentences of a caption (see

@@ -47,8 +47,9 @@ def score(
         metrics: names from :data:`spicegraph_scorer.metrics.METRICS`, or a group such as
             ``coco`` or ``all``.
         data: document frequencies, categories, vectors and the text for SPICE that metrics use instead of their own.
-        pipeline: the spaCy pipeline that SPICE parses with, by name, or whatever else gives facts. It is
-            loaded only when a metric needs it, and every caption is parsed once, however many metrics do.
+        pipeline: what parses captions: the bundled ``en_caption``, a spaCy pipeline by name or folder, or whatever else
+            gives facts. It is loaded only when a metric needs it, and every caption is parsed once, however many
+            metrics do.
         progress: is called while something takes long: with what it is, how much is done, and of how much.
         confidence: how to resample for 95 % intervals of every corpus score; ``None``: no intervals.
         explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.core.results.Run.explanations`; about 10 ms
