@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from itertools import pairwise, tee
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from spicegraph_parser.errors import DataError, needs_extra
 from spicegraph_parser.fronts.schemes import Scheme, scheme_of, to_basic
@@ -98,6 +99,12 @@ def caption_of(doc: Doc, *, scheme: Scheme = Scheme.AUTO, language: Language | N
     return DocumentReader(doc.vocab.strings, scheme, language or find_language(doc.lang_)).read(doc, text, text)
 
 
+def is_doc(value: object) -> TypeGuard[Doc]:
+    """Say whether a value is a document of spaCy, which nobody can have who has not imported it."""
+    tokens = sys.modules.get("spacy.tokens")
+    return tokens is not None and isinstance(value, tokens.Doc)
+
+
 class _StringCache(dict[int, str]):
     """The strings behind spaCy's hashes, each decoded once."""
 
@@ -157,4 +164,12 @@ class DocumentReader:
 def _document_scheme(doc: Doc, labels: Sequence[str]) -> Scheme:
     if not doc.has_annotation("DEP"):
         raise DataError(f"the document {doc.text[:60]!r} has no dependencies: its pipeline has no parser")
-    return scheme_of(labels, source=f"the document {doc.text[:60]!r}")
+    source = f"the document {doc.text[:60]!r}"
+    scheme = scheme_of(labels, source=source)
+    # Of the labels of spaCy's English pipelines a short text may have only those that every scheme has; it lacks how
+    # the others write prepositions, copulas and objects.
+    elsewhere = any(
+        label in {"cop", "obj", "obl"} or ":" in label or (label == "case" and token.tag_ != "POS")
+        for label, token in zip(labels, doc, strict=True)
+    )
+    return scheme if elsewhere or doc.lang_ != "en" else Scheme.CLEARNLP
