@@ -8,7 +8,6 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from spicegraph_parser.errors import needs_extra
 from spicegraph_parser.export.graph_text import graph_text
 from spicegraph_parser.spice.graph import Attribute, Relation, SceneGraph, SceneObject
 from spicegraph_parser.spice.lexicon import load_lexicon
@@ -236,8 +235,7 @@ def _argument(word: str) -> str:
 
 def to_graphml(graphs: Iterable[tuple[str, SceneGraph]]) -> str:
     """Return captions with their graphs as one GraphML document: objects are nodes, relations edges."""
-    with needs_extra("networkx", "GraphML"):
-        import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
 
     whole: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     for number, (text, graph) in enumerate(graphs):

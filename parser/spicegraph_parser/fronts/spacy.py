@@ -12,7 +12,7 @@ from itertools import pairwise, tee
 from operator import add
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.errors import DataError, needs_extra
+from spicegraph_parser.errors import DataError
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.parse import Arc, Caption, Parse, find_spans, normalise, without_surrogates, word_pairs
 
@@ -47,10 +47,9 @@ class SpacyFrontEnd:
 
 def load_spacy(name: str) -> SpacyFrontEnd:
     """Load an installed spaCy pipeline by name or path, or raise :class:`DataError`."""
-    with needs_extra("spacy", f"the pipeline {name!r}"):
-        import spacy  # noqa: PLC0415 (0.5 s of import that only such pipelines need)
+    import spacy  # noqa: PLC0415 (0.5 s of import that only such pipelines need)
 
-        import spicegraph_parser.caption_pipeline.components  # noqa: F401, PLC0415 (spaCy learns its parts)
+    import spicegraph_parser.caption_pipeline.components  # noqa: F401, PLC0415 (spaCy learns its parts)
 
     nlp = None
     for candidate in (name, *_ALSO_PACKAGED_AS.get(name, ())):

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from spicegraph_parser.errors import needs_extra
 from spicegraph_parser.spice.loose import without_loose
 
 if TYPE_CHECKING:
@@ -99,8 +98,7 @@ class SceneGraph:
 
         Nodes carry ``label``, ``strings``, ``synsets`` and ``attributes`` (a list of labels), edges ``label``.
         """
-        with needs_extra("networkx", "a graph of networkx"):
-            import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+        import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
 
         result: nx.MultiDiGraph[int] = nx.MultiDiGraph()
         for index, node in enumerate(self.objects):

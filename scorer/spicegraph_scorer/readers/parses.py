@@ -12,7 +12,7 @@ import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from spicegraph_parser.errors import InputError, needs_extra
+from spicegraph_parser.errors import InputError
 from spicegraph_parser.export.graph_text import graph_fault, is_graph_text, read_graph_text
 from spicegraph_parser.fronts.conllu import read_conllu
 from spicegraph_parser.fronts.ud2 import Scheme, ud1_lines
@@ -267,8 +267,7 @@ def _json_ld(lines: Sequence[str]) -> _Read:
 
 
 def _graphml(lines: Sequence[str]) -> _Read:
-    with needs_extra("networkx", "GraphML"):
-        import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
 
     try:
         whole = nx.parse_graphml("\n".join(lines), force_multigraph=True)
