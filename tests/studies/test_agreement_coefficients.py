@@ -15,6 +15,8 @@ from spicegraph_scorer.core.significance import Resampling
 from spicegraph_studies.agreement.coefficients import (
     COEFFICIENTS,
     KENDALL,
+    Bounded,
+    MetricComparison,
     PairOrder,
     accuracy_permutation,
     correlation,
@@ -23,6 +25,7 @@ from spicegraph_studies.agreement.coefficients import (
     williams,
 )
 from spicegraph_studies.agreement.pair_counts import image_pairs, permutation
+from spicegraph_studies.pages import best_metric
 
 SCIPY = {
     "tau_b": lambda x, y: stats.kendalltau(x, y, variant="b"),
@@ -184,3 +187,39 @@ def test_the_permutation_test_of_accuracy_is_the_sign_test_of_all_exchanges():
     expected = np.mean(np.array(totals) >= difference.sum() - 1e-12)
     found = accuracy_permutation(difference, np.arange(6), resampling=Resampling(draws=20000, seed=2))
     assert found == pytest.approx(expected, abs=0.01)
+
+
+def compared(first: str, second: str, difference: float, low: float, high: float) -> MetricComparison:
+    return MetricComparison(first, second, "accuracy", None, None, difference, low, high, None, None)
+
+
+def test_the_best_metric_is_named_where_it_is_known() -> None:
+    values = {"SPICE": Bounded(0.80, 0.76, 0.84), "CIDEr": Bounded(0.70, 0.65, 0.75)}
+    sure = best_metric("accuracy", values, [compared("SPICE", "CIDEr", -0.1, -0.14, -0.06)], of=(500, "pairs"))
+    assert sure == (
+        "SPICE agrees best with people: accuracy 0.800 (0.760 to 0.840)",
+        "Next is CIDEr with 0.700; the difference is 0.100 (95 % interval 0.060 to 0.140).",
+    )
+    unsure = best_metric("accuracy", values, [compared("CIDEr", "SPICE", 0.1, -0.1, 0.3)], of=(500, "pairs"))
+    assert unsure == (
+        "No sure winner: SPICE has the highest accuracy, 0.800 (0.760 to 0.840)",
+        "Next is CIDEr with 0.700; the interval of their difference includes 0, and some 2,000 pairs would be needed.",
+    )
+    few = best_metric("accuracy", values, [compared("SPICE", "CIDEr", -0.1, -0.14, -0.06)], of=(4, "pairs"))
+    assert few is not None
+    assert few[0].startswith("No sure winner: SPICE")
+    assert few[1] == "Next is CIDEr with 0.700; 4 pairs are too few to tell them apart."
+    assert best_metric("accuracy", {"SPICE": Bounded(0.8)}, [], of=(9, "pairs")) == (
+        "SPICE agrees with people: accuracy 0.800",
+        "",
+    )
+    assert best_metric("accuracy", {"SPICE": Bounded(None)}, [], of=(9, "pairs")) is None
+
+
+@pytest.mark.parametrize("names", [("SPICE", "ROUGE_L", "CIDEr"), ("ROUGE_L", "CIDEr", "SPICE")])
+def test_metrics_that_are_level_have_no_winner_in_any_order(names: tuple[str, ...]) -> None:
+    values = {name: Bounded(0.5 if name == "CIDEr" else 1.0, 0.4, 1.0) for name in names}
+    assert best_metric("accuracy", values, [], of=(2, "pairs")) == (
+        "No winner: ROUGE_L and SPICE are level, accuracy 1.000",
+        "2 pairs do not tell them apart.",
+    )

@@ -8,7 +8,7 @@ from itertools import pairwise, tee
 from operator import add
 from typing import TYPE_CHECKING, TypeGuard
 
-from spicegraph_parser.errors import DataError, needs_extra
+from spicegraph_parser.errors import DataError
 from spicegraph_parser.fronts.schemes import Scheme, scheme_of, to_basic
 from spicegraph_parser.fronts.tree import Columns
 from spicegraph_parser.languages import Language, find_language
@@ -52,10 +52,9 @@ def load_spacy(name: str, *, language: Language | None = None) -> SpacyFrontEnd:
         DataError: it is not installed, or its labels are of no scheme that is known.
         InputError: its language has no table.
     """
-    with needs_extra("spacy", f"the pipeline {name!r}"):
-        import spacy  # noqa: PLC0415 (0.5 s of import that only such pipelines need)
+    import spacy  # noqa: PLC0415 (0.5 s of import that only such pipelines need)
 
-        import spicegraph_parser.caption_pipeline.components  # noqa: F401, PLC0415 (spaCy learns its parts)
+    import spicegraph_parser.caption_pipeline.components  # noqa: F401, PLC0415 (spaCy learns its parts)
 
     nlp = None
     for candidate in (name, *_ALSO_PACKAGED_AS.get(name, ())):

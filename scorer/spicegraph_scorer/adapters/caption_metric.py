@@ -68,7 +68,7 @@ class CaptionMetric:
 
     def __init__(
         self,
-        metrics: Sequence[str] = ("spice",),
+        metrics: str | Sequence[str] = ("spice",),
         *,
         pipeline: str | FactSource = DEFAULT_PIPELINE,
         data: MetricData | None = None,
@@ -130,7 +130,7 @@ def per_caption_metric(
     ``idf`` is a file of document frequencies (``spicegraph idf``), which CIDEr and SPIDEr need here. An empty caption
     scores 0: a host has no way to leave it out.
     """
-    names = check_names(metrics.split(",") if isinstance(metrics, str) else metrics)
+    names = check_names(metrics)
     if idf is None and any("frequencies" in needs.data for needs in needs_of(names)):
         raise InputError(
             f"{', '.join(names)}: CIDEr of single captions needs document frequencies; give their file, idf"

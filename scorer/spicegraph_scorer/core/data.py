@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict
 
 from spicegraph_parser.errors import InputError, kind_of
@@ -76,8 +77,21 @@ class DataFields(TypedDict, total=False):
     instances: Instances | None
 
 
+_OTHER_KEYWORDS: Final = ("metrics", "data", "pipeline", "progress", "confidence", "explain", "credit", "empty")
+
+
 def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
-    """Return ``data`` with the fields that were given as keywords."""
+    """Return ``data`` with the fields that were given as keywords.
+
+    Raises:
+        TypeError: there is no such keyword, as with any function.
+        InputError: a field is given twice, or is none.
+    """
+    for name in fields:
+        if name not in DataFields.__annotations__:
+            close = get_close_matches(name, [*DataFields.__annotations__, *_OTHER_KEYWORDS], n=1)
+            meant = f" (did you mean {close[0]}?)" if close else ""
+            raise TypeError(f"unexpected keyword argument {name!r}{meant}")
     alone = MetricData(**fields)
     if data is None:
         return alone

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import index
-from typing import Final, Protocol, SupportsIndex
+from typing import TYPE_CHECKING, Final, Protocol, SupportsIndex
 
 import msgspec
 
@@ -30,6 +30,10 @@ class Item:
     id: ItemId
     candidate: str
     references: tuple[str, ...]
+
+    if TYPE_CHECKING:  # what may be given; what it becomes is the field's type
+
+        def __init__(self, id: ItemId, candidate: str, references: Sequence[str]) -> None: ...  # noqa: A002
 
     def __post_init__(self) -> None:
         """Take the values in the types that are hashed and written; what fits none of them is refused later."""

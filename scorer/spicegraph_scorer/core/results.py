@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from spicegraph_parser.errors import counted
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.core.categories import CategoryMeans, CategoryScore, Counts, category_means
-from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates
+from spicegraph_scorer.core.items import Fingerprint, Item, ItemId, empty_candidates
 from spicegraph_scorer.core.metric import Explanation, Metric, Score
 from spicegraph_scorer.core.significance import Interval, Resampling, intervals
 from spicegraph_scorer.core.tokens import Corpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pandas as pd
 
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import Progress
@@ -128,6 +130,29 @@ class Run:
             yield row
 
 
+@dataclass(frozen=True, slots=True)
+class ItemScores:
+    """One item's scores; ``None`` is undefined.
+
+    ``scores`` has each by its name, categories as ``SPICE_Color``; ``categories`` has, for each score with categories,
+    F1, precision, recall and counts of each.
+    """
+
+    id: ItemId
+    scores: Mapping[str, float | None]
+    categories: Mapping[str, Mapping[str, CategoryScore]] = field(repr=False)
+
+    def __getitem__(self, name: str) -> float | None:
+        """Return a score by its name."""
+        return _named(self.scores, name)
+
+
+def _named(scores: Mapping[str, float | None], name: str) -> float | None:
+    if name not in scores:
+        raise InputError(f"there is no score {name!a} here; the scores are {', '.join(scores)}")
+    return scores[name]
+
+
 _SHOWN_SCORES: Final = 8
 
 
@@ -148,14 +173,57 @@ class Result:
         more = [f"  ... and {len(lines) - _SHOWN_SCORES} more"] if len(lines) > _SHOWN_SCORES else []
         return "\n".join([f"Result of {counted(len(self.items), 'item')}", *lines[:_SHOWN_SCORES], *more])
 
+    def __getitem__(self, name: str) -> float | None:
+        """Return the corpus value of a score by its name, such as ``SPICE``, ``SPICE_Color`` or ``Bleu_4``.
+
+        Raises:
+            InputError: there is no such score.
+        """
+        return _named(self.scores, name)
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[ItemScores]:
+        """Yield each item's scores."""
+        names = [score.name for run in self.runs for score in run.scores]
+        each = zip(*(score.each for run in self.runs for score in run.scores), strict=True)
+        counted_runs = [run for run in self.runs if run.statistics and run.by_category(run.statistics[0])]
+        for index, (item, values) in enumerate(zip(self.items, each, strict=True)):
+            categories = {run.headline[0].name: run.by_category(run.statistics[index]) for run in counted_runs}
+            yield ItemScores(item.id, dict(zip(names, values, strict=True)), categories)
+
+    @property
+    def scores(self) -> dict[str, float | None]:
+        """Every corpus score by its name, categories as ``SPICE_Color``; ``None`` is undefined."""
+        return {score.name: score.value for run in self.runs for score in run.scores}
+
+    @property
+    def categories(self) -> dict[str, dict[str, CategoryMeans]]:
+        """Means and sums by category (``All`` first), for each score that has categories: ``["SPICE"]["Color"].pr``."""
+        return {run.headline[0].name: means for run in self.runs if (means := run.categories())}
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the items' scores as a table of pandas: a row for each item, by its id, and a column for each score.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        import pandas as pd  # noqa: PLC0415 (not a dependency: whoever has tables has it)
+
+        rows = list(self)
+        index = pd.Index([row.id for row in rows], name="image_id")
+        return pd.DataFrame([row.scores for row in rows], index=index, columns=list(self.scores), dtype=float)
+
     @property
     def empty_candidates(self) -> int:
         """How many candidates are empty, which only ``score(..., empty="zero")`` accepts."""
         return empty_candidates(self.items)
 
     @property
-    def corpus(self) -> dict[str, Json]:
-        """Every metric's corpus value by its key (``SPICE``, ``CIDEr`` ...); ``None`` is undefined.
+    def corpus(self) -> dict[str, Any]:
+        """JSON values: every metric's corpus value by its key (``SPICE``, ``CIDEr`` ...); ``None`` is undefined.
 
         ``SPICE_categories`` holds, for ``All`` and every category: ``f``, ``pr``, ``re``, the means over the
         ``items`` whose references have such tuples, and ``micro``: counts summed over items, and
@@ -164,8 +232,8 @@ class Result:
         """
         return self.summary.corpus
 
-    def item_scores(self) -> list[dict[str, Json]]:
-        """Return each item's scores by the keys of :attr:`corpus`; categories that are counted have counts."""
+    def item_scores(self) -> list[dict[str, Any]]:
+        """Return JSON values: each item's scores by the keys of :attr:`corpus`, with the counts of categories."""
         return list(self.iter_scores())
 
     def iter_scores(self) -> Iterator[dict[str, Json]]:

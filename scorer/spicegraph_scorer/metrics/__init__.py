@@ -103,15 +103,18 @@ _PRINTED: Final[Mapping[str, str]] = {
 }  # The metrics by what is written for them, in lower case and with hyphens: ``SPICE``, ``ROUGE_L``, ``Bleu_4``.
 
 
-def check_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of metrics, also of those that are written as scores are; others stay as they are."""
+def check_names(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the names of metrics, also of those that are written as scores are; others stay as they are.
+
+    A string holds names with commas between them, as on the command line.
+    """
     if isinstance(names, str):
-        raise InputError(f"metrics: expected a list of names such as [{names!a}], got the string {names!a}")
+        names = [name.strip() for name in names.split(",")]
     given = expect_texts(tuple(names) if isinstance(names, Mapping) else names, "metrics")
     return tuple(_PRINTED.get(name.strip().lower().replace("_", "-"), name) for name in given)
 
 
-def metric_names(names: Iterable[str]) -> tuple[str, ...]:
+def metric_names(names: str | Iterable[str]) -> tuple[str, ...]:
     """Return the names without repeats, with groups spelled out."""
     spelled: list[str] = []
     for name in check_names(names):
@@ -128,7 +131,7 @@ def metric_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(spelled))
 
 
-def needs_of(names: Iterable[str]) -> tuple[Needs, ...]:
+def needs_of(names: str | Iterable[str]) -> tuple[Needs, ...]:
     """Return what each of the metrics reads beside the captions' words."""
     return tuple(METRICS[name].kind.needs for name in metric_names(names))
 
@@ -142,7 +145,7 @@ def _known() -> str:
     return ", ".join((*METRICS, *GROUPS))
 
 
-def make_metrics(names: Iterable[str], resources: Resources) -> dict[str, Metric[Any]]:
+def make_metrics(names: str | Iterable[str], resources: Resources) -> dict[str, Metric[Any]]:
     """Make the metrics of the given names, in their order."""
     asked = check_names(names)
     resources = replace(resources, data=with_spice_text(asked, resources.data))

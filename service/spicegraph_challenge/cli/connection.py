@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from spicegraph_challenge.model.settings import SETTINGS, flag
 from spicegraph_parser.errors import InputError, SpicegraphError
-from spicegraph_service.kit import server_extra
-
-with server_extra():
-    from spicegraph_challenge.model.settings import SETTINGS, flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -74,11 +71,11 @@ _WORDS: Mapping[str, str] = {
 @contextmanager
 def connected(context: typer.Context, *, file: str | None = None) -> Iterator[ChallengeClient]:
     """Give a client; what the server says against a call, or a file, becomes one error in the command line's words."""
-    with server_extra():
-        import grpc  # noqa: PLC0415
+    import grpc  # noqa: PLC0415
 
-        from spicegraph_challenge.client import ChallengeClient  # noqa: PLC0415
-        from spicegraph_service.client import TlsOptions  # noqa: PLC0415
+    from spicegraph_challenge.client import ChallengeClient  # noqa: PLC0415
+    from spicegraph_service.client import TlsOptions  # noqa: PLC0415
+
     address: str
     token: str
     with_tls: bool

@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.cli.connection import ChallengeArgument, connected
+from spicegraph_challenge.model.settings import (
+    SETTINGS,
+    SPLIT_SETTINGS,
+    SettingsError,
+    expected,
+    flag,
+    help_text,
+    read_settings,
+    timestamp,
+    warnings,
+)
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_service.kit import ExpiresOption, check_output, note, server_extra, token_end, whole_path, write_stdout
-
-with server_extra():
-    from spicegraph_api.challenge.v1 import challenge_pb2 as pb
-    from spicegraph_challenge.model.settings import (
-        SETTINGS,
-        SPLIT_SETTINGS,
-        SettingsError,
-        expected,
-        flag,
-        help_text,
-        read_settings,
-        timestamp,
-        warnings,
-    )
+from spicegraph_service.kit import ExpiresOption, check_output, note, token_end, whole_path, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -107,11 +105,11 @@ def init(
     challenges: ChallengesOption,
 ) -> None:
     """Make an organiser and print their token, on the server's own machine: somebody must be the first."""
-    with server_extra():
-        from spicegraph_challenge.model.accounts import add_user  # noqa: PLC0415
-        from spicegraph_challenge.model.database import Database  # noqa: PLC0415
-        from spicegraph_challenge.model.schema import Role  # noqa: PLC0415
-        from spicegraph_service.kit import CallError  # noqa: PLC0415
+    from spicegraph_challenge.model.accounts import add_user  # noqa: PLC0415
+    from spicegraph_challenge.model.database import Database  # noqa: PLC0415
+    from spicegraph_challenge.model.schema import Role  # noqa: PLC0415
+    from spicegraph_service.kit import CallError  # noqa: PLC0415
+
     try:
         with Database(challenges) as database, database.writing() as session:
             _, secret = add_user(session, name, Role.ORGANISER, database.now(session))
@@ -126,8 +124,8 @@ def migrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Try it out, and take everything back.")] = False,
 ) -> None:
     """Bring the database's schema up to date, as a server does when it starts."""
-    with server_extra():
-        from spicegraph_challenge.model.database import Database  # noqa: PLC0415
+    from spicegraph_challenge.model.database import Database  # noqa: PLC0415
+
     with Database(challenges, migrate=False) as database:
         steps = database.migrate(dry_run=dry_run)
     write_stdout("".join(f"{step}\n" for step in steps))

@@ -329,6 +329,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SpicegraphError as error:
         terminal.say_error(str(error))
         return BAD_INPUT
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("spicegraph"):
+            raise
+        terminal.say_error(f"this needs {error.name}, which is not installed: pip install spicegraph")
+        return BAD_INPUT
     except KeyboardInterrupt:  # while the command's modules were loaded: typer takes it afterwards
         return INTERRUPTED
     except SystemExit as leaving:

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, needs_extra
 from spicegraph_service.cli.app import from_environment, with_groups
-from spicegraph_service.cli.stores import server_extra
 from spicegraph_service.config import ServerConfig
 from spicegraph_service.output.terminal import printable, write_stdout
 from spicegraph_service.registry import services
@@ -25,11 +24,11 @@ def serve(*, config: ServerConfig, registered: Mapping[str, Any]) -> None:
     # No Python code here forks; without this, gRPC writes a line to the log whenever a worker starts.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     config.check()
-    with server_extra():
-        from spicegraph_service import app  # noqa: PLC0415
-        from spicegraph_service.rpc.telemetry import logging_to_stderr  # noqa: PLC0415
+    from spicegraph_service import app  # noqa: PLC0415
+    from spicegraph_service.rpc.telemetry import logging_to_stderr  # noqa: PLC0415
+
     if config.http is not None:
-        with server_extra("server,web"):
+        with needs_extra("web", "JSON over HTTP"):
             import aiohttp  # noqa: F401, PLC0415
     with logging_to_stderr(level=config.log_level, as_json=config.log_format == "json"):
         app.serve(config, registered)
@@ -61,9 +60,8 @@ def health(
     """
     if (tls_client_cert is None) != (tls_client_key is None) or (tls_client_cert is not None and tls_ca is None):
         raise InputError("mutual TLS needs --tls-ca, --tls-client-cert and --tls-client-key")
-    with server_extra():
-        import grpc  # noqa: PLC0415
-        from grpc_health.v1 import health_pb2  # noqa: PLC0415
+    import grpc  # noqa: PLC0415
+    from grpc_health.v1 import health_pb2  # noqa: PLC0415
 
     for prefix in _ANY:
         address = address.replace(prefix, "localhost:") if address.startswith(prefix) else address

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 (typer reads the annotations when it runs)
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -19,9 +19,6 @@ from spicegraph_service.output.terminal import note, printable, write_stdout
 from spicegraph_service.registry import StatePart, services
 from spicegraph_service.store import Store, open_store
 from spicegraph_service.store.backup import check_backup, file_of, make_backup, restore_backup
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +33,6 @@ class StoreState:
     def part(self) -> StatePart:
         """Return the store as a part of the state."""
         return StatePart("server.db", file_of("--store", self.store or default_store(), by="redis-cli --rdb"))
-
-
-@contextmanager
-def server_extra(name: str = "server") -> Iterator[None]:
-    """Import within this: where the extra is not installed, the error says how to install it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise DataError(f"the server needs an extra ({error.name}): pip install 'spicegraph[{name}]'") from error
 
 
 cache = typer.Typer(help="Show, trim or clear the parses that --cache keeps.", no_args_is_help=True)
@@ -132,8 +120,7 @@ def create(
     store: StoreOption = None,
 ) -> None:
     """Make a token and print it. It is shown only once: the store keeps only its hash."""
-    with server_extra():
-        from spicegraph_service.rpc.auth import SCOPES, create_token  # noqa: PLC0415
+    from spicegraph_service.rpc.auth import SCOPES, create_token  # noqa: PLC0415
 
     scopes = tuple(dict.fromkeys(scope or SCOPES))
     for wanted in scopes:
@@ -173,8 +160,7 @@ def rotate(
     store: StoreOption = None,
 ) -> None:
     """Replace a token: print a new one of the same name, tenant, scopes and rate; the old one expires a day later."""
-    with server_extra():
-        from spicegraph_service.rpc.auth import rotate_token  # noqa: PLC0415
+    from spicegraph_service.rpc.auth import rotate_token  # noqa: PLC0415
 
     with closing(_token_store(store)) as opened:
         secret = rotate_token(opened, token_id, overlap_s=3600 * overlap)
@@ -246,5 +232,4 @@ def restore(
 
 
 def _parts(store: StoreState, registered: Mapping[str, Any]) -> list[StatePart]:
-    with server_extra():
-        return [store.part(), *(state.part() for state in registered.values())]
+    return [store.part(), *(state.part() for state in registered.values())]

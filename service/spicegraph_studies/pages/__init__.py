@@ -50,26 +50,46 @@ def comparison_rows(comparisons: Iterable[MetricComparison], **more: Sequence[st
     return Grid("comparisons", columns, rows)
 
 
+_LEVEL = 5e-4  # a difference that three digits do not show
+_HANDFUL = 10  # with fewer observations no interval says anything
+
+
 def best_metric(
-    label: str, values: Mapping[str, Bounded], comparisons: Sequence[MetricComparison]
+    label: str, values: Mapping[str, Bounded], comparisons: Sequence[MetricComparison], *, of: tuple[int, str]
 ) -> tuple[str, str] | None:
-    """Say which metric agrees best with people, before which, and whether the difference is more than chance."""
-    known = {metric: value for metric, value in values.items() if value.value is not None}
-    best, *others = sorted(known, key=lambda metric: -(known[metric].value or 0.0)) or [""]
-    if not best:
+    """Say which metric agrees best with people and before which, or that none is known to; ``of``: how many of what."""
+    known = {metric: value.value for metric, value in values.items() if value.value is not None}
+    ordered = sorted(known, key=lambda metric: -known[metric])
+    if not ordered:
         return None
-    first = f"{best} agrees best with people: {label} {known[best].value:.3f}{known[best].said}"
-    if not others:
-        return first, ""
-    other = others[0]
+    best, (size, unit) = ordered[0], of
+    if len(ordered) == 1:
+        return f"{best} agrees with people: {label} {known[best]:.3f}{values[best].said}", ""
+    level = sorted(metric for metric in ordered if known[best] - known[metric] < _LEVEL)
+    if len(level) > 1:
+        names = f"{', '.join(level[:-1])} and {level[-1]}"
+        return f"No winner: {names} are level, {label} {known[best]:.3f}", f"{size:,} {unit} do not tell them apart."
+    other = ordered[1]
     test = next((t for t in comparisons if {t.first_metric, t.second_metric} == {best, other}), None)
-    after = f"Next is {other} with {known[other].value:.3f}"
-    if test is None or test.low is None or test.high is None or test.difference is None:
-        return first, f"{after}."
+    is_sure, said = (False, f"{size:,} {unit} are too few to tell them apart") if size < _HANDFUL else _judged(test, of)
+    named = f"{known[best]:.3f}{values[best].said}"
+    first = (
+        f"{best} agrees best with people: {label}" if is_sure else f"No sure winner: {best} has the highest {label},"
+    )
+    return f"{first} {named}", f"Next is {other} with {known[other]:.3f}{said and '; '}{said}."
+
+
+def _judged(test: MetricComparison | None, of: tuple[int, str]) -> tuple[bool, str]:
+    """Say whether a difference is more than chance, and in words what shows it; without an interval it may be."""
+    if test is None or test.low is None or test.high is None or not test.difference:
+        return True, ""
     low, high = sorted(map(abs, (test.low, test.high)))
-    if test.low <= 0 <= test.high:
-        return first, f"{after}; the interval of their difference includes 0, so that either may be the better one."
-    return first, f"{after}; the difference is {abs(test.difference):.3f} (95 % interval {low:.3f} to {high:.3f})."
+    if not test.low <= 0 <= test.high:
+        return True, f"the difference is {abs(test.difference):.3f} (95 % interval {low:.3f} to {high:.3f})"
+    # An interval shrinks with the root of the number of observations; it is to end before zero.
+    size, unit = of
+    needed = round(size * ((test.high - test.low) / 2 / test.difference) ** 2, -1)
+    return False, f"the interval of their difference includes 0, and some {needed:,.0f} {unit} would be needed"
 
 
 def forest_chart(title: str, rows: Iterable[tuple[str, Bounded]], *, axis: str) -> Chart:

@@ -130,7 +130,7 @@ def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Stu
         },
         {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **agreement.to_dict()},
         agreement.signature,
-        pages.best_metric(label, values, agreement.comparisons),
+        pages.best_metric(label, values, agreement.comparisons, of=(agreement.captions, "captions")),
     )
 
 
@@ -227,7 +227,10 @@ def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
         {"source": judged.source, "format": judged.format, "unconfirmed": judged.unrated, **agreement.to_dict()},
         agreement.signature,
         pages.best_metric(
-            "accuracy", {metric: row[ALL].interval for metric, row in table.items()}, agreement.comparisons
+            "accuracy",
+            {metric: row[ALL].interval for metric, row in table.items()},
+            agreement.comparisons,
+            of=(agreement.pairs, "pairs"),
         ),
     )
 
@@ -384,7 +387,9 @@ def system_study(agreement: SystemAgreement, source: str) -> Study:
         },
         {"source": source, **agreement.to_dict()},
         agreement.signature,
-        pages.best_metric(titles[measures[0]], of_first, agreement.comparisons[measures[0]]),
+        pages.best_metric(
+            titles[measures[0]], of_first, agreement.comparisons[measures[0]], of=(len(agreement.systems), "systems")
+        ),
     )
 
 

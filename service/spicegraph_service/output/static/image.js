@@ -4,7 +4,7 @@
 const spicegraphImage = (() => {
   const STATES = ["matched", "missed", "invented", "near"];
   const LABELS = { matched: "right", near: "near miss", invented: "invented", missed: "missing" };
-  const KEY = [["matched", "right"], ["near", "almost right"], ["invented", "wrong: no reference has it"], ["missed", "missing: the references alone have it"]];
+  const KEY = [["matched", "right"], ["near", "almost right"], ["invented", "wrong: no reference has it"], ["missed", "missing: only the references say it"]];
   const RANK = { matched: 0, near: 1, invented: 2, missed: 2 };
   const SVG = "http://www.w3.org/2000/svg";
   const LONGEST = 40;
@@ -115,7 +115,7 @@ const spicegraphImage = (() => {
     if (!data.metrics.length) return [];
     const rows = data.metrics.flatMap((name, metric) => [
       make("dt", {}, name), make("dd", {}, make("b", { className: "number" }, number(data.values[system][metric][place])), told.has(name) ? make("span", { className: "dim" }, ` ${told.get(name)}`) : "")]);
-    return [make("details", { className: "fold", open: data.systems.length === 1 }, make("summary", {}, data.metrics.length === 1 ? "1 other metric, and how it comes about" : `${data.metrics.length} other metrics, and how they come about`), make("dl", { className: "facts metrics" }, ...rows))];
+    return [make("details", { className: "fold", open: data.systems.length === 1 }, make("summary", {}, data.metrics.length === 1 ? "1 more metric, with its calculation" : `${data.metrics.length} more metrics, with their calculation`), make("dl", { className: "facts metrics" }, ...rows))];
   };
 
   // What a kind of error is about: the first word of its key, such as "color" of "color_confused".
