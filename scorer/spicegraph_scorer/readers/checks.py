@@ -10,12 +10,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from spicegraph_parser.errors import InputError, counted, kind_of
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, to_item
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
 
 GivenItem: TypeAlias = Item | Mapping[str, Any] | tuple[Any, ...]  # What :func:`check_items` takes for an item.
 
@@ -199,15 +202,13 @@ def _given_items(given: object, faults: list[Fault]) -> Iterator[Item]:
 
 
 References: TypeAlias = "Sequence[str | Sequence[str]]"  # One, or a list, for every candidate.
-Candidates: TypeAlias = "Mapping[Any, str | Sequence[str]] | Iterable[str] | str"
+Captions: TypeAlias = "str | Doc | Sequence[str | Doc]"  # One, or a list; a document stands for its text.
+Candidates: TypeAlias = "Mapping[Any, Captions] | Iterable[str | Doc] | str | Doc"
 """Candidates by id (each a caption, or a list of one as in pycocoevalcap), in a list, or a single one."""
 
 
 def paired_items(
-    candidates: Candidates,
-    references: Mapping[Any, str | Sequence[str]] | Iterable[str | Sequence[str]],
-    *,
-    empty: Empty = "refuse",
+    candidates: Candidates, references: Mapping[Any, Captions] | Iterable[Captions], *, empty: Empty = "refuse"
 ) -> CheckedItems:
     """Return the items of two parallel lists, or mappings by id; a single string is one candidate of all references."""
     if isinstance(candidates, str):
