@@ -8,6 +8,7 @@ so that no font is needed. Captions are untrusted: every text is escaped, and no
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -108,13 +109,25 @@ def lay_out(graph: SceneGraph) -> PictureLayout:
 
 def _columns(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Return each object's column: right of all that leads to it; a relation that closes a circle is ignored."""
-    import networkx as nx  # noqa: PLC0415 (0.2 s of import that only pictures and graphs of it need)
-
-    forward: nx.DiGraph[int] = nx.DiGraph()
-    forward.add_nodes_from(range(count))
-    forward.add_edges_from(pair for pair in pairs if not nx.has_path(forward, *reversed(pair)))
-    column = {index: number for number, members in enumerate(nx.topological_generations(forward)) for index in members}
-    return [column[index] for index in range(count)]
+    before: dict[int, set[int]] = {index: set() for index in range(count)}
+    for subject, target in pairs:
+        leading, waiting = {subject}, [subject]  # the subject and all that lead to it
+        while waiting:
+            new = before[waiting.pop()] - leading
+            leading |= new
+            waiting += new
+        if target not in leading:
+            before[target].add(subject)
+    order = TopologicalSorter(before)
+    order.prepare()
+    columns = [0] * count
+    column = 0
+    while members := order.get_ready():
+        for index in members:
+            columns[index] = column
+        order.done(*members)
+        column += 1
+    return columns
 
 
 def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
