@@ -12,7 +12,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
 from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
-from spicegraph_scorer.core.items import Fingerprint, Item, ItemId, empty_candidates, in_order_of
+from spicegraph_scorer.core.items import CheckedItems, Fingerprint, Item, ItemId, empty_candidates, in_order_of
 from spicegraph_scorer.core.length import LengthControl, are_descriptions, controls_of
 from spicegraph_scorer.core.results import Json, Result, collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare
@@ -22,6 +22,7 @@ from spicegraph_scorer.readers.checks import Candidates, Empty, GivenItem, check
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.readers.marks import ControlTokens
 
 
 def score(
@@ -37,6 +38,7 @@ def score(
     more: Mapping[str, Factory] | None = None,
     evidence: bool = True,
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
     **fields: Unpack[DataFields],
 ) -> Result:
     """Score candidates against their references.
@@ -60,6 +62,8 @@ def score(
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
         empty: ``refuse`` an empty candidate as a fault, or let it score ``zero``, as the original programs do;
             :attr:`spicegraph_scorer.core.results.Result.empty_candidates` says how many there were.
+        control_tokens: ``refuse`` captions that hold what models leave behind, such as ``<eos>``, ``▁`` or ``**``, as a
+            fault, ``strip`` it off, or ``keep`` it to be scored as words; the signature says what was there.
         fields: ``frequencies``, ``categories``, ``vectors`` and ``spice_text`` alone, in place of ``data``:
             ``score(items, categories=mine)`` is ``score(items, data=MetricData(categories=mine))``.
 
@@ -81,11 +85,13 @@ def score(
         expect(confidence, Resampling, "confidence", "Resampling(draws, seed)")
     if empty not in ("refuse", "zero"):
         raise InputError(f"empty: expected 'refuse' or 'zero', got {shown(empty)}")
+    if control_tokens not in ("refuse", "strip", "keep"):
+        raise InputError(f"control_tokens: expected 'refuse', 'strip' or 'keep', got {shown(control_tokens)}")
     if more is not None:
         expect(more, Mapping, "more", "an object {name: what makes the metric}")
         for name, make in more.items():
             expect(make, Callable, f"more[{name!a}]", "a function of Resources")  # type: ignore[arg-type]
-    checked = check_items(items, empty=empty)
+    checked = check_items(items, empty=empty, control_tokens=control_tokens)
     with rare_collections():
         made = resources(
             pipeline,
@@ -115,6 +121,7 @@ def score_captions(
     more: Mapping[str, Factory] | None = None,
     evidence: bool = True,
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
     **fields: Unpack[DataFields],
 ) -> Result:
     """Score candidates and references that stand in two collections, the form in which most programs have them.
@@ -132,6 +139,7 @@ def score_captions(
         more: as for :func:`score`.
         evidence: as for :func:`score`.
         empty: as for :func:`score`.
+        control_tokens: as for :func:`score`.
         fields: as for :func:`score`.
 
     Example:
@@ -143,7 +151,7 @@ def score_captions(
         (1.0, Counts(matched=1, candidate=1, reference=1))
     """
     return score(
-        paired_items(candidates, references, empty=empty),
+        paired_items(candidates, references, empty=empty, control_tokens=control_tokens),
         metrics,
         data=data,
         pipeline=pipeline,
@@ -154,6 +162,7 @@ def score_captions(
         more=more,
         evidence=evidence,
         empty=empty,
+        control_tokens=control_tokens,
         **fields,
     )
 
@@ -223,7 +232,8 @@ def compare_systems(
         name: compare(metric, statistics[name], other_statistics[name], resampling=resampling)
         for name, metric in chosen.items()
     }
-    both = replace(Fingerprint.of(items), empty=empty_candidates([*items, *other_items]))
+    marks = items.marks + other_items.marks
+    both = replace(Fingerprint.of(items), empty=empty_candidates([*items, *other_items]), marks=marks)
     signature = signature_of(both, {name: metric.signature() for name, metric in chosen.items()})
     words = [(len(b.candidate.split()), len(a.candidate.split())) for a, b in zip(items, other_items, strict=True)]
     length: dict[str, LengthControl] = {}
@@ -282,7 +292,7 @@ def choose_best(
     for index, image in enumerate(images):
         if image not in best or values[index] > values[best[image]]:
             best[image] = index
-    chosen = tuple(replace(items[index], id=image) for image, index in best.items())
+    chosen = CheckedItems.with_marks([replace(items[i], id=image) for image, i in best.items()], items.marks)
     return BestCandidates(chosen, score.name, tuple(values[index] for index in best.values()))
 
 

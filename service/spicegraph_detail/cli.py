@@ -54,6 +54,7 @@ def differences(
             references=given.references,
             partial=given.partial,
             ids=given.ids,
+            control_tokens=given.control_tokens or "refuse",
             empty=empty,
             explain=True,
             progress=progress,

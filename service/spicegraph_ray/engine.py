@@ -230,7 +230,7 @@ def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowRe
         raise InputError(f"{task.source}: holds Parquet files and others; expected one kind")
     if not is_parquet.pop():
         return read_text(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES), RowReader(
-            empty=task.empty
+            empty=task.empty, control_tokens=task.control_tokens
         )
     rows = read_parquet(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES)
     try:
@@ -241,7 +241,7 @@ def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowRe
     if columns.id is None or columns.candidate is None or not columns.references:
         known = str(columns) or "none"
         raise InputError(f"{task.source}: needs columns of ids, candidates and references, found: {known}")
-    return rows.select_columns([*used, PATH]), RowReader(columns, task.empty)
+    return rows.select_columns([*used, PATH]), RowReader(columns, task.empty, task.control_tokens)
 
 
 @contextmanager

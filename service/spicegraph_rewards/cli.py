@@ -55,6 +55,7 @@ def reward(
             references=given.references,
             partial=given.partial,
             ids=given.ids,
+            control_tokens=given.control_tokens or "refuse",
             empty=scoring.empty,
             credit=credit,
             more={"reward": reward_metric(terms)},

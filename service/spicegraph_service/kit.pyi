@@ -1,6 +1,7 @@
 """The names of the kit by the module that has them: what type checkers read, and ``kit.py`` at run time."""
 
 from spicegraph_service.cli.options import (
+    ControlTokensOption as ControlTokensOption,
     EmptyOption as EmptyOption,
     GraphStyle as GraphStyle,
     GraphStyleOption as GraphStyleOption,

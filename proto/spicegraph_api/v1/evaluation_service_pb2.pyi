@@ -92,6 +92,7 @@ class ScoreRequest(_message.Message):
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
     EMPTY_FIELD_NUMBER: _builtins.int
     GRAPH_STYLE_FIELD_NUMBER: _builtins.int
+    CONTROL_TOKENS_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """How much evidence comes back."""
     reference_set: _builtins.str
@@ -102,6 +103,8 @@ class ScoreRequest(_message.Message):
     """What is done with empty candidates; unspecified: they are scored, and get 0."""
     graph_style: _scene_graph_pb2.GraphStyle.ValueType
     """The scene graphs that SPICE, SPICE-G and SPIDEr compare."""
+    control_tokens: _scores_pb2.ControlTokens.ValueType
+    """What is done with control tokens and other marks of models in captions; unspecified: they are refused."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.Item]:
         """The items, with unique ids. Between 1 and `Limits.max_items`."""
@@ -125,10 +128,11 @@ class ScoreRequest(_message.Message):
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
         empty: _scores_pb2.EmptyCandidates.ValueType = ...,
         graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
+        control_tokens: _scores_pb2.ControlTokens.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "control_tokens", b"control_tokens", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
@@ -179,6 +183,7 @@ class ScoreStreamSettings(_message.Message):
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
     EMPTY_FIELD_NUMBER: _builtins.int
     GRAPH_STYLE_FIELD_NUMBER: _builtins.int
+    CONTROL_TOKENS_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """As in ScoreRequest."""
     reference_set: _builtins.str
@@ -188,6 +193,8 @@ class ScoreStreamSettings(_message.Message):
     empty: _scores_pb2.EmptyCandidates.ValueType
     """As in ScoreRequest."""
     graph_style: _scene_graph_pb2.GraphStyle.ValueType
+    """As in ScoreRequest."""
+    control_tokens: _scores_pb2.ControlTokens.ValueType
     """As in ScoreRequest."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -207,10 +214,11 @@ class ScoreStreamSettings(_message.Message):
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
         empty: _scores_pb2.EmptyCandidates.ValueType = ...,
         graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
+        control_tokens: _scores_pb2.ControlTokens.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "control_tokens", b"control_tokens", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015

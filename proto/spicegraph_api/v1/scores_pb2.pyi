@@ -68,6 +68,34 @@ EMPTY_CANDIDATES_REFUSE: EmptyCandidates.ValueType  # 2
 """They are a fault, and nothing is scored."""
 Global___EmptyCandidates: _TypeAlias = EmptyCandidates  # noqa: Y015
 
+class _ControlTokens:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ControlTokensEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ControlTokens.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CONTROL_TOKENS_UNSPECIFIED: _ControlTokens.ValueType  # 0
+    """The same as CONTROL_TOKENS_REFUSE."""
+    CONTROL_TOKENS_REFUSE: _ControlTokens.ValueType  # 1
+    """They are a fault, and nothing is scored."""
+    CONTROL_TOKENS_STRIP: _ControlTokens.ValueType  # 2
+    """It is taken off; texts and their offsets in the result are those without it."""
+    CONTROL_TOKENS_KEEP: _ControlTokens.ValueType  # 3
+    """It is scored as words, as in the original programs."""
+
+class ControlTokens(_ControlTokens, metaclass=_ControlTokensEnumTypeWrapper):
+    """What is done with captions that hold what models leave behind: "<eos>", "[PAD]", "ASSISTANT:", "**", "&amp;" ..."""
+
+CONTROL_TOKENS_UNSPECIFIED: ControlTokens.ValueType  # 0
+"""The same as CONTROL_TOKENS_REFUSE."""
+CONTROL_TOKENS_REFUSE: ControlTokens.ValueType  # 1
+"""They are a fault, and nothing is scored."""
+CONTROL_TOKENS_STRIP: ControlTokens.ValueType  # 2
+"""It is taken off; texts and their offsets in the result are those without it."""
+CONTROL_TOKENS_KEEP: ControlTokens.ValueType  # 3
+"""It is scored as words, as in the original programs."""
+Global___ControlTokens: _TypeAlias = ControlTokens  # noqa: Y015
+
 class _Detail:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -1082,14 +1110,39 @@ class CorpusResult(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class ControlTokensEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ITEM_COUNT_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     SIGNATURES_FIELD_NUMBER: _builtins.int
     EMPTY_CANDIDATE_COUNT_FIELD_NUMBER: _builtins.int
+    CONTROL_TOKENS_FIELD_NUMBER: _builtins.int
+    EMPTY_GRAPH_COUNT_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     item_count: _builtins.int
     """Number of items."""
     empty_candidate_count: _builtins.int
     """Number of empty candidates, which were scored as they are."""
+    empty_graph_count: _builtins.int
+    """Number of candidates that have words but an empty graph, which SPICE scores 0; with "spice" or "spice-exact"."""
     @_builtins.property
     def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___Score]:
         """The corpus scores, in the order of the requested metrics. They come from the items' statistics, and are not
@@ -1100,6 +1153,14 @@ class CorpusResult(_message.Message):
     def signatures(self) -> _containers.RepeatedCompositeFieldContainer[Global___MetricSignature]:
         """One signature per metric."""
 
+    @_builtins.property
+    def control_tokens(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """What models had left in candidates and references, by name ("<eos>"), with how often it was taken off, or kept."""
+
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What users should know of the result, in sentences: what was taken off captions, captions with an empty graph."""
+
     def __init__(
         self,
         *,
@@ -1107,10 +1168,13 @@ class CorpusResult(_message.Message):
         scores: _abc.Iterable[Global___Score] | None = ...,
         signatures: _abc.Iterable[Global___MetricSignature] | None = ...,
         empty_candidate_count: _builtins.int = ...,
+        control_tokens: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        empty_graph_count: _builtins.int = ...,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["empty_candidate_count", b"empty_candidate_count", "item_count", b"item_count", "scores", b"scores", "signatures", b"signatures"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["control_tokens", b"control_tokens", "empty_candidate_count", b"empty_candidate_count", "empty_graph_count", b"empty_graph_count", "item_count", b"item_count", "scores", b"scores", "signatures", b"signatures", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

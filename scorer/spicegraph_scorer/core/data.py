@@ -77,7 +77,10 @@ class DataFields(TypedDict, total=False):
     instances: Instances | None
 
 
-_OTHER_KEYWORDS: Final = ("metrics", "data", "pipeline", "progress", "confidence", "explain", "credit", "empty")
+_OTHER_KEYWORDS: Final = (
+    *("metrics", "data", "pipeline", "progress", "confidence", "explain", "credit", "evidence", "empty"),
+    "control_tokens",
+)
 
 
 def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:

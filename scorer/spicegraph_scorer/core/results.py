@@ -338,6 +338,7 @@ def signature_of(references: Fingerprint | Sequence[Item], metrics: Mapping[str,
         "spicegraph": _installed(),
         "items": fingerprint.items,
         **({"empty": {"candidates": fingerprint.empty, "scored": "zero"}} if fingerprint.empty else {}),
+        **({"control_tokens": fingerprint.marks.signature()} if fingerprint.marks else {}),
         "references": {"min": fingerprint.fewest, "max": fingerprint.most, "digest": fingerprint.digest},
         "metrics": {name: dict(signature) for name, signature in metrics.items()},
     }

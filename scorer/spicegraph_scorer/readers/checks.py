@@ -15,7 +15,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from spicegraph_parser.errors import InputError, counted, kind_of
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH
-from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, to_item
+from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, marks_of, to_item
+from spicegraph_scorer.readers.marks import ControlTokens, marks_notes, mind_marks
 
 GivenItem: TypeAlias = Item | Mapping[str, Any] | tuple[Any, ...]  # What :func:`check_items` takes for an item.
 
@@ -155,24 +156,50 @@ def item_faults(item: Item, location: str, *, empty: Empty = "refuse") -> Iterat
         yield Fault(name, f"references{index}", reason)
 
 
-def check_items(items: Iterable[GivenItem], *, empty: Empty = "refuse") -> CheckedItems:
+def check_items(
+    items: Iterable[GivenItem], *, empty: Empty = "refuse", control_tokens: ControlTokens = "refuse"
+) -> CheckedItems:
     """Return the items, at least one, if they can be scored together, whatever :func:`.to_item` reads as one."""
-    if isinstance(items, CheckedItems):
-        return items
+    of_file = getattr(items, "items", None)
+    items = of_file if isinstance(of_file, CheckedItems) else items
     faults: list[Fault] = []
-    checked = CheckedItems(_given_items(items, faults))
-    if not checked and not faults:
-        faults.append(Fault("", "", "there are no items"))
-    first: dict[ItemId, int] = {}
-    for index, item in enumerate(checked):
-        faults += item_faults(item, f"item {index + 1}", empty=empty)
-        image: object = item.id  # programs give what is no id, too: a fault of its own
-        earlier = first.setdefault(image, index) if isinstance(image, int | str) else index
-        if earlier != index:
-            faults.append(Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}"))
+    if isinstance(items, CheckedItems):  # minded already; what was kept on purpose can still be taken off
+        checked = items
+        if control_tokens == "strip" and items.marks.kept:
+            checked = minded_items(items, faults, control_tokens, empty=empty)
+    else:
+        checked = CheckedItems(_given_items(items, faults))
+        faults += _faults_of(checked, sound=not faults, empty=empty)
+        if not faults:
+            checked = minded_items(checked, faults, control_tokens, empty=empty)
     if faults:
         raise input_error("items", faults)
     return checked
+
+
+def _faults_of(items: Sequence[Item], *, sound: bool, empty: Empty) -> Iterator[Fault]:
+    """Yield what is wrong with items and their ids; ``sound``: nothing else was wrong with what was given."""
+    if not items and sound:
+        yield Fault("", "", "there are no items")
+    first: dict[ItemId, int] = {}
+    for index, item in enumerate(items):
+        yield from item_faults(item, f"item {index + 1}", empty=empty)
+        image: object = item.id  # programs give what is no id, too: a fault of its own
+        earlier = first.setdefault(image, index) if isinstance(image, int | str) else index
+        if earlier != index:
+            yield Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}")
+
+
+def minded_items(items: CheckedItems, faults: list[Fault], rule: ControlTokens, *, empty: Empty) -> CheckedItems:
+    """Return sound items as the rule for control tokens says; what stands against it goes to the faults."""
+    minded, reason = mind_marks(items, rule)
+    if reason:
+        faults.append(Fault("", "", reason))
+    if rule == "strip":
+        for number, (item, before) in enumerate(zip(minded, items, strict=True) if minded.marks else (), start=1):
+            if item is not before:
+                faults += item_faults(item, f"item {number}, without control tokens", empty=empty)
+    return minded
 
 
 def _given_items(given: object, faults: list[Fault]) -> Iterator[Item]:
@@ -208,10 +235,11 @@ def paired_items(
     references: Mapping[Any, str | Sequence[str]] | Iterable[str | Sequence[str]],
     *,
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
 ) -> CheckedItems:
     """Return the items of two parallel lists, or mappings by id; a single string is one candidate of all references."""
     if isinstance(candidates, str):
-        return check_items([Item(0, candidates, _texts(references))], empty=empty)
+        return check_items([Item(0, candidates, _texts(references))], empty=empty, control_tokens=control_tokens)
     pairs: list[tuple[Any, Any, Any]]
     if isinstance(candidates, Mapping) and isinstance(references, Mapping):
         faults = [Fault(f"id {shown(i)}", "references", "is missing") for i in candidates if i not in references]
@@ -241,7 +269,8 @@ def paired_items(
         pairs = [(number, *pair) for number, pair in enumerate(zip(texts, groups, strict=False))]
     if faults:
         raise input_error("captions", faults)
-    return check_items((Item(image, text, _texts(group)) for image, text, group in pairs), empty=empty)
+    items = (Item(image, text, _texts(group)) for image, text, group in pairs)
+    return check_items(items, empty=empty, control_tokens=control_tokens)
 
 
 def _texts(group: Any) -> Any:
@@ -359,6 +388,7 @@ def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bo
     empty = empty_candidates(items)
     if empty:
         yield f"{source}: {counted(empty, 'empty candidate')} scored as zero"
+    yield from (f"{source}: {note}" for note in marks_notes(len(items), marks_of(items)))
     if missing := sum(item.candidate.strip().lower() in _MISSING for item in items):
         yield f"{source}: {counted(missing, 'candidate')} read as text such as nan or None: are captions missing?"
     yield from filter(None, (copies_note(source, items), language_note(source, items, is_graph=is_graph)))

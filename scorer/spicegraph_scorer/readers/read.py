@@ -17,6 +17,7 @@ from spicegraph_scorer.readers.checks import (
     id_faults,
     input_error,
     label,
+    minded_items,
     reference_faults,
     shown,
 )
@@ -35,6 +36,8 @@ from spicegraph_scorer.readers.tables import PARQUET_MAGIC, Columns, has_header,
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.readers.marks import ControlTokens
 
 
 _DIGITS: Final = re.compile(r"[0-9]{1,18}")
@@ -86,6 +89,7 @@ def read_items(
     partial: bool = False,
     several: bool = False,
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
     columns: Columns | None = None,
     ids: IdRule | str = IdRule.GIVEN,
     limits: ReadLimits = DEFAULT_LIMITS,
@@ -104,6 +108,8 @@ def read_items(
         partial: leave out images of ``references`` that have no candidate, instead of refusing.
         several: let an image have several candidates: a list of them, or several records of one id.
         empty: what is done with an empty candidate: ``refuse`` it, or keep it to be scored as ``zero``.
+        control_tokens: what is done with captions that hold what models leave behind, such as ``<eos>``: ``refuse``
+            the file, ``strip`` it off, or ``keep`` it to be scored as words.
         columns: the columns of tables that are not called what people usually call them.
         ids: ``number`` compares ids with those of the references by the last number in them, so that
             ``COCO_val2014_000000000143.jpg``, ``"143"`` and 143 are one image; items have the references' ids.
@@ -151,10 +157,13 @@ def read_items(
         hints.append(_NUMBER_HINT if same_numbers else _PARTIAL_HINT)
     if not collected.records and not faults:
         faults.append(Fault("", "", "contains no items"))
+    items = CheckedItems(collected.found)
+    if not faults:
+        items = minded_items(items, faults, control_tokens, empty=empty)
     if faults:
         raise input_error(name, faults, hint="\n".join(hints))
     return Dataset(
-        CheckedItems(collected.found),
+        items,
         name,
         f"{form.name} ({packing})" if packing else form.name,
         len(missing),
@@ -163,11 +172,14 @@ def read_items(
     )
 
 
-def items_of(records: Records, *, empty: Empty = "refuse") -> tuple[tuple[Item, ...], list[Fault]]:
+def items_of(
+    records: Records, *, empty: Empty = "refuse", control_tokens: ControlTokens = "refuse"
+) -> tuple[CheckedItems, list[Fault]]:
     """Return the items of records with references of their own, whose ids may repeat, and every fault of the others."""
     collected = _Collected(records.format, None, several=False, empty=empty, part=True)
-    wrong = [fault for record in records.records for fault in collected.add(record)]
-    return tuple(collected.found), [*records.faults, *wrong]
+    faults = list(records.faults)
+    faults += [fault for record in records.records for fault in collected.add(record)]
+    return minded_items(CheckedItems(collected.found), faults, control_tokens, empty=empty), faults
 
 
 def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:

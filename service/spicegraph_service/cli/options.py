@@ -17,6 +17,7 @@ from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names, read_data
 from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.checks import Empty, notes_on
+from spicegraph_scorer.readers.marks import ControlTokens
 from spicegraph_scorer.readers.read import IdRule
 from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
@@ -61,6 +62,15 @@ def parser_of(style: GraphStyle, pipeline: str) -> str:
     return SCENE
 
 
+ControlTokensOption = Annotated[
+    ControlTokens | None,
+    typer.Option(
+        help="What to do with captions that hold what models leave behind, such as <eos>, [PAD] or **: refuse the "
+        "input, strip it off, or keep it, which scores it as words. Default: refuse; keep with --format spice."
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
     """What is read beside the captions' own file, and how.
@@ -82,6 +92,7 @@ class InputOptions:
     partial: Annotated[bool, typer.Option("--partial")] = False
 
     ids: Annotated[IdRule, typer.Option()] = IdRule.GIVEN
+    control_tokens: ControlTokensOption = None
 
     @property
     def table(self) -> Columns | None:
@@ -92,7 +103,13 @@ class InputOptions:
         """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
         default, path = system_name(source)
         items = read_items(
-            path, references=self.references, partial=self.partial, empty=empty, columns=self.table, ids=self.ids
+            path,
+            references=self.references,
+            partial=self.partial,
+            empty=empty,
+            control_tokens=self.control_tokens or "refuse",
+            columns=self.table,
+            ids=self.ids,
         ).items
         for note in notes_on(path, items):
             say_warning(note)

@@ -115,6 +115,7 @@ def score(
             references=given.references,
             partial=given.partial,
             ids=given.ids,
+            control_tokens=given.control_tokens or ("keep" if target.format is ResultFormat.SPICE else "refuse"),
             empty=scoring.empty,
             candidates=candidates,
             parses=parses,

@@ -155,6 +155,8 @@ class ScoreOptions(TypedDict, total=False):
         spice_text: the text that SPICE parses; captions as written by default.
         empty: what is done with empty candidates; they are scored, which gives 0, by default.
         graph_style: whose scene graphs are compared; those of the server's pipeline by default.
+        control_tokens: what is done with captions that hold what models leave behind (``<eos>``); they are refused by
+            default.
     """
 
     metrics: Sequence[str]
@@ -164,6 +166,7 @@ class ScoreOptions(TypedDict, total=False):
     spice_text: scores_pb2.SpiceText.ValueType
     empty: scores_pb2.EmptyCandidates.ValueType
     graph_style: scene_graph_pb2.GraphStyle.ValueType
+    control_tokens: scores_pb2.ControlTokens.ValueType
 
 
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}
@@ -199,10 +202,15 @@ def item_batch(items: Iterable[scores_pb2.Item]) -> evaluation.ScoreStreamReques
 
 
 def upload_messages(
-    entries: Mapping[str, Sequence[str]], display_name: str, graph_style: scene_graph_pb2.GraphStyle.ValueType
+    entries: Mapping[str, Sequence[str]],
+    display_name: str,
+    graph_style: scene_graph_pb2.GraphStyle.ValueType,
+    control_tokens: scores_pb2.ControlTokens.ValueType,
 ) -> Iterator[references.CreateReferenceSetRequest]:
     """Yield the messages of an upload: its settings, then the entries in batches."""
-    settings = references.ReferenceSetSettings(display_name=display_name, graph_style=graph_style)
+    settings = references.ReferenceSetSettings(
+        display_name=display_name, graph_style=graph_style, control_tokens=control_tokens
+    )
     yield references.CreateReferenceSetRequest(settings=settings)
     for batch in batches(entries.items(), UPLOAD_BATCH):
         rows = [references.ReferenceEntry(id=str(entry_id), references=captions) for entry_id, captions in batch]
@@ -266,9 +274,10 @@ class Client(Connection):
         *,
         display_name: str = "",
         graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
+        control_tokens: scores_pb2.ControlTokens.ValueType = scores_pb2.CONTROL_TOKENS_UNSPECIFIED,
     ) -> references.ReferenceSet:
         """Store the references of images by id, parsed for a graph style; the same content gives the same set."""
-        requests = upload_messages(entries, display_name, graph_style)
+        requests = upload_messages(entries, display_name, graph_style, control_tokens)
         return self._references.CreateReferenceSet(requests, metadata=self._metadata).reference_set
 
     def get_reference_set(self, set_id: str) -> references.ReferenceSet:
@@ -369,9 +378,10 @@ class AsyncClient(_Opened):
         *,
         display_name: str = "",
         graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
+        control_tokens: scores_pb2.ControlTokens.ValueType = scores_pb2.CONTROL_TOKENS_UNSPECIFIED,
     ) -> references.ReferenceSet:
         """Store the references of images by id, parsed for a graph style; the same content gives the same set."""
-        requests = upload_messages(entries, display_name, graph_style)
+        requests = upload_messages(entries, display_name, graph_style, control_tokens)
         reply = await self._references.CreateReferenceSet(requests, metadata=self._metadata)
         return reply.reference_set
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.significance import Resampling
     from spicegraph_scorer.metrics import Factory
     from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_scorer.readers.marks import ControlTokens
     from spicegraph_scorer.readers.tables import Columns
 
 
@@ -52,6 +53,7 @@ class Task:
     partial: bool = False  # score only the images that have a candidate
     ids: IdRule = IdRule.GIVEN
     empty: Empty = "refuse"
+    control_tokens: ControlTokens = "refuse"
     candidates: CandidateRule = CandidateRule.ONE
     parses: str | None = None  # a CoNLL-U file with the parses of all captions
     graphs: bool = False  # captions are scene graphs such as ``( man , ride , horse )``

@@ -69,6 +69,7 @@ def _read(task: Task) -> Dataset:
         partial=task.partial,
         ids=task.ids,
         empty=task.empty,
+        control_tokens=task.control_tokens,
         several=task.candidates is not CandidateRule.ONE,
         columns=task.columns,
     )

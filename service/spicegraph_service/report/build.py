@@ -13,7 +13,8 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.categories import ALL, Counts, category_means
 from spicegraph_scorer.core.data import MetricData
-from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates, in_order_of
+from spicegraph_scorer.core.items import CheckedItems, Fingerprint, Item, empty_candidates, in_order_of
+from spicegraph_scorer.core.marks import NO_MARKS
 from spicegraph_scorer.core.results import Run, collect, run_of, signature_of
 from spicegraph_scorer.core.significance import Interval, Resampling, compare
 from spicegraph_scorer.core.tokens import Corpus
@@ -91,7 +92,8 @@ def build_report(
         runs_of.append(runs)
         columns.append(_candidates(corpus, runs, metrics, errors, graded, spans=spans))
     empty = empty_candidates(chain.from_iterable(corpora.values()))
-    fingerprint = replace(Fingerprint.of(items), empty=empty)
+    marks = sum((corpus.marks for corpus in corpora.values()), NO_MARKS)
+    fingerprint = replace(Fingerprint.of(items), empty=empty, marks=marks)
     signature = signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()})
     signature["resampling"] = draws.signature()
     sources = image_sources(options.images, [item.id for item in items]) if options.images else {}
@@ -136,15 +138,15 @@ def build_report(
     )
 
 
-def _corpora(systems: Sequence[System]) -> dict[str, tuple[Item, ...]]:
+def _corpora(systems: Sequence[System]) -> dict[str, CheckedItems]:
     """Return the systems' items by name, all in the order of the first system's."""
     if not systems:
         raise InputError("a report needs at least one system")
-    corpora: dict[str, tuple[Item, ...]] = {}
+    corpora: dict[str, CheckedItems] = {}
     for system in systems:
         if system.name in corpora:
             raise InputError(f"two systems have the name {system.name!a}: name them apart, NAME=FILE")
-        items: tuple[Item, ...] = check_items(system.items)
+        items = check_items(system.items)
         for first, known in islice(corpora.items(), 1):
             items = in_order_of(known, items, names=(ascii(first), ascii(system.name)))
         corpora[system.name] = items

@@ -10,6 +10,8 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_scorer.core.items import empty_candidates
+from spicegraph_scorer.core.marks import NO_MARKS, FoundMarks
+from spicegraph_scorer.readers.marks import marks_notes
 from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Call, Context, current_call
@@ -46,6 +48,7 @@ class ItemStream:
         self._ids: list[str] = []
         self._statistics: list[bytes] = []
         self._empty = 0
+        self.marks = NO_MARKS  # of the captions taken so far
 
     async def put(self, items: Sequence[ItemWork]) -> None:
         """Take items; waits until there is room."""
@@ -100,12 +103,14 @@ class ItemStream:
             for item_id, result in pairs:
                 result.id = item_id
             yield pb.ScoreStreamResponse(items=[result for _, result in pairs])
-        yield pb.ScoreStreamResponse(corpus=_corpus(totals.corpus, self._empty))
+        yield pb.ScoreStreamResponse(corpus=_corpus(totals.corpus, self._empty, self.marks))
 
 
-def _corpus(message: bytes, empty: int) -> scores_pb2.CorpusResult:
+def _corpus(message: bytes, empty: int, marks: FoundMarks) -> scores_pb2.CorpusResult:
     corpus = scores_pb2.CorpusResult.FromString(message)
     corpus.empty_candidate_count = empty
+    corpus.control_tokens.update(dict(marks.counts))
+    corpus.warnings[:] = [*marks_notes(corpus.item_count, marks), *corpus.warnings]
     return corpus
 
 
@@ -144,7 +149,14 @@ class EvaluationServicer(EvaluationServiceServicer):
         given = await validation.check_data(request, self._scheduler.info)
         set_id = request.reference_set if request.HasField("reference_set") else None
         empty = validation.empty_candidates(request.empty)
-        validation.check_items(request.items, self._limits, reference_set=set_id is not None, empty=empty, seen=set())
+        marks = validation.check_items(
+            request.items,
+            self._limits,
+            reference_set=set_id is not None,
+            empty=empty,
+            seen=set(),
+            control_tokens=validation.control_tokens(request.control_tokens),
+        )
         tenant = call.tenant
         if set_id is not None:
             tenant = await self._references.check(set_id, evidence=validation.shows_references(request))
@@ -154,7 +166,7 @@ class EvaluationServicer(EvaluationServiceServicer):
             items, metrics, request.detail, given, caller=call.share, tenant=tenant, refusals=call.refusals
         )
         return pb.ScoreResponse(
-            items=map(scores_pb2.ItemResult.FromString, results), corpus=_corpus(corpus, empty_candidates(items))
+            items=map(scores_pb2.ItemResult.FromString, results), corpus=_corpus(corpus, empty_candidates(items), marks)
         )
 
     async def ScoreStream(
@@ -172,6 +184,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         """Check what a client sends, and hand it on; waits while the stream is full."""
         set_id: str | None = None
         empty: Empty = "zero"
+        rule = validation.control_tokens(scores_pb2.CONTROL_TOKENS_UNSPECIFIED)
         seen: set[str] = set()
         first = True
         silence_s = self._limits.max_silence_s
@@ -181,6 +194,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                     settings = request.settings
                     validation.check_value(settings.detail, scores_pb2.Detail.values(), "settings.detail")
                     empty = validation.empty_candidates(settings.empty, field="settings.empty")
+                    rule = validation.control_tokens(settings.control_tokens, field="settings.control_tokens")
                     stream.given = await validation.check_data(settings, self._scheduler.info, path="settings.")
                     stream.metrics, stream.detail = self._metrics(settings.metrics), settings.detail
                     if settings.HasField("reference_set"):
@@ -191,8 +205,14 @@ class EvaluationServicer(EvaluationServiceServicer):
                     batch, before = request.items.items, len(seen)
                     if before + len(batch) > self._limits.max_stream_items:
                         raise wrong("items", f"a stream has at most {self._limits.max_stream_items} items")
-                    validation.check_items(
-                        batch, self._limits, reference_set=set_id is not None, empty=empty, seen=seen, first=before
+                    stream.marks += validation.check_items(
+                        batch,
+                        self._limits,
+                        reference_set=set_id is not None,
+                        empty=empty,
+                        seen=seen,
+                        first=before,
+                        control_tokens=rule,
                     )
                     items = await self._items(batch, set_id, first=before)
                     current_call().charge(count_captions(items))

@@ -135,6 +135,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         _ = self._scheduler.info  # raises until the workers are ready: an upload must not wait for them
         name = ""
         style: GraphStyle = "spice"
+        rule = validation.control_tokens(scores_pb2.CONTROL_TOKENS_UNSPECIFIED)
         entries: dict[str, tuple[str, ...]] = {}
         size = 0
         first = True
@@ -147,9 +148,10 @@ class ReferencesServicer(ReferenceServiceServicer):
                     style = validation.graph_style(
                         request.settings.graph_style, self._scheduler.info, field="settings.graph_style"
                     )
+                    rule = validation.control_tokens(request.settings.control_tokens, field="settings.control_tokens")
                 case "entries":
                     batch = request.entries.entries
-                    validation.check_entries(batch, self._limits, seen=entries, first=len(entries))
+                    validation.check_entries(batch, self._limits, seen=entries, first=len(entries), control_tokens=rule)
                     size += request.ByteSize()
                     if size > self._limits.max_reference_set_bytes:
                         raise wrong("entries", f"the set has more than {self._limits.max_reference_set_bytes} bytes")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 import grpc
 
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
+from spicegraph_scorer.core.marks import FoundMarks, may_have_marks
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
+from spicegraph_scorer.readers.marks import ControlTokens, Marks, named
 from spicegraph_service.pool.tasks import GraphStyle, RequestData, WorkerInfo
 from spicegraph_service.rpc.status import CallError, Violation, invalid, wrong
 
@@ -57,11 +59,17 @@ def check_items(
     empty: Empty,
     seen: set[str],
     first: int = 0,
-) -> None:
-    """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first."""
+    control_tokens: ControlTokens = "keep",
+) -> FoundMarks:
+    """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first.
+
+    What models leave behind in captions is taken off the items where ``control_tokens`` says so, and returned.
+    """
     violations = list(_count("items", len(items), limits.max_items))
+    marks = Marks(control_tokens)
     for index, item in enumerate(items if not violations else (), start=first):
         path = f"items[{index}]"
+        violations += _marks(path, item, marks)
         violations += _id(f"{path}.id", item.id, limits)
         if item.id in seen:
             violations.append(Violation(f"{path}.id", f"{item.id!a} is the id of another item"))
@@ -81,6 +89,29 @@ def check_items(
                 violations.append(Violation(f"{path}.reference_id", "needs a reference set"))
             violations += _references(path, item.references, limits, candidate=len(item.candidate))
     _raise(violations)
+    return marks.found()
+
+
+def _marks(
+    path: str, item: scores_pb2.Item | reference_service_pb2.ReferenceEntry, marks: Marks
+) -> Iterator[Violation]:
+    """Mind what models leave behind in the captions of an item or an entry, which loses it where the rule says so."""
+    candidate = item.candidate if isinstance(item, scores_pb2.Item) else ""
+    if not may_have_marks("\n".join((candidate, *item.references))):
+        return
+    text, names = marks.candidate(candidate)
+    if isinstance(item, scores_pb2.Item) and text != candidate:
+        item.candidate = text
+    yield from _marked(f"{path}.candidate", names, marks)
+    for index, reference in enumerate(item.references):
+        item.references[index], names = marks.reference(reference)
+        yield from _marked(f"{path}.references[{index}]", names, marks)
+
+
+def _marked(field: str, names: Sequence[str], marks: Marks) -> Iterator[Violation]:
+    if names and marks.rule == "refuse":
+        remedy = "CONTROL_TOKENS_STRIP takes it off, CONTROL_TOKENS_KEEP scores it as words"
+        yield Violation(field, f"contains what models leave behind: {named(names)}; control_tokens: {remedy}")
 
 
 def check_captions(captions: Sequence[str], limits: Limits) -> None:
@@ -92,17 +123,24 @@ def check_captions(captions: Sequence[str], limits: Limits) -> None:
 
 
 def check_entries(
-    entries: Sequence[reference_service_pb2.ReferenceEntry], limits: Limits, *, seen: Iterable[str], first: int
+    entries: Sequence[reference_service_pb2.ReferenceEntry],
+    limits: Limits,
+    *,
+    seen: Iterable[str],
+    first: int,
+    control_tokens: ControlTokens,
 ) -> None:
-    """Check entries of a reference set; ``seen`` holds the ids before them."""
+    """Check entries of a reference set, and mind their marks; ``seen`` holds the ids before them."""
     violations: list[Violation] = []
     if not entries:
         violations.append(Violation("entries", "is empty"))
     elif first + len(entries) > limits.max_reference_set_entries:
         violations.append(Violation("entries", f"a set has at most {limits.max_reference_set_entries} entries"))
     known = set(seen) if not violations else set()
+    marks = Marks(control_tokens)
     for index, entry in enumerate(entries if not violations else (), start=first):
         path = f"entries[{index}]"
+        violations += _marks(path, entry, marks)
         violations += _id(f"{path}.id", entry.id, limits)
         if entry.id in known:
             violations.append(Violation(f"{path}.id", f"{entry.id!a} is the id of another entry"))
@@ -160,6 +198,20 @@ def empty_candidates(value: int, *, field: str = "empty") -> Empty:
     """Return what is done with empty candidates."""
     check_value(value, _EMPTY, field)
     return _EMPTY[value]
+
+
+_CONTROL_TOKENS: Mapping[int, ControlTokens] = {
+    scores_pb2.CONTROL_TOKENS_UNSPECIFIED: "refuse",
+    scores_pb2.CONTROL_TOKENS_REFUSE: "refuse",
+    scores_pb2.CONTROL_TOKENS_STRIP: "strip",
+    scores_pb2.CONTROL_TOKENS_KEEP: "keep",
+}
+
+
+def control_tokens(value: int, *, field: str = "control_tokens") -> ControlTokens:
+    """Return what is done with what models leave behind in captions."""
+    check_value(value, _CONTROL_TOKENS, field)
+    return _CONTROL_TOKENS[value]
 
 
 _STYLES: Mapping[int, GraphStyle] = {
