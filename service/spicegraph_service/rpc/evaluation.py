@@ -34,6 +34,7 @@ class ItemStream:
 
     def __init__(self, scheduler: Scheduler, call: Call) -> None:
         self._scheduler = scheduler
+        self._call = call
         self._caller = call.share
         self.tenant = call.tenant  # whose parses are looked up and kept
         self.metrics: tuple[str, ...] = ("spice",)
@@ -51,6 +52,7 @@ class ItemStream:
         """Take items; waits until there is room."""
         for chunk in item_chunks(items):
             await self._room.acquire()
+            self._call.unanswered += 1
             self._ids += [item.id for item in chunk]
             self._empty += empty_candidates(chunk)
             self._statistics.append(b"")
@@ -93,6 +95,7 @@ class ItemStream:
             if isinstance(response, Exception):
                 raise response
             yield response
+            self._call.unanswered -= 1
             self._room.release()
         totals = await self._scheduler.totals(self.metrics, self.detail, self._statistics, self.given)
         late = map(scores_pb2.ItemResult.FromString, totals.results)
