@@ -48,7 +48,7 @@ _RETRY_HEADER = "grpc-previous-rpc-attempts"  # set by gRPC itself where a clien
 _MOST_RETRIES = 4
 _LOOK_EVERY_S = 1.0  # whether the caller of a stream may still make it
 _REQUEST_S = 20.0  # until the one request of a call has come
-_IDLE_S = 0.3  # a stream that waits for its client's next message for so long does not hold up the server's stop
+_IDLE_S = 0.2  # a stream that waits for its client's next message for so long does not hold up the server's stop
 _RETRY_S = 1.0
 _REFUSED = frozenset({grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.ABORTED})
 
@@ -225,7 +225,7 @@ async def _while_allowed(identify: _Identify, call: Call, leaving: asyncio.Event
     async def look(limit: asyncio.Timeout) -> None:
         while not ended:
             if leaving.is_set():
-                await asyncio.sleep(_IDLE_S / 3)
+                await asyncio.sleep(_IDLE_S / 4)
             else:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(leaving.wait(), _LOOK_EVERY_S)
