@@ -359,6 +359,51 @@ def rapid(server: Server, *, short: bool) -> tuple[str, bool]:
     return told, not beside.failures and beside.median <= max(5.0, 4 * idle.median)
 
 
+def lists(server: Server, *, short: bool) -> tuple[str, bool]:
+    """Another caller's calls beside a token that sends items of lists of words, which take longest to parse."""
+    draw = random.Random(3)
+    words = [
+        "dog",
+        "cat",
+        "red",
+        "big",
+        "man",
+        "blue",
+        "car",
+        "tree",
+        "horse",
+        "beach",
+        "table",
+        "street",
+        "woman",
+        "sign",
+        "small",
+        "white",
+    ]
+
+    def heavy() -> Iterator[bytes]:
+        for number in itertools.count():
+            texts = [", ".join(draw.choices(words, k=400))[: 2_000 - 10] + f" {number}" for _ in range(10)]
+            yield pb.ScoreRequest(items=[item(1, texts[0], texts[1:])]).SerializeToString()
+
+    count = 40 if short else 200
+    token = server.new_token("lists")
+    floods.calls(server.port, server.token, fresh("first"), count=10)
+    idle = floods.calls(server.port, server.token, fresh("idle"), count=count)
+    end = threading.Event()
+    sent = itertools.takewhile(lambda _: not end.is_set(), heavy())
+    attacker = threading.Thread(target=floods.calls, args=(server.port, token, sent), kwargs={"count": 10_000})
+    attacker.start()
+    time.sleep(1)
+    beside = floods.calls(server.port, server.token, fresh("late"), count=count)
+    known = floods.calls(server.port, server.token, cached(), count=count)
+    end.set()
+    attacker.join()
+    told = f"fresh p50 {beside.median:.0f}, p99 {beside.percentile(0.99):.0f} ms (idle {idle.median:.0f}, "
+    told += f"{idle.percentile(0.99):.0f}); cached p99 {known.percentile(0.99):.0f} ms; failed {len(beside.failures)}"
+    return told, not beside.failures and beside.percentile(0.99) <= max(60, (8 if short else 3) * idle.percentile(0.99))
+
+
 def pings(server: Server, *, short: bool) -> tuple[str, bool]:
     """A stream whose client asks every 10 s whether the server is there, and says nothing for a minute."""
     seconds = 12 if short else 60
@@ -427,6 +472,7 @@ def stop(server: Server, *, short: bool) -> tuple[str, bool]:
 HELD: Mapping[str, Callable[..., tuple[str, bool]]] = {
     "crowd": crowd,
     "rapid": rapid,
+    "lists": lists,
     "pings": pings,
     "frozen": frozen,
     "stop": stop,  # the last: it ends the server

@@ -10,10 +10,11 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_scorer.core.items import empty_candidates
+from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Call, Context, current_call
-from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
+from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, count_cost, item_chunks
 from spicegraph_service.rpc.status import wrong
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         validation.check_captions(request.captions, self._limits)
         style = validation.graph_style(request.graph_style, info)
         call = current_call()
-        call.charge(len(request.captions))
+        call.charge(len(request.captions), texts_cost(request.captions))
         parsed = await self._scheduler.parse(
             request.captions, style, caller=call.share, tenant=call.tenant, refusals=call.refusals
         )
@@ -152,7 +153,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         if set_id is not None:
             tenant = await self._references.check(set_id, evidence=validation.shows_references(request))
         items = await self._items(request.items, set_id, first=0)
-        call.charge(count_captions(items))
+        call.charge(count_captions(items), count_cost(items))
         results, corpus = await self._scheduler.score(
             items, metrics, request.detail, given, caller=call.share, tenant=tenant, refusals=call.refusals
         )
@@ -198,7 +199,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                         batch, self._limits, reference_set=set_id is not None, empty=empty, seen=seen, first=before
                     )
                     items = await self._items(batch, set_id, first=before)
-                    current_call().charge(count_captions(items))
+                    current_call().charge(count_captions(items), count_cost(items))
                     await stream.put(items)
                 case "settings":
                     raise wrong("settings", "only the first message holds settings")

@@ -85,10 +85,10 @@ class Call:
         """Who owns what the call stores and looks up."""
         return self.caller.tenant if self.caller is not None else DEFAULT_TENANT
 
-    def charge(self, captions: int) -> None:
-        """Count captions, against the caller's rate too."""
+    def charge(self, captions: int, cost: int | None = None) -> None:
+        """Count captions, and against the caller's rate what they cost, in usual ones."""
         if self.caller is not None:
-            self.caller.charge(captions)
+            self.caller.charge(captions if cost is None else cost)
         self.captions += captions
 
     @property
