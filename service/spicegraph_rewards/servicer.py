@@ -58,7 +58,7 @@ class RewardServicer(RewardServiceServicer):
             items = await references.resolve(set_id, request.items, first=0)
         if request.drafts:
             items = [item._replace(draft=draft) for item, draft in zip(items, request.drafts, strict=True)]
-        call.charge(kit.count_captions(items))
+        call.charge(kit.count_captions(items), kit.count_cost(items))
         results, corpus = await scheduler.score(
             items,
             metrics,

@@ -31,6 +31,7 @@ from spicegraph_service.rpc.auth import Authenticator, Certificates
 from spicegraph_service.rpc.host import Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
 from spicegraph_service.rpc.limits import Budget, Limits
+from spicegraph_service.rpc.open_calls import OpenCalls
 from spicegraph_service.rpc.references import References
 from spicegraph_service.rpc.scheduler import Scheduler
 from spicegraph_service.rpc.service import HealthMonitor, Service, enable_reflection
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 _PRIVATE = " private"  # parses of private references are not found by guesses
 _KEEPALIVE_S = 60.0  # without a sign of life of a client before it is asked for one
 _UNANSWERED_S = 20.0  # keepalives, and handshakes
-_MOST_CALLS = 1_024  # under way
+_MOST_CALLS = 2_048  # under way
+_STREAMS = 100  # of a connection: it can't open and reset thousands of calls before the first is looked at
+_PINGS_S = 5.0  # of a client, one in so many seconds at most, with calls and without
 # Refused calls leave reference cycles (errors with their frames). Python looks for them in the middle of calls: after
 # 50,000 values, as other commands have it, that takes tens of milliseconds, after 2,000 one or two.
 _COLLECTIONS = (2_000, 20, 100)
@@ -127,7 +130,10 @@ class Server:
         if config.tls_cert is not None and config.tls_key is not None:
             self._certificates = Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
         self._interceptor = CallInterceptor(
-            self.services, CallLog(self.telemetry, most=config.log_calls), self._tracing
+            self.services, CallLog(self.telemetry, most=config.log_calls), self._tracing, most=_MOST_CALLS
+        )
+        self._open_calls = OpenCalls(
+            self._interceptor.methods, silence_s=config.silence, refused=self.telemetry.refused
         )
         self._web = self._build_web(config.http) if config.http is not None else None
         self._server: grpc.aio.Server | None = None
@@ -166,7 +172,7 @@ class Server:
         from spicegraph_service.rpc.gateway import Gateway  # noqa: PLC0415
         from spicegraph_service.rpc.http_server import WebServer  # noqa: PLC0415
 
-        gateway = Gateway(self.services, self._interceptor, max_calls=_MOST_CALLS)
+        gateway = Gateway(self.services, self._interceptor)
         return WebServer(
             address,
             gateway,
@@ -254,6 +260,8 @@ class Server:
         """Refuse new calls, let those under way finish, and release everything."""
         self._serving = False
         await self._health.stop()
+        self._open_calls.leave()
+        self._interceptor.leave()
         for service in self.services:
             service.leave()
         endings: list[Coroutine[None, None, object]] = []
@@ -305,11 +313,14 @@ class Server:
     def _listen(self) -> grpc.aio.Server:
         config = self.config
         server = grpc.aio.server(
-            interceptors=[self._interceptor],
+            interceptors=[self._open_calls, self._interceptor],
             options=[
                 ("grpc.max_receive_message_length", self._limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.http2.bdp_probe", 0),  # a stranger's bytes wait outside until they are asked for
+                ("grpc.max_concurrent_streams", _STREAMS),
+                ("grpc.http2.min_ping_interval_without_data_ms", round(1000 * _PINGS_S)),
+                ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.so_reuseport", int(config.reuse_port)),
                 ("grpc.keepalive_time_ms", round(1000 * _KEEPALIVE_S)),
                 ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
@@ -318,7 +329,6 @@ class Server:
                 ("grpc.max_allowed_incoming_connections", connections.MOST),
                 *([("grpc.max_connection_age_ms", round(1000 * age))] if (age := config.connection_age) else []),
             ],
-            maximum_concurrent_rpcs=_MOST_CALLS,
         )
         for service in self.services:
             service.add_to(server)

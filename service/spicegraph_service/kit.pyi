@@ -107,7 +107,11 @@ from spicegraph_service.rpc.gateway import FailedCallError as FailedCallError, G
 from spicegraph_service.rpc.host import Dialect as Dialect, Host as Host
 from spicegraph_service.rpc.http import HTTP_STATUSES as HTTP_STATUSES, peer_of as peer_of
 from spicegraph_service.rpc.interceptor import Context as Context, current_call as current_call
-from spicegraph_service.rpc.scheduler import Scheduler as Scheduler, count_captions as count_captions
+from spicegraph_service.rpc.scheduler import (
+    Scheduler as Scheduler,
+    count_captions as count_captions,
+    count_cost as count_cost,
+)
 from spicegraph_service.rpc.service import Caller as Caller, Service as Service, TokenService as TokenService
 from spicegraph_service.rpc.status import (
     CallError as CallError,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
@@ -17,6 +17,7 @@ from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
+from spicegraph_service.client.patience import Waiting
 
 
 def service_config(methods: Mapping[str, Mapping[str, Method]]) -> str:
@@ -45,6 +46,7 @@ SERVICE_CONFIG = service_config(METHODS)  # Retries of the evaluation and refere
 PAGE = 1_000  # Reference sets in one page of a list.
 STREAM_BATCH = 64  # Items in one message of a stream.
 
+_UNANSWERED_S = 20.0  # keepalives
 UPLOAD_BATCH = 200  # Entries in one message of an upload.
 
 T = TypeVar("T")
@@ -61,6 +63,16 @@ class TlsOptions:
     def credentials(self) -> grpc.ChannelCredentials:
         """Return them as gRPC takes them."""
         return grpc.ssl_channel_credentials(self.authorities, self.key, self.certificate)
+
+
+class ConnectionOptions(TypedDict, total=False):
+    """What may be said of a connection; :class:`Client` has what each means."""
+
+    token: str | None
+    tls: TlsOptions | None
+    timeout_s: float | None
+    keepalive_s: float | None
+    silence_s: float | None
 
 
 class Paged(Protocol):
@@ -88,15 +100,49 @@ class _Opened:
     _library: ClassVar[Any] = grpc
     _channel: Any
 
-    def __init__(self, address: str, *, token: str | None, tls: TlsOptions | None, timeout_s: float | None) -> None:
-        """Open a channel; ``None``: no token, no TLS, no deadline."""
-        options = [("grpc.service_config", self._config), ("grpc.max_receive_message_length", -1)]
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        tls: TlsOptions | None = None,
+        timeout_s: float | None = 60.0,
+        keepalive_s: float | None = 30.0,
+        silence_s: float | None = 60.0,
+    ) -> None:
+        """Open a channel; ``None``: no token, no TLS, no deadline, no pings, no limit of silence."""
+        # What a copy of it is made with, in another process, say.
+        self._given = {"address": address, "token": token, "tls": tls, "timeout_s": timeout_s}
+        self._given |= {"keepalive_s": keepalive_s, "silence_s": silence_s}
+        options: list[tuple[str, str | int]] = [
+            ("grpc.service_config", self._config),
+            ("grpc.max_receive_message_length", -1),
+        ]
+        if keepalive_s is not None:
+            options += [
+                ("grpc.keepalive_time_ms", round(1000 * keepalive_s)),
+                ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
+                ("grpc.http2.max_pings_without_data", 0),  # any number, while a call is under way
+            ]
         if tls is None:
             self._channel = self._library.insecure_channel(address, options)
         else:
             self._channel = self._library.secure_channel(address, tls.credentials(), options)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
+        self._address, self._silence_s = address, silence_s
+
+    def _waiting(self, what: str, size: Callable[[Any], int] = lambda _: 1) -> Waiting:
+        """Return what counts a stream's messages and answers."""
+        return Waiting(self._address, self._silence_s, size=size, what=what)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what makes a client like this one: a copy, as in another process, connects anew."""
+        return self._given
+
+    def __setstate__(self, given: dict[str, Any]) -> None:
+        """Connect."""
+        self.__init__(**given)  # type: ignore[misc]
 
 
 class Connection(_Opened):
@@ -196,6 +242,10 @@ def category(
     return scores_pb2.CategoryDefinition(name=name, kind=kind, words=words, subtrees=subtrees, synonyms=synonyms)
 
 
+def _items_of(message: evaluation.ScoreStreamRequest | evaluation.ScoreStreamResponse) -> int:
+    return len(message.items.items if isinstance(message, evaluation.ScoreStreamRequest) else message.items)
+
+
 def item_batch(items: Iterable[scores_pb2.Item]) -> evaluation.ScoreStreamRequest:
     """Return a message with items of a stream."""
     return evaluation.ScoreStreamRequest(items=evaluation.ItemBatch(items=items))
@@ -232,12 +282,16 @@ class Client(Connection):
         token: a bearer token, if the server demands one.
         tls: how to trust the server; ``None``: no TLS.
         timeout_s: the deadline of calls but of streams and uploads, in seconds; ``None``: none.
+        keepalive_s: how often a server that is silent in the middle of a call is asked whether it is there; where it
+            does not say so within 20 seconds, the call ends as ``UNAVAILABLE``. ``None``: never.
+        silence_s: how long a stream or an upload waits for an answer that is due; then it ends as ``DEADLINE_EXCEEDED``
+            with what it waits for. ``None``: for ever.
+
+    It can be pickled, with its token: the copy connects anew, so that data loaders may hand it to other processes.
     """
 
-    def __init__(
-        self, address: str, *, token: str | None = None, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
-    ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+    def __init__(self, address: str, **options: Unpack[ConnectionOptions]) -> None:
+        super().__init__(address, **options)
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
 
@@ -261,8 +315,9 @@ class Client(Connection):
         self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
     ) -> Iterator[evaluation.ScoreStreamResponse]:
         """Score items of any number: results as they come, the corpus result last."""
+        waiting = self._waiting("items", _items_of)
         requests = chain([settings_message(options)], map(item_batch, batches(items, STREAM_BATCH)))
-        yield from self._evaluation.ScoreStream(requests, metadata=self._metadata)
+        yield from waiting.responses(self._evaluation.ScoreStream(waiting.messages(requests), metadata=self._metadata))
 
     def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""
@@ -277,8 +332,11 @@ class Client(Connection):
         control_tokens: scores_pb2.ControlTokens.ValueType = scores_pb2.CONTROL_TOKENS_UNSPECIFIED,
     ) -> references.ReferenceSet:
         """Store the references of images by id, parsed for a graph style; the same content gives the same set."""
-        requests = upload_messages(entries, display_name, graph_style, control_tokens)
-        return self._references.CreateReferenceSet(requests, metadata=self._metadata).reference_set
+        waiting = self._waiting("messages")
+        requests = waiting.messages(upload_messages(entries, display_name, graph_style, control_tokens))
+        reply = waiting.reply(self._references.CreateReferenceSet.future(requests, metadata=self._metadata))
+        uploaded: references.ReferenceSet = reply.reference_set
+        return uploaded
 
     def get_reference_set(self, set_id: str) -> references.ReferenceSet:
         """Return what is known of a set."""
@@ -310,10 +368,8 @@ class AsyncClient(_Opened):
     _library: ClassVar[Any] = grpc.aio
     _channel: grpc.aio.Channel
 
-    def __init__(
-        self, address: str, *, token: str | None = None, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
-    ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+    def __init__(self, address: str, **options: Unpack[ConnectionOptions]) -> None:
+        super().__init__(address, **options)
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
 
@@ -365,7 +421,9 @@ class AsyncClient(_Opened):
                 for batch in batches(items, STREAM_BATCH):
                     yield item_batch(batch)
 
-        async for response in self._evaluation.ScoreStream(requests(), metadata=self._metadata):
+        waiting = self._waiting("items", _items_of)
+        call = self._evaluation.ScoreStream(waiting.messages_async(requests()), metadata=self._metadata)
+        async for response in waiting.responses_async(call):
             yield response
 
     async def server_info(self) -> evaluation.GetServerInfoResponse:
@@ -381,9 +439,11 @@ class AsyncClient(_Opened):
         control_tokens: scores_pb2.ControlTokens.ValueType = scores_pb2.CONTROL_TOKENS_UNSPECIFIED,
     ) -> references.ReferenceSet:
         """Store the references of images by id, parsed for a graph style; the same content gives the same set."""
-        requests = upload_messages(entries, display_name, graph_style, control_tokens)
-        reply = await self._references.CreateReferenceSet(requests, metadata=self._metadata)
-        return reply.reference_set
+        waiting = self._waiting("messages")
+        requests = waiting.messages(upload_messages(entries, display_name, graph_style, control_tokens))
+        call = self._references.CreateReferenceSet(requests, metadata=self._metadata)
+        uploaded: references.ReferenceSet = (await waiting.reply_async(call)).reference_set
+        return uploaded
 
     async def get_reference_set(self, set_id: str) -> references.ReferenceSet:
         """Return what is known of a set."""

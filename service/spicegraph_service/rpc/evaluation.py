@@ -12,10 +12,11 @@ from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServi
 from spicegraph_scorer.core.items import empty_candidates
 from spicegraph_scorer.core.marks import NO_MARKS, FoundMarks
 from spicegraph_scorer.readers.marks import marks_notes
+from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Call, Context, current_call
-from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
+from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, count_cost, item_chunks
 from spicegraph_service.rpc.status import wrong
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class ItemStream:
 
     def __init__(self, scheduler: Scheduler, call: Call) -> None:
         self._scheduler = scheduler
+        self._call = call
         self._caller = call.share
         self.tenant = call.tenant  # whose parses are looked up and kept
         self.metrics: tuple[str, ...] = ("spice",)
@@ -54,6 +56,7 @@ class ItemStream:
         """Take items; waits until there is room."""
         for chunk in item_chunks(items):
             await self._room.acquire()
+            self._call.unanswered += 1
             self._ids += [item.id for item in chunk]
             self._empty += empty_candidates(chunk)
             self._statistics.append(b"")
@@ -96,6 +99,7 @@ class ItemStream:
             if isinstance(response, Exception):
                 raise response
             yield response
+            self._call.unanswered -= 1
             self._room.release()
         totals = await self._scheduler.totals(self.metrics, self.detail, self._statistics, self.given)
         late = map(scores_pb2.ItemResult.FromString, totals.results)
@@ -129,7 +133,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         validation.check_captions(request.captions, self._limits)
         style = validation.graph_style(request.graph_style, info)
         call = current_call()
-        call.charge(len(request.captions))
+        call.charge(len(request.captions), texts_cost(request.captions))
         parsed = await self._scheduler.parse(
             request.captions, style, caller=call.share, tenant=call.tenant, refusals=call.refusals
         )
@@ -161,7 +165,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         if set_id is not None:
             tenant = await self._references.check(set_id, evidence=validation.shows_references(request))
         items = await self._items(request.items, set_id, first=0)
-        call.charge(count_captions(items))
+        call.charge(count_captions(items), count_cost(items))
         results, corpus = await self._scheduler.score(
             items, metrics, request.detail, given, caller=call.share, tenant=tenant, refusals=call.refusals
         )
@@ -215,7 +219,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                         control_tokens=rule,
                     )
                     items = await self._items(batch, set_id, first=before)
-                    current_call().charge(count_captions(items))
+                    current_call().charge(count_captions(items), count_cost(items))
                     await stream.put(items)
                 case "settings":
                     raise wrong("settings", "only the first message holds settings")

@@ -15,6 +15,7 @@ from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceServicer
 from spicegraph_service.pool.cache import Lru, RefreshAheadCache, StoreThread
+from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.tasks import GraphStyle, ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Context, current_call
@@ -158,7 +159,7 @@ class ReferencesServicer(ReferenceServiceServicer):
                     new = {entry.id: tuple(entry.references) for entry in batch}
                     texts = list(dict.fromkeys(text for captions in new.values() for text in captions))
                     call = current_call()
-                    call.charge(len(texts))
+                    call.charge(len(texts), texts_cost(texts))
                     for start in range(0, len(texts), _PARSED_AT_ONCE):
                         chunk = texts[start : start + _PARSED_AT_ONCE]
                         await self._scheduler.store_parses(chunk, style, caller=call.share, tenant=call.tenant)

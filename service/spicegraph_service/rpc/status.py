@@ -107,6 +107,11 @@ def unavailable(reason: str, message: str, retry_after_s: float) -> CallError:
     return CallError(grpc.StatusCode.UNAVAILABLE, reason, message, retry_info(retry_after_s))
 
 
+def stalled(seconds: float) -> CallError:
+    """Return the error for a call whose request does not come."""
+    return CallError(grpc.StatusCode.ABORTED, "REQUEST_STALLED", f"no request came for {seconds:g} s")
+
+
 def to_call_error(error: Exception) -> CallError:  # noqa: PLR0911 (one for each kind of error)
     """Return the error that a client gets for an exception; an unforeseen one is logged under the id in its message."""
     match error:
