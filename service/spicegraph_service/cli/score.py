@@ -56,7 +56,8 @@ def score(
     Options:
         sources: The SPICE jar's JSON (image_id, test, refs), COCO results with --references, JSON Lines, captions by
             id, CSV, TSV, Parquet, plain text, or a zip of one of them; - reads standard input. The scores of several
-            systems, each a file or NAME=FILE, stand side by side, as table or json.
+            systems, each a file or NAME=FILE, stand side by side, as table or json; as csv, markdown or latex a line
+            a system, SPICE by category, the best marked.
         form: The format of the result; spice is the jar's own JSON. Default: the one of -o's file ending, else a table.
         output: Write to this file or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of
             parts. Without --format the table is printed too.

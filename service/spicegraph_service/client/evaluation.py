@@ -155,6 +155,7 @@ class ScoreOptions(TypedDict, total=False):
         spice_text: the text that SPICE parses; captions as written by default.
         empty: what is done with empty candidates; they are scored, which gives 0, by default.
         graph_style: whose scene graphs are compared; those of the server's pipeline by default.
+        confidence: how 95 % intervals of corpus scores are drawn; without by default.
     """
 
     metrics: Sequence[str]
@@ -164,6 +165,7 @@ class ScoreOptions(TypedDict, total=False):
     spice_text: scores_pb2.SpiceText.ValueType
     empty: scores_pb2.EmptyCandidates.ValueType
     graph_style: scene_graph_pb2.GraphStyle.ValueType
+    confidence: scores_pb2.Resampling | None
 
 
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.significance import Comparison
     from spicegraph_scorer.errors import ErrorKind, Hallucination, WrongStatement
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_service.output.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,15 @@ class MeanRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DigitCounts:
+    """Counts that a system writes in digits, which SPICE's Cardinality does not know, though SPICE matches them."""
+
+    captions: int  # candidates or references of a candidate with such counts
+    f: float | None  # Cardinality's mean F1 with digits read as words ("2" as "two")
+    items: int  # that the mean rests on
+
+
+@dataclass(frozen=True, slots=True)
 class SystemView:
     """Everything about one system but its images; ``wrong`` is empty without the metric ``spice-g``."""
 
@@ -69,6 +79,7 @@ class SystemView:
     by_length: tuple[MeanRow, ...]
     by_references: tuple[MeanRow, ...]
     wrong: tuple[WrongStatement, ...] = ()
+    digits: DigitCounts | None = None  # where there are any
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +254,4 @@ class Report:
     metrics: tuple[str, ...] = ()  # the names of ``CandidateView.metrics``
     made: Provenance | None = None
     headline: str = "SPICE"  # the score that the verdict names
+    standings: tuple[Standing, ...] = ()  # who is best in each category

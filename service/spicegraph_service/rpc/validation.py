@@ -31,6 +31,7 @@ _SCORES_ALONE = frozenset({scores_pb2.DETAIL_UNSPECIFIED, scores_pb2.DETAIL_SCOR
 _NUL = "\0"
 _MAX_PAGE = 1_000
 _DEFAULT_PAGE = 100
+_DRAWS, _SEED, _MOST_DRAWS = 1_000, 12345, 10_000
 T = TypeVar("T")
 
 
@@ -204,7 +205,17 @@ async def check_data(
                 for index, field, reason in faults
             ]
         )
-    return RequestData(categories, text, style)
+    confidence = None
+    if request.HasField("confidence"):
+        confidence = resampling(request.confidence, field=f"{path}confidence")
+    return RequestData(categories, text, style, confidence=confidence)
+
+
+def resampling(message: scores_pb2.Resampling, *, field: str = "resampling") -> tuple[int, int]:
+    """Return the draws and the seed."""
+    if not 0 <= message.draws <= _MOST_DRAWS:
+        raise wrong(f"{field}.draws", f"is {message.draws}; 1 to {_MOST_DRAWS}, or 0 for {_DRAWS}")
+    return message.draws or _DRAWS, message.seed if message.HasField("seed") else _SEED
 
 
 def check_page_size(size: int) -> int:
