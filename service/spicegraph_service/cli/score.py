@@ -13,6 +13,7 @@ from spicegraph_scorer.metrics import METRICS, make_metrics
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import compare_systems, resources
 from spicegraph_service.cli import options
+from spicegraph_service.cli.stores import server_extra
 from spicegraph_service.engines import CandidateRule, Engine, Task
 from spicegraph_service.engines.table import ENGINES, find_engine
 from spicegraph_service.output.results import (
@@ -23,10 +24,20 @@ from spicegraph_service.output.results import (
     pair_text,
 )
 from spicegraph_service.output.tables import comparison_tables, difference_tables
-from spicegraph_service.output.terminal import check_output, format_by_ending, say, warned_progress, write_text
+from spicegraph_service.output.terminal import (
+    check_output,
+    format_by_ending,
+    say,
+    say_error,
+    warned_progress,
+    write_text,
+)
 
 if TYPE_CHECKING:
+    from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.results import Result, Summary
+    from spicegraph_service.engines import System
+    from spicegraph_service.report.data import GateResult
 
 
 _PER_ITEM = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
@@ -50,6 +61,7 @@ def score(
     engine: Annotated[str, typer.Option(metavar=f"<{'|'.join(ENGINES)}>")] = "local",
     parses: Annotated[str | None, typer.Option(metavar="FILE")] = None,
     graphs: Annotated[bool, typer.Option("--graphs")] = False,
+    remote: options.RemoteOptions,
 ) -> None:
     """Score captions against references, with SPICE by category and the COCO metrics.
 
@@ -104,6 +116,17 @@ def score(
         target.check_systems()
         if chosen.score_systems is None:
             raise InputError(f"--engine {engine} scores one INPUT at a time, and {len(systems)} are given")
+    resampling = Resampling(seed=seed) if confidence else None
+    if remote.server is not None:
+        plain = not (explain or credit or parses or graphs) and engine == "local" and candidates is CandidateRule.ONE
+        if not plain or target.format not in {ResultFormat.TABLE, ResultFormat.JSON} or len(systems) > 1:
+            raise InputError("--server scores one INPUT, as table or json, without --explain, --credit and the like")
+        with server_extra():
+            from spicegraph_service.cli import remote as calls  # noqa: PLC0415 (needs an extra)
+
+        items = given.system(sources[0], empty=scoring.empty).items
+        target.write_parts(*calls.scored(items, calls.settings(scoring, parsing), resampling, remote))
+        return
     data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()))
     with warned_progress() as progress:
         task = Task(
@@ -123,7 +146,7 @@ def score(
             explain=explain,
             credit=credit,
             evidence=target.format is ResultFormat.SPICE,
-            confidence=Resampling(seed=seed) if confidence else None,
+            confidence=resampling,
             data=data,
             progress=progress,
             say=say,
@@ -161,6 +184,7 @@ def compare(
     seed: Annotated[int, typer.Option(min=0)] = 12345,
     page: options.PageOptions,
     changes: Annotated[bool, typer.Option("--changes")] = False,
+    fail_if: Annotated[str | None, typer.Option(metavar="CONDITIONS")] = None,
     parsing: options.ParsingOptions,
 ) -> None:
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images.
@@ -173,11 +197,15 @@ def compare(
         output: Write to this file instead: .json, or .html for a page.
         draws: Number of resamples for each test.
         seed: The same seed gives the same p-values.
+        fail_if: Exit with 1 where B minus A fulfils one of these conditions: "SPICE < -0.005, Color.f < -0.02,
+            object_invented.rate > +0.01": scores, categories (.f, .pr, .re) and rates of kinds of errors.
         changes: Show instead which tuples B adds and removes, image by image, and which of them the references support;
             with --metrics spice or spice-exact.
     """
     names = scoring.names
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
+    if fail_if is not None and (changes or chosen is ComparisonFormat.HTML):
+        raise InputError("--fail-if: goes with the formats table and json")
     if changes and chosen is ComparisonFormat.HTML:
         raise InputError("--changes: can be written as table or json")
     if chosen is ComparisonFormat.HTML:
@@ -194,6 +222,7 @@ def compare(
             draws=draws,
             seed=seed,
             parsing=parsing,
+            remote=options.RemoteOptions(),
         )
         return
     if output is not None:
@@ -222,7 +251,10 @@ def compare(
                 different = differences(check_items(a.items), check_items(b.items), metric)
             write_text(pair_text(different, (a.name, b.name), chosen, difference_tables), output)
             return
+        gates: tuple[GateResult, ...] = ()
         with warned_progress() as progress:
+            if fail_if is not None:
+                gates = _gates(fail_if, (a, b), scoring, Resampling(draws, seed), facts=facts, progress=progress)
             comparison = compare_systems(
                 a.items,
                 b.items,
@@ -232,4 +264,30 @@ def compare(
                 progress=progress,
                 data=data,
             )
-    write_text(pair_text(comparison, (a.name, b.name), chosen, comparison_tables), output)
+    text = pair_text(comparison, (a.name, b.name), chosen, comparison_tables)
+    write_text(text, output)
+    if broken := [gate for gate in gates if not gate.passed]:
+        from spicegraph_service.report.gates import broken_line  # noqa: PLC0415 (as above)
+
+        for gate in broken:
+            say_error(broken_line(gate))
+        raise typer.Exit(1)
+
+
+def _gates(
+    conditions: str,
+    systems: tuple[System, System],
+    scoring: options.ScoringOptions,
+    draws: Resampling,
+    *,
+    facts: FactSource,
+    progress: Progress | None,
+) -> tuple[GateResult, ...]:
+    """Return what came out for ``--fail-if``: a report's answer, without its images."""
+    from spicegraph_service.report import ReportOptions, build_report  # noqa: PLC0415 (most runs need no report)
+    from spicegraph_service.report.gates import parse_gates  # noqa: PLC0415
+
+    texts = tuple(conditions.split(","))
+    parse_gates(texts)  # before the work
+    wanted = ReportOptions(scoring.names, data=scoring.data("spice"), resampling=draws, human=False, gates=texts)
+    return build_report(systems, wanted, pipeline=facts, progress=progress).gates

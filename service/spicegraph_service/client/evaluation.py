@@ -11,12 +11,15 @@ from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
 import grpc
 import grpc.aio
 
+from spicegraph_api.report.v1.report_pb2 import PAGE_FORMAT_HTML, PageFormat
+from spicegraph_api.report.v1.report_pb2_grpc import ReportServiceStub
 from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import reference_service_pb2 as references
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
+from spicegraph_service.client import reports
 
 
 def service_config(methods: Mapping[str, Mapping[str, Method]]) -> str:
@@ -234,6 +237,7 @@ class Client(Connection):
         super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
+        self._reports = ReportServiceStub(self._channel)
 
     def parse(
         self,
@@ -257,6 +261,37 @@ class Client(Connection):
         """Score items of any number: results as they come, the corpus result last."""
         requests = chain([settings_message(options)], map(item_batch, batches(items, STREAM_BATCH)))
         yield from self._evaluation.ScoreStream(requests, metadata=self._metadata)
+
+    def analyze(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> reports.Analysis:
+        """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
+        messages = reports.analyze_messages(systems, references, options)
+        for step in self._reports.Analyze(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+        return reports.Analysis(step.report, lambda form: self.render(systems, references, form=form, **options))
+
+    def render(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        form: PageFormat.ValueType = PAGE_FORMAT_HTML,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> bytes:
+        """Return the page that ``spicegraph report`` writes."""
+        page = bytearray()
+        messages = reports.render_messages(systems, references, form, options)
+        for step in self._reports.RenderReport(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+            page += step.chunk
+        return bytes(page)
 
     def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""
@@ -309,6 +344,7 @@ class AsyncClient(_Opened):
         super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
+        self._reports = ReportServiceStub(self._channel)
 
     def _call(self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Awaitable[Reply]:
         """Make a call of one message each way."""
@@ -360,6 +396,37 @@ class AsyncClient(_Opened):
 
         async for response in self._evaluation.ScoreStream(requests(), metadata=self._metadata):
             yield response
+
+    async def analyze(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> reports.Analysis:
+        """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
+        messages = reports.analyze_messages(systems, references, options)
+        async for step in self._reports.Analyze(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+        return reports.Analysis(step.report, lambda form: self.render(systems, references, form=form, **options))
+
+    async def render(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        form: PageFormat.ValueType = PAGE_FORMAT_HTML,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> bytes:
+        """Return the page that ``spicegraph report`` writes."""
+        page = bytearray()
+        messages = reports.render_messages(systems, references, form, options)
+        async for step in self._reports.RenderReport(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+            page += step.chunk
+        return bytes(page)
 
     async def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""

@@ -223,6 +223,13 @@ class ResultOutput:
         if self.path is not None or self.format is not ResultFormat.JSON:
             self._write_table(rendered(systems_tables(systems)))
 
+    def write_parts(self, summary: Summary, rows: Iterable[Json]) -> None:
+        """Write corpus scores and rows of items that were made elsewhere, as table or JSON."""
+        if self.format is ResultFormat.JSON:
+            terminal.write_text(_json(summary.to_dict(), "items", rows), self.path)
+        if self.path is not None or self.format is not ResultFormat.JSON:
+            self._write_table(rendered(result_tables(summary)))
+
     def write(self, result: Result | Summary) -> None:
         """Write to the place, and print the table where nothing else was asked for."""
         if isinstance(result, Summary):

@@ -87,18 +87,7 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
             reference=_matched(explanation.reference, explanation.reference_partners),
         )
     elif isinstance(explanation, GradedExplanation):
-        graded = result.graded_matches.add(
-            metric=metric,
-            candidate=map(_graded_tuple, explanation.candidate),
-            reference=map(_graded_tuple, explanation.reference),
-            order=explanation.order,
-        )
-        for change in explanation.changes:
-            by = None if change.by is None else scene_graph_pb2.SceneTuple(words=change.by)
-            changed = scene_graph_pb2.SceneTuple(words=change.words)
-            graded.changes.add(action=change.action, tuple=changed, by=by, score=change.score, gain=change.gain)
-        if verdicts:
-            graded.verdicts.CopyFrom(_verdicts(explanation.verdicts))
+        result.graded_matches.append(graded_message(metric, explanation, verdicts=verdicts))
     elif isinstance(explanation, ChairExplanation):
         chair = result.chair_matches.add(metric=metric, missing=explanation.missing)
         for mention in explanation.mentions:
@@ -107,6 +96,23 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
             about.hallucinated = mention.hallucinated
     elif callable(to_dict := getattr(explanation, "to_dict", None)):
         result.explanations.add(metric=metric, json=msgspec.json.encode(to_dict()).decode())
+
+
+def graded_message(metric: str, explanation: GradedExplanation, *, verdicts: bool = True) -> scores_pb2.GradedMatch:
+    """Return what supports the tuples of SPICE-G, what would raise its score and, where asked, what is wrong."""
+    graded = scores_pb2.GradedMatch(
+        metric=metric,
+        candidate=map(_graded_tuple, explanation.candidate),
+        reference=map(_graded_tuple, explanation.reference),
+        order=explanation.order,
+    )
+    for change in explanation.changes:
+        by = None if change.by is None else scene_graph_pb2.SceneTuple(words=change.by)
+        changed = scene_graph_pb2.SceneTuple(words=change.words)
+        graded.changes.add(action=change.action, tuple=changed, by=by, score=change.score, gain=change.gain)
+    if verdicts:
+        graded.verdicts.CopyFrom(_verdicts(explanation.verdicts))
+    return graded
 
 
 def errors_message(

@@ -37,6 +37,7 @@ from spicegraph_service.report.data import (
     ScoreRow,
     SystemView,
 )
+from spicegraph_service.report.gates import gate_results
 from spicegraph_service.report.images import Pictures, Span, candidate_view, image_sources, synset_views, with_spans
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class ReportOptions:
     resampling: Resampling = field(default_factory=Resampling)  # of intervals and tests
     human: bool = True  # score each image's first reference against the others
     provenance: Provenance | None = None  # when, and from what
+    gates: tuple[str, ...] = ()  # conditions that the second of two systems must not fulfil; see :mod:`report.gates`
 
 
 def build_report(
@@ -142,6 +144,7 @@ def build_report(
         # SPICE, which explains every error, unless only others were asked for
         next((run.headline[0].name for run in runs_of[0] if _SPICE not in asked and run.name in asked), "SPICE"),
         _standings(views, tests, human, _of_random(items, spice, draws) if options.human else ()),
+        gate_results(options.gates, views, [runs[0].statistics for runs in runs_of], tests, draws),
     )
 
 

@@ -224,6 +224,18 @@ class ImageView:
 
 
 @dataclass(frozen=True, slots=True)
+class GateResult:
+    """What came out for a condition that the second of two systems must not fulfil: the second minus the first."""
+
+    condition: str
+    passed: bool
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None  # the larger of both tests
+
+
+@dataclass(frozen=True, slots=True)
 class Provenance:
     """When and how a report was made: the time (ISO 8601, UTC), the command if there was one, and the files read."""
 
@@ -255,3 +267,4 @@ class Report:
     made: Provenance | None = None
     headline: str = "SPICE"  # the score that the verdict names
     standings: tuple[Standing, ...] = ()  # who is best in each category
+    gates: tuple[GateResult, ...] = ()
