@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from spicegraph_parser.errors import InputError, counted, expect
@@ -15,7 +16,7 @@ from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
 from spicegraph_scorer.core.items import CheckedItems, Fingerprint, Item, ItemId, empty_candidates, in_order_of
 from spicegraph_scorer.core.length import LengthControl, are_descriptions, controls_of
 from spicegraph_scorer.core.results import Json, Result, collect, result_of, signature_of
-from spicegraph_scorer.core.significance import Comparison, Resampling, compare
+from spicegraph_scorer.core.significance import Comparison, Resampling, compare, corrected
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics import METRICS, Factory, make_metrics, metric_names, needs_of
 from spicegraph_scorer.readers.checks import Candidates, Empty, GivenItem, check_items, paired_items, shown
@@ -228,10 +229,12 @@ def compare_systems(
     other_items = in_order_of(items, check_items(second))
     chosen = make_metrics(metrics, resources(pipeline, progress, merged_data(data, fields), evidence=False))
     statistics, other_statistics = collect(items, chosen), collect(other_items, chosen)
-    comparisons = {
+    compared = {
         name: compare(metric, statistics[name], other_statistics[name], resampling=resampling)
         for name, metric in chosen.items()
     }
+    tests = iter(corrected(chain.from_iterable(compared.values())))
+    comparisons = {name: tuple(islice(tests, len(rows))) for name, rows in compared.items()}
     marks = items.marks + other_items.marks
     both = replace(Fingerprint.of(items), empty=empty_candidates([*items, *other_items]), marks=marks)
     signature = signature_of(both, {name: metric.signature() for name, metric in chosen.items()})
@@ -240,7 +243,9 @@ def compare_systems(
     if are_descriptions(words):
         for name, metric in chosen.items():
             length |= controls_of(words, metric.total(other_statistics[name]), metric.total(statistics[name]))
-    return SystemComparison({**signature, "resampling": resampling.signature()}, comparisons, length)
+    return SystemComparison(
+        {**signature, "resampling": {**resampling.signature(), "correction": "holm"}}, comparisons, length
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import typer
 
 from spicegraph_service.registry import Command, ServiceEntry
 
@@ -27,3 +30,22 @@ COMMANDS: Final = (
 
 EVALUATION: Final = ServiceEntry("spicegraph_service.rpc.host:open_evaluation")
 REFERENCES: Final = ServiceEntry("spicegraph_service.rpc.host:open_references")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportServing:
+    """How a server makes reports.
+
+    Options:
+        reports: How many error reports are made at the same time, each in a process of its own; others wait.
+        report_memory: Memory that a report's process may take, in MiB; 0: any.
+        report_gauges: Show Prometheus SPICE by category and the rates of errors of so many systems, by their names,
+            those of the last reports; 0: none.
+    """
+
+    reports: Annotated[int, typer.Option(min=1)] = 1
+    report_memory: Annotated[int, typer.Option(min=0)] = 8_192
+    report_gauges: Annotated[int, typer.Option(min=0, max=100)] = 0
+
+
+REPORTS: Final = ServiceEntry("spicegraph_service.rpc.reports:open_reports", options=ReportServing)

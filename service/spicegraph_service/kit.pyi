@@ -62,6 +62,7 @@ from spicegraph_service.output.pages import (
     static as static,
 )
 from spicegraph_service.output.results import ResultFormat as ResultFormat, ResultOutput as ResultOutput
+from spicegraph_service.output.standing import best_points as best_points, standings as standings
 from spicegraph_service.output.tables import rendered as rendered, signature_lines as signature_lines
 from spicegraph_service.output.terminal import (
     check_output as check_output,

@@ -213,3 +213,27 @@ class Metric(ABC, Generic[Statistic]):
     def finish(self, kept: Sequence[Any]) -> list[Statistic]:
         """Return the statistics of all items, from what was kept of them."""
         return list(kept) if self.weigh is None else self.collect(Corpus(tuple(kept)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyScores(Metric[tuple[float | None, ...]]):
+    """Known scores of items, whose corpus values are their means: what intervals and tests need of a metric."""
+
+    names: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """No metric of ``METRICS``."""
+        return "ready"
+
+    def signature(self) -> Mapping[str, str]:
+        """Return the names of the scores."""
+        return {"scores": " ".join(self.names)}
+
+    def collect(self, corpus: Corpus) -> list[tuple[float | None, ...]]:
+        """Refuse: there is nothing to compute."""
+        raise NotImplementedError
+
+    def total(self, statistics: Sequence[tuple[float | None, ...]]) -> tuple[Score, ...]:
+        """Return the means."""
+        return tuple(Score.mean(name, [row[n] for row in statistics]) for n, name in enumerate(self.names))

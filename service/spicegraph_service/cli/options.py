@@ -258,6 +258,23 @@ class ParsingOptions:
         return local_facts(self.parser, workers=self.workers, cache=self.cache_place)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteOptions:
+    """Where the work is done.
+
+    Options:
+        server: Have this server do the work (HOST:PORT); the files are read here.
+        token: Your token for --server; the environment variable is safer.
+        tls: Use TLS with the system's certificate authorities.
+        tls_ca: Use TLS with this certificate authority (PEM).
+    """
+
+    server: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
+    token: Annotated[str, typer.Option(envvar="SPICEGRAPH_TOKEN", show_envvar=True)] = ""
+    tls: Annotated[bool, typer.Option("--tls", envvar="SPICEGRAPH_TLS")] = False
+    tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CA")] = None
+
+
 def system_names(sources: Sequence[str]) -> tuple[str, ...]:
     """Return what systems are called, all differently: by the file's name, else by the argument, else with a number."""
     short = [system_name(source)[0] for source in sources]

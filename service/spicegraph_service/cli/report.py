@@ -14,7 +14,14 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_service.cli.options import InputOptions, PageOptions, ParsingOptions, ScoringOptions, system_name
+from spicegraph_service.cli.options import (
+    InputOptions,
+    PageOptions,
+    ParsingOptions,
+    RemoteOptions,
+    ScoringOptions,
+    system_name,
+)
 from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Provenance
@@ -59,6 +66,7 @@ def report(
     draws: Annotated[int, typer.Option(min=1)] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 12345,
     parsing: ParsingOptions,
+    remote: RemoteOptions,
 ) -> None:
     """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown.
 
@@ -87,6 +95,16 @@ def report(
     if page.split and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
     systems = [given.system(source, empty=scoring.empty) for source in sources]
+    if remote.server is not None:
+        from spicegraph_service.cli.remote import rendered, settings  # noqa: PLC0415 (only who asks a server needs grpc)
+
+        if page.split:
+            raise InputError("--split: a server gives one page; leave it out with --server")
+        with warned_progress() as progress:
+            write_text(
+                rendered(systems, chosen, options, settings(scoring, parsing), remote=remote, progress=progress), output
+            )
+        return
     with parsing.facts() as facts, warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
     if not page.split or output is None:

@@ -11,12 +11,15 @@ from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
 import grpc
 import grpc.aio
 
+from spicegraph_api.report.v1.report_pb2 import PAGE_FORMAT_HTML, PageFormat
+from spicegraph_api.report.v1.report_pb2_grpc import ReportServiceStub
 from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import reference_service_pb2 as references
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
+from spicegraph_service.client import reports
 from spicegraph_service.client.patience import Waiting
 
 
@@ -203,6 +206,7 @@ class ScoreOptions(TypedDict, total=False):
         graph_style: whose scene graphs are compared; those of the server's pipeline by default.
         control_tokens: what is done with captions that hold what models leave behind (``<eos>``); they are refused by
             default.
+        confidence: how 95 % intervals of corpus scores are drawn; without by default.
     """
 
     metrics: Sequence[str]
@@ -213,6 +217,7 @@ class ScoreOptions(TypedDict, total=False):
     empty: scores_pb2.EmptyCandidates.ValueType
     graph_style: scene_graph_pb2.GraphStyle.ValueType
     control_tokens: scores_pb2.ControlTokens.ValueType
+    confidence: scores_pb2.Resampling | None
 
 
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}
@@ -294,6 +299,7 @@ class Client(Connection):
         super().__init__(address, **options)
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
+        self._reports = ReportServiceStub(self._channel)
 
     def parse(
         self,
@@ -318,6 +324,37 @@ class Client(Connection):
         waiting = self._waiting("items", _items_of)
         requests = chain([settings_message(options)], map(item_batch, batches(items, STREAM_BATCH)))
         yield from waiting.responses(self._evaluation.ScoreStream(waiting.messages(requests), metadata=self._metadata))
+
+    def analyze(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> reports.Analysis:
+        """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
+        messages = reports.analyze_messages(systems, references, options)
+        for step in self._reports.Analyze(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+        return reports.Analysis(step.report, lambda form: self.render(systems, references, form=form, **options))
+
+    def render(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        form: PageFormat.ValueType = PAGE_FORMAT_HTML,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> bytes:
+        """Return the page that ``spicegraph report`` writes."""
+        page = bytearray()
+        messages = reports.render_messages(systems, references, form, options)
+        for step in self._reports.RenderReport(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+            page += step.chunk
+        return bytes(page)
 
     def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""
@@ -372,6 +409,7 @@ class AsyncClient(_Opened):
         super().__init__(address, **options)
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
+        self._reports = ReportServiceStub(self._channel)
 
     def _call(self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Awaitable[Reply]:
         """Make a call of one message each way."""
@@ -425,6 +463,37 @@ class AsyncClient(_Opened):
         call = self._evaluation.ScoreStream(waiting.messages_async(requests()), metadata=self._metadata)
         async for response in waiting.responses_async(call):
             yield response
+
+    async def analyze(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> reports.Analysis:
+        """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
+        messages = reports.analyze_messages(systems, references, options)
+        async for step in self._reports.Analyze(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+        return reports.Analysis(step.report, lambda form: self.render(systems, references, form=form, **options))
+
+    async def render(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        form: PageFormat.ValueType = PAGE_FORMAT_HTML,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> bytes:
+        """Return the page that ``spicegraph report`` writes."""
+        page = bytearray()
+        messages = reports.render_messages(systems, references, form, options)
+        async for step in self._reports.RenderReport(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+            page += step.chunk
+        return bytes(page)
 
     async def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""

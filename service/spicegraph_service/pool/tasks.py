@@ -56,6 +56,7 @@ class RequestData(msgspec.Struct, frozen=True):
     spice_text: SpiceText = "written"
     graph_style: GraphStyle = "spice"
     made: MadeMetric | None = None
+    confidence: tuple[int, int] | None = None  # draws and seed of intervals of the corpus scores
 
 
 NOTHING_GIVEN: Final = RequestData()

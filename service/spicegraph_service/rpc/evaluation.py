@@ -145,22 +145,35 @@ class EvaluationServicer(EvaluationServiceServicer):
     async def Score(self, request: pb.ScoreRequest, context: Context) -> pb.ScoreResponse:
         """Score a batch."""
         del context
-        metrics = self._metrics(request.metrics)
-        validation.check_value(request.detail, scores_pb2.Detail.values(), "detail")
+        faults = validation.Faults()
+        metrics: tuple[str, ...] = ()
+        given = NOTHING_GIVEN
+        empty: Empty = "zero"
+        info = self._scheduler.info
+        with faults.of_part():
+            metrics = self._metrics(request.metrics)
+        with faults.of_part():
+            validation.check_value(request.detail, scores_pb2.Detail.values(), "detail")
         call = current_call()
         # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
         self._scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
-        given = await validation.check_data(request, self._scheduler.info)
+        with faults.of_part():
+            given = await validation.check_data(request, info)
         set_id = request.reference_set if request.HasField("reference_set") else None
-        empty = validation.empty_candidates(request.empty)
-        marks = validation.check_items(
-            request.items,
-            self._limits,
-            reference_set=set_id is not None,
-            empty=empty,
-            seen=set(),
-            control_tokens=validation.control_tokens(request.control_tokens),
-        )
+        with faults.of_part():
+            empty = validation.empty_candidates(request.empty)
+            rule = validation.control_tokens(request.control_tokens)
+        marks = NO_MARKS
+        with faults.of_part():
+            marks = validation.check_items(
+                request.items,
+                self._limits,
+                reference_set=set_id is not None,
+                empty=empty,
+                seen=set(),
+                control_tokens=rule,
+            )
+        faults.check()
         tenant = call.tenant
         if set_id is not None:
             tenant = await self._references.check(set_id, evidence=validation.shows_references(request))

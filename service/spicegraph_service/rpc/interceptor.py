@@ -143,7 +143,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         """Return what answers a call. Who calls is known by its headers, before anything of its body is read."""
         method = handler_call_details.method
         if method not in self.methods:
-            return await continuation(handler_call_details)
+            other = await continuation(handler_call_details)
+            unknown = CallError(grpc.StatusCode.UNIMPLEMENTED, "UNIMPLEMENTED", f"there is no method {method:.200}")
+            return other if other is not None else Refusal(partial(self._refuse, "(unknown)", unknown))
         handler = self._handlers.get(method) or await continuation(handler_call_details)
         if handler is None:
             return None

@@ -52,6 +52,12 @@ class CallError(Exception):
         self.caller = caller
 
 
+class InvalidError(CallError):
+    """The error for wrong fields, with all of them."""
+
+    violations: Sequence[Violation] = ()
+
+
 def invalid(violations: Sequence[Violation], *, reason: str = "INVALID_FIELDS") -> CallError:
     """Return the error for wrong fields: the first fifty are named, and all are counted."""
     shown = [Violation(v.field, _shortened(v.reason)) for v in violations[:MOST_VIOLATIONS]]
@@ -60,7 +66,9 @@ def invalid(violations: Sequence[Violation], *, reason: str = "INVALID_FIELDS") 
     )
     first = f"{shown[0].field}: {shown[0].reason}"
     rest = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-    return CallError(grpc.StatusCode.INVALID_ARGUMENT, reason, first + rest, details)
+    error = InvalidError(grpc.StatusCode.INVALID_ARGUMENT, reason, first + rest, details)
+    error.violations = violations
+    return error
 
 
 def not_found(kind: str, name: str) -> CallError:

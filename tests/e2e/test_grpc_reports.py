@@ -1,0 +1,276 @@
+"""Error reports over gRPC: every number of the command's JSON, its pages byte for byte, rights, faults, calls that end early."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+from google.protobuf.struct_pb2 import Struct
+
+from spicegraph_api.report.v1 import report_pb2 as pb
+from spicegraph_api.report.v1.report_pb2_grpc import ReportServiceStub
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_service.cli import main
+from spicegraph_service.client import Client, item
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from servers import RunningServer
+
+pytestmark = pytest.mark.model
+
+COCO = Path(__file__).parents[2] / "examples" / "coco"
+FILES = {"human": COCO / "human.json", "retrieval": COCO / "retrieval.json"}
+REFERENCES = COCO / "captions_without_first.json"
+
+
+def items(count: int = 200) -> list[pb.SystemsItem]:
+    captions: dict[int, list[str]] = {}
+    for row in json.loads(REFERENCES.read_text())["annotations"]:
+        captions.setdefault(row["image_id"], []).append(row["caption"])
+    systems = [{row["image_id"]: row["caption"] for row in json.loads(f.read_text())} for f in FILES.values()]
+    first = [row["image_id"] for row in json.loads(FILES["human"].read_text())]
+    return [
+        pb.SystemsItem(id=str(i), candidates=[system[i] for system in systems], references=captions[i])
+        for i in first[:count]
+    ]
+
+
+def settings(**fields: Any) -> pb.AnalysisSettings:
+    fields = {"systems": list(FILES), "resampling": scores_pb2.Resampling(draws=200), "integer_ids": True, **fields}
+    return pb.AnalysisSettings(**fields)
+
+
+def requests(given: pb.AnalysisSettings, sent: list[pb.SystemsItem], size: int = 64) -> Iterator[pb.AnalyzeRequest]:
+    yield pb.AnalyzeRequest(settings=given)
+    for start in range(0, len(sent), size):
+        yield pb.AnalyzeRequest(items=pb.SystemsBatch(items=sent[start : start + size]))
+
+
+@pytest.fixture(scope="module")
+def stub(server: RunningServer) -> Iterator[ReportServiceStub]:
+    options = [("grpc.max_receive_message_length", -1)]
+    with grpc.insecure_channel(server.address, options) as channel:
+        yield ReportServiceStub(channel)
+
+
+def analyse(stub: ReportServiceStub, given: pb.AnalysisSettings, sent: list[pb.SystemsItem]) -> pb.ErrorReport:
+    *progress, last = stub.Analyze(requests(given, sent), timeout=300)
+    assert all(each.WhichOneof("payload") == "progress" for each in progress)
+    return last.report
+
+
+def rendered(stub: ReportServiceStub, form: int, given: pb.AnalysisSettings, sent: list[pb.SystemsItem]) -> bytes:
+    def messages() -> Iterator[pb.RenderReportRequest]:
+        yield pb.RenderReportRequest(settings=pb.RenderSettings(analysis=given, format=form))  # type: ignore[arg-type]
+        yield pb.RenderReportRequest(items=pb.SystemsBatch(items=sent))
+
+    answers = list(stub.RenderReport(messages(), timeout=300))
+    sizes = [answer.size for answer in answers if answer.WhichOneof("payload") == "size"]
+    page = b"".join(answer.chunk for answer in answers)
+    assert sizes == [len(page)]
+    return page
+
+
+def written(tmp_path: Path, name: str, *options: str) -> str:
+    output = tmp_path / name
+    files = [str(file) for file in FILES.values()]
+    assert main(["report", *files, "--references", str(REFERENCES), "-o", str(output), "--draws", "200", *options]) == 0
+    return output.read_text(encoding="utf-8")
+
+
+def differences(expected: Any, got: Any, path: str = "") -> Iterator[str]:
+    """Walk through the JSON, and compare every value with the field of its name."""
+    if isinstance(got, Struct):
+        got = dict(got)
+    if expected is None:
+        if got not in (None, "", 0) and not (hasattr(got, "ByteSize") and got.ByteSize() == 0):
+            yield f"{path}: undefined, got {got!r}"
+    elif isinstance(expected, dict):
+        for key, value in expected.items():
+            yield from differences(value, field(got, key), f"{path}.{key}")
+    elif isinstance(expected, list):
+        names = [f.name for f in got.DESCRIPTOR.fields] if hasattr(got, "DESCRIPTOR") else None
+        if names == ["value"]:
+            yield from differences(expected, got.value, path)
+            return
+        parts = [field(got, name) for name in names][: len(expected)] if names else list(got)
+        if len(parts) != len(expected):
+            yield f"{path}: {len(expected)} values, got {len(parts)}"
+        for number, (one, other) in enumerate(zip(expected, parts, strict=False)):
+            yield from differences(one, other, f"{path}[{number}]")
+    elif hasattr(got, "DESCRIPTOR"):  # a number that may be undefined
+        yield from differences(expected, got.value, path)
+    elif got != expected and not (str(got) == str(expected) or is_same_name(expected, got, path)):
+        yield f"{path}: {expected!r}, got {got!r}"
+
+
+def field(message: Any, name: str) -> Any:
+    if not hasattr(message, "DESCRIPTOR"):
+        return message[int(name) if name.isdecimal() else name]
+    known = message.DESCRIPTOR.fields_by_name[name]
+    value = getattr(message, name)
+    if known.has_presence and known.message_type is None and not message.HasField(name):
+        return None
+    if known.enum_type is not None:
+        prefix = known.enum_type.values[0].name.removesuffix("UNSPECIFIED")
+        found = known.enum_type.values_by_number[value].name.removeprefix(prefix).lower()
+        return None if found == "unspecified" else found
+    return value
+
+
+STATES = ["matched", "missed", "invented", "near"]
+
+
+def is_same_name(expected: Any, got: Any, path: str) -> bool:
+    return path.endswith((".state", "[1]")) and isinstance(expected, int) and STATES[expected] == got
+
+
+def test_every_number_of_the_json_is_in_the_message(stub: ReportServiceStub, tmp_path: Path) -> None:
+    expected = json.loads(written(tmp_path, "report.json", "--metrics", "spice,bleu"))
+    given = settings(metrics=["spice", "bleu"], max_examples=1000)
+    report = analyse(stub, given, items())
+    made = expected.pop("made")
+    assert made["command"] is None or made["command"].startswith("spicegraph")
+    assert len(report.images) == len(expected["images"]) == 200
+    assert list(differences(expected, report)) == []
+    assert report.made.time
+
+
+def test_spice_g_is_explained_as_in_score(stub: ReportServiceStub, server: RunningServer) -> None:
+    report = analyse(stub, settings(metrics=["spice-g"]), items(2))
+    with Client(server.address) as client:
+        sent = [item(i.id, i.candidates[0], i.references) for i in items(2)]
+        reply = client.score(sent, metrics=["spice-g"], detail=scores_pb2.DETAIL_VERDICTS)
+    for image in report.images:
+        graded = image.candidates[0].graded
+        assert graded.explanation == reply.items[image.item].graded_matches[0]
+        assert graded.score == reply.items[image.item].scores[0].value
+
+
+@pytest.mark.parametrize(("form", "name"), [(pb.PAGE_FORMAT_HTML, "a.html"), (pb.PAGE_FORMAT_MARKDOWN, "a.md")])
+def test_pages_are_the_command_s_but_for_date_and_command(
+    stub: ReportServiceStub, tmp_path: Path, form: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = written(tmp_path, name)
+    inputs = re.findall(r'<dd><bdi>(.+?)</bdi> <span class="dim">SHA-256 <code>(\w+)</code>', expected)
+    made = pb.Provenance(inputs=[pb.InputFile(name=file, sha256=digest) for file, digest in inputs])
+    page = rendered(stub, form, settings(made=made), items()).decode()
+    dated = re.compile(r"(<dt>Made</dt><dd>).*?(</dd>)|<dt>Command</dt>.*?</dd>\n?|\d{4}-\d\d-\d\d")
+    assert dated.sub("", page) == dated.sub("", expected)
+
+
+def test_json_by_rpc_is_the_command_s(stub: ReportServiceStub, tmp_path: Path) -> None:
+    expected = json.loads(written(tmp_path, "a.json"))
+    page = json.loads(rendered(stub, pb.PAGE_FORMAT_JSON, settings(), items()))
+    del page["made"], expected["made"]
+    assert page == expected
+
+
+def test_what_is_left_out_is_not_sent(stub: ReportServiceStub) -> None:
+    whole = analyse(stub, settings(), items(40))
+    bare = analyse(stub, settings(leave_out=[pb.REPORT_PART_IMAGES, pb.REPORT_PART_GROUPS]), items(40))
+    assert 0 < len(whole.images) <= 12
+    assert whole.images[0].item == whole.verdict.telling[0].item
+    assert any(kind.groups for system in whole.systems for kind in system.kinds)
+    for hidden in (bare.images, bare.verdict.telling, bare.gained, bare.lost, bare.synsets):
+        assert not hidden
+    assert not any(kind.groups for system in bare.systems for kind in system.kinds)
+    assert [[k.count for k in s.kinds] for s in bare.systems] == [[k.count for k in s.kinds] for s in whole.systems]
+    assert bare.verdict.headline == whole.verdict.headline
+
+
+def test_eight_systems_name_the_best_of_each_category(stub: ReportServiceStub) -> None:
+    names = [f"s{n}" for n in range(8)]
+    sent = [pb.SystemsItem(id=i.id, references=i.references, candidates=[*i.candidates] * 4) for i in items(30)]
+    report = analyse(stub, settings(systems=names), sent)
+    assert [row.category for row in report.standings][:2] == ["All", "Object"]
+    assert len(report.standings[0].values) == 8
+    assert 2 in report.standings[0].tied
+    assert any(point.name == "Best at objects" for point in report.verdict.points)
+
+
+def test_gates_are_answered_as_data(stub: ReportServiceStub) -> None:
+    gates = ["SPICE < -0.005", "Color.f < -0.9", "object_invented.rate > +0.01", "Object.pr < 0"]
+    report = analyse(stub, settings(gates=gates), items())
+    assert [gate.condition for gate in report.gates] == gates
+    assert [gate.passed for gate in report.gates] == [False, True, False, False]
+    rates = [next(k.rate for k in s.kinds if k.key == scores_pb2.ERROR_KIND_OBJECT_INVENTED) for s in report.systems]
+    assert report.gates[2].difference == pytest.approx(rates[1] - rates[0])
+    assert report.gates[2].low < report.gates[2].difference < report.gates[2].high
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"systems": []}, "settings.systems"),
+    ({"systems": ["a", "a"]}, "settings.systems[1]"),
+    ({"systems": ["a", "\n"]}, "settings.systems[1]"),
+    ({"metrics": ["nonsense"]}, "metrics[0]"),
+    ({"resampling": scores_pb2.Resampling(draws=-1)}, "settings.resampling.draws"),
+    ({"max_examples": 1001}, "settings.max_examples"),
+    ({"leave_out": [0]}, "settings.leave_out[0]"),
+]
+
+
+@pytest.mark.parametrize(("fields", "path"), WRONG)
+def test_wrong_settings_are_named(stub: ReportServiceStub, fields: dict[str, Any], path: str) -> None:
+    with pytest.raises(grpc.RpcError) as raised:
+        analyse(stub, settings(**fields), items(2))
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert path in raised.value.details()
+
+
+def test_wrong_items_are_named(stub: ReportServiceStub) -> None:
+    def fault(*sent: pb.SystemsItem) -> str:
+        with pytest.raises(grpc.RpcError) as raised:
+            analyse(stub, settings(), list(sent))
+        assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        return raised.value.details()
+
+    good = items(1)[0]
+    assert fault() == "items: is empty"
+    assert fault(good, pb.SystemsItem(id="2", candidates=["a"], references=["b"])).startswith("items[1].candidates")
+    assert fault(good, good).startswith("items[1].id")
+    assert fault(pb.SystemsItem(id="x", candidates=["a", "b"], references=["b"])) == "items[0].id: is not an integer"
+    assert fault(pb.SystemsItem(id="2", candidates=["a", "b\0"], references=["b"])).startswith("items[0].candidates[1]")
+    assert fault(pb.SystemsItem(id="2", candidates=["a", "b"])).startswith("items[0].references")
+    with pytest.raises(grpc.RpcError) as raised:
+        list(stub.Analyze(iter([pb.AnalyzeRequest(items=pb.SystemsBatch(items=[good]))])))
+    assert raised.value.details() == "payload: the first message holds settings"
+    with pytest.raises(grpc.RpcError) as raised:
+        analyse(stub, settings(gates=["SPICE is low"]), items(2))
+    assert "expected NAME < NUMBER" in raised.value.details()
+
+
+def test_a_cancelled_report_ends_its_process(stub: ReportServiceStub, server: RunningServer) -> None:
+    sent = [replace_id(item, n) for n, item in enumerate(items() * 10)]
+    call = stub.Analyze(requests(settings(), sent))
+    assert next(call).WhichOneof("payload") == "progress"
+    assert children(server)
+    call.cancel()
+    assert analyse(stub, settings(), items(3)).items == 3  # the turn is free again
+    assert not children(server)
+
+
+def replace_id(item: pb.SystemsItem, number: int) -> pb.SystemsItem:
+    changed = pb.SystemsItem()
+    changed.CopyFrom(item)
+    changed.id = str(number)
+    return changed
+
+
+def children(server: RunningServer) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            command = (path.parent / "cmdline").read_text()
+        except (OSError, ValueError):
+            continue
+        if parent == server.process.pid and "pool.reports" in command:
+            found.append(command)
+    return found
