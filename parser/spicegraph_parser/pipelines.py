@@ -6,13 +6,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, groupby, islice
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, expect, expect_list, needs_extra
-from spicegraph_parser.fronts.spacy import load_spacy
+from spicegraph_parser.fronts.spacy import is_doc, load_spacy
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spice.discourse import LONG, resolve_across
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
@@ -21,6 +21,9 @@ from spicegraph_parser.spice.parse import Caption, normalise
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+
+    from spacy.language import Language
+    from spacy.tokens import Doc
 
     from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
@@ -111,7 +114,7 @@ def _analyser(*product: MakeProduct) -> CaptionAnalyser:
 
 
 def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
-    """Load the bundled pipeline, or an installed spaCy pipeline by name or path.
+    """Load the bundled pipeline, which runs without spaCy, or an installed spaCy pipeline by name or path.
 
     ``scene`` is the scene parser (:mod:`spicegraph_parser.scenes`), which draws graphs as people do. A name that ends
     with ``+long`` gives the same pipeline with pronouns resolved across the sentences of a caption (see
@@ -142,7 +145,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
 
         return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), signature)
     front_end = load_spacy(name)
-    return CaptionPipeline(front_end, _signature(front_end.nlp.meta, front_end.nlp.path))
+    return CaptionPipeline(front_end, spacy_signature(front_end.nlp))
 
 
 def model_card(name: str = DEFAULT_PIPELINE) -> str:
@@ -156,8 +159,14 @@ def model_card(name: str = DEFAULT_PIPELINE) -> str:
         raise DataError(f"its model card can't be read ({error}); install the package again") from error
 
 
-def _signature(meta: Mapping[str, object], folder: Path) -> str:
-    return f"{meta['lang']}_{meta['name']}-{meta['version']}-{_digest(folder)}"
+def _signature(meta: Mapping[str, object], folder: Path | None) -> str:
+    name = f"{meta['lang']}_{meta['name']}-{meta['version']}"
+    return name if folder is None else f"{name}-{_digest(folder)}"
+
+
+def spacy_signature(nlp: Language) -> str:
+    """Return a spaCy pipeline's signature, without a hash where it was not read from files."""
+    return _signature(nlp.meta, nlp.path)
 
 
 @cache
@@ -182,14 +191,27 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()[:8]
 
 
-def parse_captions(texts: Iterable[str], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE) -> Iterator[ParsedCaption]:
-    """Parse captions to tuples and graphs.
+def parse_captions(
+    texts: Iterable[str | Doc], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE
+) -> Iterator[ParsedCaption]:
+    """Parse captions to tuples and graphs; documents that spaCy has parsed are read as they are.
+
+    Raises:
+        DataError: a document lacks tags, lemmas or dependencies, or their labels are of no scheme that is known.
 
     Example:
         >>> caption = next(parse_captions(["A man rides a brown horse."]))
         >>> caption.tuples
         (('man', 'horse', 'ride'), ('horse', 'brown'), ('man',), ('horse',))
     """
-    expect_list(texts, "captions", "a list of strings")
+    expect_list(texts, "captions", "a list of strings or of spaCy's documents")
     loaded = pipeline if isinstance(pipeline, CaptionPipeline) else load_pipeline(pipeline)
-    return loaded.captions(texts)
+    return chain.from_iterable(_captions(loaded, *group) for group in groupby(texts, key=is_doc))
+
+
+def _captions(pipeline: CaptionPipeline, are_docs: bool, captions: Iterable[str | Doc]) -> Iterator[ParsedCaption]:  # noqa: FBT001 (a key of groupby)
+    if not are_docs:
+        return pipeline.captions(cast("Iterable[str]", captions))
+    from spicegraph_parser.fronts.component import read_doc  # noqa: PLC0415 (who has documents has loaded spaCy)
+
+    return (extract(read_doc(doc)) for doc in captions if is_doc(doc))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
+from spicegraph_parser.fronts.spacy import is_doc
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, parse_captions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from spacy.tokens import Doc
 
     from spicegraph_parser.pipelines import CaptionPipeline
     from spicegraph_parser.spice.extraction import ParsedCaption
@@ -15,27 +18,28 @@ if TYPE_CHECKING:
 
 @overload
 def parse(  # type: ignore[overload-overlap]  # a string is an iterable of strings, too
-    captions: str, pipeline: CaptionPipeline | str = ...
+    captions: str | Doc, pipeline: CaptionPipeline | str = ...
 ) -> ParsedCaption: ...
 
 
 @overload
-def parse(captions: Iterable[str], pipeline: CaptionPipeline | str = ...) -> Iterator[ParsedCaption]: ...
+def parse(captions: Iterable[str | Doc], pipeline: CaptionPipeline | str = ...) -> Iterator[ParsedCaption]: ...
 
 
 def parse(
-    captions: str | Iterable[str], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE
+    captions: str | Doc | Iterable[str | Doc], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE
 ) -> ParsedCaption | Iterator[ParsedCaption]:
     """Parse a caption, or several, to tuples and scene graphs.
 
     Args:
         captions: one caption, whose parse is returned; or any number of them, whose parses come one after the other.
+            Documents that spaCy has parsed are read as they are.
         pipeline: what parses, by name (``en_caption``, ``scene``, any spaCy pipeline), or what ``load_pipeline`` gave.
 
     Raises:
         InputError: a caption is not a string.
         LimitError: a caption is too long.
-        DataError: the pipeline is not installed.
+        DataError: the pipeline is not installed, or a document is not parsed.
 
     Example:
         >>> parse("A brown dog.").tuples
@@ -43,6 +47,6 @@ def parse(
         >>> [len(caption.tuples) for caption in parse(["A brown dog.", "A cat."])]
         [2, 1]
     """
-    if isinstance(captions, str):
+    if isinstance(captions, str) or is_doc(captions):
         return next(parse_captions([captions], pipeline))
     return parse_captions(captions, pipeline)

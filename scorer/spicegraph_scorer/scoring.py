@@ -19,7 +19,8 @@ from spicegraph_scorer.core.results import Json, Result, collect, result_of, sig
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare, corrected
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics import METRICS, Factory, make_metrics, metric_names, needs_of
-from spicegraph_scorer.readers.checks import Candidates, Empty, GivenItem, check_items, paired_items, shown
+from spicegraph_scorer.readers.checks import Candidates, Captions, Empty, GivenItem, check_items, paired_items, shown
+from spicegraph_scorer.readers.spacy_docs import Documents
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
@@ -46,12 +47,14 @@ def score(
 
     Args:
         items: at least one; ids differ. Mappings, tuples and rows of a table are items, too:
-            :func:`spicegraph_scorer.core.items.to_item`; two lists or mappings go to :func:`score_captions`.
+            :func:`spicegraph_scorer.core.items.to_item`; two lists or mappings go to :func:`score_captions`. Documents
+            that spaCy has parsed may stand for captions: their parses count, and the signature names their pipeline.
         metrics: names of metrics (``spice``, ``spice-g``, ``bleu``, ``meteor``, ``rouge``, ``cider`` ...), or of a
             group: ``coco`` is what the COCO toolkit prints. A string holds several, with commas between them.
         data: document frequencies, categories, vectors and the text for SPICE that metrics use instead of their own.
-        pipeline: the spaCy pipeline that SPICE parses with, by name, or whatever else gives facts. It is
-            loaded only when a metric needs it, and every caption is parsed once, however many metrics do.
+        pipeline: what parses captions: the bundled ``en_caption``, a spaCy pipeline by name or folder, or whatever else
+            gives facts. It is loaded only when a metric needs it, and every caption is parsed once, however many
+            metrics do.
         progress: is called while something takes long: with what it is, how much is done, and of how much.
         confidence: how to resample for 95 % intervals of every corpus score; ``None``: no intervals.
         explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.core.results.Run.explanations`; about 10 ms
@@ -92,10 +95,11 @@ def score(
         expect(more, Mapping, "more", "an object {name: what makes the metric}")
         for name, make in more.items():
             expect(make, Callable, f"more[{name!a}]", "a function of Resources")  # type: ignore[arg-type]
-    checked = check_items(items, empty=empty, control_tokens=control_tokens)
+    documents = Documents()
+    checked = check_items(documents.texts(items), empty=empty, control_tokens=control_tokens)
     with rare_collections():
         made = resources(
-            pipeline,
+            documents.source(pipeline, checked),
             progress,
             merged_data(data, fields),
             metrics=None if more else metrics,
@@ -110,7 +114,7 @@ def score(
 
 def score_captions(
     candidates: Candidates,
-    references: Mapping[Any, str | Sequence[str]] | Iterable[str | Sequence[str]],
+    references: Mapping[Any, Captions] | Iterable[Captions],
     metrics: str | Sequence[str] = ("spice",),
     *,
     data: MetricData | None = None,
@@ -128,7 +132,8 @@ def score_captions(
     """Score candidates and references that stand in two collections, the form in which most programs have them.
 
     Args:
-        candidates: a list of captions; a mapping from id to caption; or a single caption.
+        candidates: a list of captions, or of documents that spaCy has parsed; a mapping from id to caption; or a single
+            caption.
         references: for each candidate, in the same order or under the same id, a list of captions or a single one.
         metrics: as for :func:`score`, as are the other arguments, what is returned, and what is raised.
         data: as for :func:`score`.
@@ -151,11 +156,15 @@ def score_captions(
         >>> result["SPICE_Object"], next(iter(result)).categories["SPICE"]["Object"].counts
         (1.0, Counts(matched=1, candidate=1, reference=1))
     """
+    documents = Documents()
+    items = paired_items(
+        documents.texts(candidates), documents.texts(references), empty=empty, control_tokens=control_tokens
+    )
     return score(
-        paired_items(candidates, references, empty=empty, control_tokens=control_tokens),
+        items,
         metrics,
         data=data,
-        pipeline=pipeline,
+        pipeline=documents.source(pipeline, items),
         progress=progress,
         confidence=confidence,
         explain=explain,
@@ -225,9 +234,11 @@ def compare_systems(
     the seed. The other arguments, and what is raised, are those of :func:`score`.
     """
     resampling = resampling or Resampling()
-    items = check_items(first)
-    other_items = in_order_of(items, check_items(second))
-    chosen = make_metrics(metrics, resources(pipeline, progress, merged_data(data, fields), evidence=False))
+    documents = Documents()
+    items = check_items(documents.texts(first))
+    other_items = in_order_of(items, check_items(documents.texts(second)))
+    source = documents.source(pipeline, [*items, *other_items])
+    chosen = make_metrics(metrics, resources(source, progress, merged_data(data, fields), evidence=False))
     statistics, other_statistics = collect(items, chosen), collect(other_items, chosen)
     compared = {
         name: compare(metric, statistics[name], other_statistics[name], resampling=resampling)

@@ -50,7 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-noSynsets", action="store_true", dest="exact", help="match without synonyms")
     parser.add_argument("-subset", action="store_true", help="add the scores by category")
     parser.add_argument("-silent", action="store_true", help="do not print the scores")
-    parser.add_argument("--pipeline", default=DEFAULT_PIPELINE, help="the spaCy pipeline that parses captions")
+    parser.add_argument(
+        "--pipeline", default=DEFAULT_PIPELINE, help="what parses captions: en_caption (bundled), or a spaCy pipeline"
+    )
     parser.add_argument("--version", action="version", version=f"spicegraph {version('spicegraph')}")
     return parser
 

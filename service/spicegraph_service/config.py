@@ -42,7 +42,7 @@ class ServerConfig:
         http: Also answer JSON over HTTP on this address (extra web), and show the evaluation server's pages.
         http_origins: Web pages that may call over HTTP from a browser (https://example.org); *: all.
         workers: Number of worker processes; 0: one less than the machine has cores.
-        pipeline: The spaCy pipeline that parses captions.
+        pipeline: What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.
         vectors: The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.
         meaning: The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the bundled
             one, for English.

@@ -119,8 +119,10 @@ def test_the_wheel_holds_what_it_must_and_nothing_else(tree: Path, built: dict[s
     assert built[".whl"].stat().st_size <= LARGEST_MB * 1_000_000
     with zipfile.ZipFile(built[".whl"]) as wheel:
         names = wheel.namelist()
-    hook = "spicegraph_shim.pth"  # the start-up hook of child processes
-    assert {name.partition("/")[0] for name in names} == {*PACKAGES, hook, "spicegraph-0.1.0.dist-info"}
+    # The start-up hook of child processes, and the name under which spaCy finds the bundled pipeline.
+    beside = {"spicegraph_shim.pth", "en_caption.py", "en_caption.egg-info/PKG-INFO"}
+    folders = {name.partition("/")[0] for name in {*PACKAGES, *beside, "spicegraph-0.1.0.dist-info"}}
+    assert {name.partition("/")[0] for name in names} == folders
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
     assert not [name for name in names if name.endswith((".pyc", ".orig", ".rej"))]
     code = {
@@ -128,7 +130,7 @@ def test_the_wheel_holds_what_it_must_and_nothing_else(tree: Path, built: dict[s
         for package, folder in sources(tree)
         for path in files(folder)
     }
-    assert code == {name for name in names if ".dist-info/" not in name and name != hook}
+    assert code == {name for name in names if ".dist-info/" not in name and name not in beside}
 
 
 def sources(tree: Path) -> list[tuple[str, Path]]:
@@ -205,6 +207,19 @@ def test_the_wheel_scores_without_a_network(
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [row["image_id"] for row in rows] == ["1", "2"]
     assert all(float(row["SPICE"]) > 0 for row in rows)
+
+
+@pytest.mark.model
+def test_spacy_finds_the_wheels_pipeline_by_name(
+    run: Callable[..., subprocess.CompletedProcess[str]], python: Path
+) -> None:
+    code = (
+        "import spacy; nlp = spacy.load('en_caption'); print(nlp.path, [t.lemma_ for t in nlp('Dogs ran')], sep='\\n')"
+    )
+    done = run("python", "-c", code)
+    folder, lemmas = done.stdout.splitlines()
+    assert lemmas == "['dog', 'run']", done.stderr
+    assert Path(folder).is_relative_to(python.parent.parent), "the wheel itself, not the checkout"
 
 
 @pytest.mark.model

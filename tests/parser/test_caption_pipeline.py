@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -139,6 +140,14 @@ def test_plain_spacy_loads_it() -> None:
     code = f"import spacy; print([t.tag_ for t in spacy.load({str(pipeline_path())!r})('a dog')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['DT', 'NN']"
+
+
+def test_plain_spacy_finds_it_by_name() -> None:
+    """Without a path, as any installed pipeline; what the installer says of it is what its own metadata say."""
+    code = "import spacy; nlp = spacy.load('en_caption', exclude=['lemmatizer']); print(nlp.pipe_names, nlp.meta['version'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"['parser'] {importlib.metadata.version('en_caption')}"
+    assert "en_caption" in spacy.util.get_installed_models()
 
 
 def test_it_survives_saving(nlp: Language, tmp_path: Path) -> None:

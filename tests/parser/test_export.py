@@ -62,16 +62,6 @@ def test_words_that_do_not_stand_in_the_text_have_no_span() -> None:
     assert caption_dict(caption)["spans"] == [[[(4, 8)], []], [[(4, 8)]]]
 
 
-def test_networkx(street: SceneGraph) -> None:
-    graph = street.to_networkx()
-    assert [graph.nodes[node]["label"] for node in graph] == ["man", "horse", "street", "bench"]
-    assert graph.nodes[1]["attributes"] == ["brown"]
-    assert graph.nodes[0]["strings"] == ["man"]
-    assert graph.nodes[0]["synsets"] == sorted(graph.nodes[0]["synsets"])
-    assert sorted(data["label"] for data in graph.get_edge_data(0, 1).values()) == ["pet", "ride"]
-    assert graph.number_of_edges() == 4
-
-
 def test_dot(street: SceneGraph) -> None:
     text = to_dot(street, title="a street")
     assert text.startswith("digraph scene {\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -101,7 +101,8 @@ class ParsedCaption:
 
     def graph(self, lexicon: Lexicon | None = None, *, exact: bool = False) -> SceneGraph:
         """Return the scene graph of this caption alone."""
-        return merge([self.facts], lexicon or load_lexicon(), exact=exact)
+        graph = merge([self.facts], lexicon or load_lexicon(), exact=exact)
+        return replace(graph, spans=(tuple([span for parse in self.sentences for span in parse.spans]),))
 
 
 def extract(caption: Caption) -> ParsedCaption:

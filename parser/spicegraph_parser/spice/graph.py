@@ -6,8 +6,8 @@ All references go into one graph (Anderson et al., ECCV 2016, section 3.1), gree
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spicegraph_parser.spice.loose import without_loose
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from spicegraph_parser.spice.lexicon import Concept, Lexicon
+    from spicegraph_parser.spice.parse import Span
     from spicegraph_parser.spice.rules import Fact
 
 
@@ -27,11 +28,25 @@ class Evidence(NamedTuple):
     fact: Fact
 
 
+Mention = tuple[int, tuple[int, ...]]  # a caption, and the words of it that name something
+
+
 class SceneObject(NamedTuple):
     """A node of the graph."""
 
     concept: Concept
     evidence: tuple[Evidence, ...]
+
+    @property
+    def mentions(self) -> tuple[Mention, ...]:
+        """The words that name it, each mention once."""
+        names = self.concept.strings
+        return _mentions(
+            (caption, tokens)
+            for caption, fact in self.evidence
+            for name, tokens in zip(fact.words, fact.tokens[: len(fact.words) - len(fact.words) // 2], strict=False)
+            if name in names
+        )
 
 
 class Attribute(NamedTuple):
@@ -41,6 +56,11 @@ class Attribute(NamedTuple):
     concept: Concept
     evidence: tuple[Evidence, ...]
 
+    @property
+    def mentions(self) -> tuple[Mention, ...]:
+        """The words that name it, each mention once."""
+        return _mentions((caption, tokens) for caption, fact in self.evidence for tokens in fact.tokens[1:])
+
 
 class Relation(NamedTuple):
     """A directed relation between two objects, given by their indices."""
@@ -49,6 +69,15 @@ class Relation(NamedTuple):
     object: int
     concept: Concept
     evidence: tuple[Evidence, ...]
+
+    @property
+    def mentions(self) -> tuple[Mention, ...]:
+        """The words that name it, each mention once."""
+        return _mentions((caption, tokens) for caption, fact in self.evidence for tokens in fact.tokens[2:])
+
+
+def _mentions(found: Iterable[Mention]) -> tuple[Mention, ...]:
+    return tuple(dict.fromkeys(mention for mention in found if mention[1]))
 
 
 class SceneTuple(NamedTuple):
@@ -73,6 +102,9 @@ class SceneGraph:
     objects: tuple[SceneObject, ...]
     attributes: tuple[Attribute, ...]
     relations: tuple[Relation, ...]
+    spans: tuple[tuple[Span, ...], ...] = field(
+        default=(), compare=False, repr=False
+    )  # of each caption's words, if known
 
     def tuples(self) -> tuple[SceneTuple, ...]:
         """Return every object, attribute and relation as a tuple, sorted by their strings."""
@@ -94,22 +126,29 @@ class SceneGraph:
         return tuple([SceneTuple._make(rows[index]) for index in order])
 
     def to_networkx(self) -> nx.MultiDiGraph[int]:
-        """Return a directed multigraph: a node per object (its index), an edge per relation.
+        """Return a directed multigraph of networkx: a node per object (its index), an edge per relation.
 
-        Nodes carry ``label``, ``strings``, ``synsets`` and ``attributes`` (a list of labels), edges ``label``.
+        Nodes and edges carry ``label``, ``strings``, ``synsets`` (names such as ``man.n.01``), ``rules``, ``evidence``
+        (the facts) and, of one parsed caption, ``spans``: where its words stand in the text. A node's ``attributes``
+        are a mapping from the label of each to the same data. All of it can be written as JSON.
         """
-        import networkx as nx  # noqa: PLC0415 (0.2 s of import that only this needs)
+        from spicegraph_parser.export.networkx_graph import to_networkx  # noqa: PLC0415 (it builds on this module)
 
-        result: nx.MultiDiGraph[int] = nx.MultiDiGraph()
-        for index, node in enumerate(self.objects):
-            concept = node.concept
-            strings, synsets = list(concept.strings), sorted(concept.synsets)
-            result.add_node(index, label=concept.label, strings=strings, synsets=synsets, attributes=[])
-        for attribute in self.attributes:
-            result.nodes[attribute.object]["attributes"].append(attribute.concept.label)
-        for relation in self.relations:
-            result.add_edge(relation.subject, relation.object, label=relation.concept.label)
-        return result
+        return to_networkx(self)
+
+    @staticmethod
+    def from_networkx(graph: nx.Graph[Any]) -> SceneGraph:
+        """Return the scene graph that a directed graph of networkx states, such as :meth:`to_networkx` makes.
+
+        A node or an edge of your own needs a ``label``, and ``attributes`` may be a list of names; what has no
+        ``synsets`` is looked up in WordNet.
+
+        Raises:
+            InputError: a node or an edge has no label, or its data are something else; the message names it.
+        """
+        from spicegraph_parser.export.networkx_graph import from_networkx  # noqa: PLC0415 (as above)
+
+        return from_networkx(graph)
 
 
 class ConceptGraph(NamedTuple):

@@ -51,7 +51,7 @@ def evaluate(
         phase_codename: the phase; the name of the split where ``split`` is not given.
         metrics: names from ``METRICS``.
         split: the split's codename in the challenge's configuration.
-        pipeline: the spaCy pipeline that parses captions.
+        pipeline: what parses captions, as for :func:`spicegraph_scorer.score`.
         data: as for :func:`spicegraph_scorer.score`.
         _submission: what else EvalAI says of the submission; not used.
 

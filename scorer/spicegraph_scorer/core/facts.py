@@ -18,7 +18,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]  # What is going on, how m
 
 
 class FactSource(Protocol):
-    """What turns captions into facts: a spaCy pipeline, a store in front of one, a table of parses."""
+    """What turns captions into facts: a pipeline, a store in front of one, a table of parses."""
 
     @property
     def signature(self) -> str:

@@ -10,13 +10,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from spicegraph_parser.errors import InputError, counted, kind_of
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, marks_of, to_item
 from spicegraph_scorer.readers.marks import ControlTokens, marks_notes, mind_marks
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
 
 GivenItem: TypeAlias = Item | Mapping[str, Any] | tuple[Any, ...]  # What :func:`check_items` takes for an item.
 
@@ -226,13 +229,14 @@ def _given_items(given: object, faults: list[Fault]) -> Iterator[Item]:
 
 
 References: TypeAlias = "Sequence[str | Sequence[str]]"  # One, or a list, for every candidate.
-Candidates: TypeAlias = "Mapping[Any, str | Sequence[str]] | Iterable[str] | str"
+Captions: TypeAlias = "str | Doc | Sequence[str | Doc]"  # One, or a list; a document stands for its text.
+Candidates: TypeAlias = "Mapping[Any, Captions] | Iterable[str | Doc] | str | Doc"
 """Candidates by id (each a caption, or a list of one as in pycocoevalcap), in a list, or a single one."""
 
 
 def paired_items(
     candidates: Candidates,
-    references: Mapping[Any, str | Sequence[str]] | Iterable[str | Sequence[str]],
+    references: Mapping[Any, Captions] | Iterable[Captions],
     *,
     empty: Empty = "refuse",
     control_tokens: ControlTokens = "refuse",

@@ -34,7 +34,13 @@ if TYPE_CHECKING:
 MetricsOption = Annotated[
     str, typer.Option(metavar="NAMES", help=f"Comma-separated: {', '.join((*METRICS, *GROUPS))}.")
 ]
-PipelineOption = Annotated[str, typer.Option(metavar="NAME", help="The spaCy pipeline that parses captions.")]
+PipelineOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.",
+    ),
+]
 
 
 class GraphStyle(StrEnum):

@@ -119,7 +119,7 @@ def parse(
     Options:
         source: One caption per line, or JSON Lines with text or caption; - reads standard input; or a caption itself,
             of several words.
-        pipeline: The spaCy pipeline that parses captions.
+        pipeline: What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.
         form: JSON Lines, a table, Graphviz, a picture, the notations of sng_parser (one dict per line), FACTUAL,
             DiscoSG, Visual Genome and Davidsonian Scene Graphs, or GraphML and JSON-LD.
         text: All lines are one caption: a description.

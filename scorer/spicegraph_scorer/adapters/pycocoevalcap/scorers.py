@@ -182,7 +182,7 @@ class Rouge(NamedScorer):
 
 
 class Spice(NamedScorer):
-    """SPICE 1.0 with all categories; ``pipeline``: the spaCy pipeline's name, or whatever else gives facts."""
+    """SPICE 1.0 with all categories; ``pipeline``: its name, or whatever else gives facts."""
 
     _method = _text = "SPICE"
 

@@ -1,0 +1,108 @@
+"""What the rules must know of a language, as one table of words each: ``fr.toml`` and so on. English is one of them.
+
+A table with its code as its name is all that a further language needs: the rules read dependencies, which Universal
+Dependencies write alike in every language, and only ask this table which words are prepositions in one with an article,
+quantities, agents, pronouns and denials.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from spicegraph_parser.errors import InputError, expect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Words = frozenset[str]
+Phrases = frozenset[tuple[str, ...]]
+Forms = Mapping[str, str]  # forms and their lemma; the table has the lemma in front: "bleu bleue bleus"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Language:
+    """A language's table: lemmas in lower case."""
+
+    code: str  # ISO 639-1, as spaCy names languages
+    wordnet: str  # ISO 639-3, as the Open Multilingual Wordnet names them
+    name: str
+    have: str  # the relation of an owner to what it has
+    copulas: Words  # "be"
+    singular_pronouns: Words  # "he", "his"
+    negations: Words  # "no", "not", "never"
+    without: Words  # prepositions that deny their noun: "without"
+    articles: Words = frozenset()
+    light: Words = frozenset()  # verbs that say nothing where no rule uses them: "be", "have", "do"
+    of: Words = frozenset()  # prepositions between a quantity and what there is so much of: "of"
+    agents: Words = frozenset()  # prepositions in front of the one who acts: "by"
+    quantities: Words = frozenset()  # nouns that say how much of something there is: "pair", "group"
+    alternatives: Words = frozenset()  # coordinators that go on with a denial: "or", "nor"
+    contractions: Mapping[str, str] = field(default_factory=dict)  # with an article in them, and what they are: du de
+    phrases: Phrases = frozenset()  # prepositions of several words: "à côté de"
+    progressives: Phrases = frozenset()  # in front of an infinitive that then is the verb: "en train de"
+    names: Phrases = frozenset()  # nouns of several words: "planche de surf"
+    partitive: Words = frozenset()  # written as a preposition, an article in front of an object: "du", "des"
+    of_verbs: Words = frozenset()  # verbs behind which such a word is a preposition all the same: "jouer"
+    # What small models often have wrong: forms of words that captions use, by class, and their lemmas.
+    nouns: Forms = field(default_factory=dict)
+    verbs: Forms = field(default_factory=dict)  # finite ones that are also written like a noun or an adjective
+    participles: Forms = field(default_factory=dict)
+    adjectives: Forms = field(default_factory=dict)
+    lemmas: Mapping[str, str] = field(default_factory=dict)  # of forms of any class
+    infinitives: tuple[str, ...] = ()  # endings: a verb's lemma with another one is wrong
+    verb_endings: Mapping[str, str] = field(default_factory=dict)  # of forms, and of the infinitive in their place
+    colours: Words = frozenset()  # attributes that SPICE's category of that name counts, beside WordNet's
+    counts: Words = frozenset()
+    sizes: Words = frozenset()
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return find_language, (self.code,)  # one table a process, also where parses go to others
+
+
+# Codes by every name that a language is asked for with: ISO 639-1, and ISO 639-3 as wordnets have it.
+LANGUAGES: Final[Mapping[str, str]] = {
+    "en": "en", "eng": "en", "fr": "fr", "fra": "fr", "es": "es", "spa": "es", "de": "de", "deu": "de",
+    "it": "it", "ita": "it", "pt": "pt", "por": "pt", "cs": "cs", "ces": "cs",
+}  # fmt: skip
+
+
+def find_language(code: str) -> Language:
+    """Return a language by its code of two letters or of three.
+
+    Raises:
+        InputError: it has no table; the message names those that have one.
+
+    Example:
+        >>> find_language("fra").code, find_language("fr").wordnet
+        ('fr', 'fra')
+    """
+    expect(code, str, "language", "a code such as fr")
+    if code.lower() not in LANGUAGES:
+        known = ", ".join(sorted(set(LANGUAGES.values())))
+        raise InputError(f"language: {code!r} is not known; known are {known}")
+    return _read(LANGUAGES[code.lower()])
+
+
+@cache
+def _read(code: str) -> Language:
+    table: dict[str, str] = tomllib.loads(files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8"))
+    values = {field.name: _KINDS[field.type](table[field.name]) for field in fields(Language) if field.name in table}
+    return Language(**values)
+
+
+# From the text of a table's line to its value, by the type of its field.
+_KINDS: Final[Mapping[Any, Callable[[str], Any]]] = {
+    "str": str,
+    "Words": lambda text: frozenset(text.split()),
+    "Phrases": lambda text: frozenset(tuple(phrase.split()) for phrase in text.split(",")),
+    "Mapping[str, str]": lambda text: dict(pair.split() for pair in text.split(",")),
+    "Forms": lambda text: {form: row.split()[0] for row in text.split(",") for form in row.split()},
+    "tuple[str, ...]": lambda text: tuple(text.split()),
+}
+
+ENGLISH: Final = find_language("en")
