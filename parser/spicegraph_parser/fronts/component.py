@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -30,19 +30,24 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from spicegraph_parser.spice.graph import Attribute, Relation, SceneObject
     from spicegraph_parser.spice.parse import Caption
 
 NAME: Final = "scene_graph"
 _KEPT: Final = "spicegraph_scene_graph"  # the key in user data of what :class:`_Kept` describes
 
 
-class _Kept(TypedDict):
-    """What the component keeps of a document; ``facts`` hold as long as it has as many ``tokens``."""
+class _Kept(NamedTuple):
+    """What the component keeps of a document, as a list; ``facts`` hold as long as it has as many ``tokens``."""
 
     tokens: int
     facts: list[list[Any]]
     scheme: str
     pipeline: str
+
+
+def _kept(doc: Doc) -> _Kept | None:
+    return _Kept(*doc.user_data[_KEPT]) if _KEPT in doc.user_data else None
 
 
 def read_doc(doc: Doc) -> Caption:
@@ -52,14 +57,15 @@ def read_doc(doc: Doc) -> Caption:
         DataError: it lacks tags, lemmas or dependencies, or their labels are of no scheme that is known.
         InputError: its language has no table.
     """
-    _check(doc)
-    return caption_of(doc, scheme=Scheme(doc.user_data[_KEPT]["scheme"]) if _KEPT in doc.user_data else Scheme.AUTO)
+    kept = _kept(doc)
+    return caption_of(_checked(doc), scheme=Scheme(kept.scheme) if kept else Scheme.AUTO)
 
 
-def _check(doc: Doc) -> None:
+def _checked(doc: Doc) -> Doc:
     if missing := lacking(doc):
         what = f"the document {doc.text[:60]!r} has no scene graph"
         raise DataError(f"{what}: its pipeline lacks {' and '.join(missing)} (before {NAME!r})")
+    return doc
 
 
 def lacking(doc: Doc) -> list[str]:
@@ -70,7 +76,8 @@ def lacking(doc: Doc) -> list[str]:
 
 def doc_signature(doc: Doc) -> str:
     """Return the signature of the pipeline that parsed a document, as far as the document knows it."""
-    return doc.user_data[_KEPT]["pipeline"] if _KEPT in doc.user_data else f"{doc.lang_ or 'unknown'}-documents"
+    kept = _kept(doc)
+    return kept.pipeline if kept else f"{doc.lang_ or 'unknown'}-documents"
 
 
 class SpanObject(NamedTuple):
@@ -122,33 +129,25 @@ class SpanGraph:
     @cached_property
     def objects(self) -> tuple[SpanObject, ...]:
         """Everything that is named, in the order of the facts."""
-        return tuple([SpanObject(part.concept.label, *self._said(part)) for part in self.graph.objects])
+        return tuple([SpanObject(*self._said(part)) for part in self.graph.objects])
 
     @property
     def attributes(self) -> tuple[SpanAttribute, ...]:
         """What is said of one object."""
-        return tuple(
-            [
-                SpanAttribute(self.objects[part.object], part.concept.label, *self._said(part))
-                for part in self.graph.attributes
-            ]
-        )
+        return tuple([SpanAttribute(self.objects[part.object], *self._said(part)) for part in self.graph.attributes])
 
     @property
     def relations(self) -> tuple[SpanRelation, ...]:
         """What is said of two objects."""
-        return tuple(
-            [
-                SpanRelation(
-                    self.objects[part.subject], self.objects[part.object], part.concept.label, *self._said(part)
-                )
-                for part in self.graph.relations
-            ]
-        )
+        named, relations = self.objects, self.graph.relations
+        return tuple([SpanRelation(named[part.subject], named[part.object], *self._said(part)) for part in relations])
 
-    def _said(self, part: Any) -> tuple[tuple[Span, ...], tuple[str, ...]]:
+    def _said(self, part: SceneObject | Attribute | Relation) -> tuple[str, tuple[Span, ...], tuple[str, ...]]:
         spans = chain.from_iterable(_runs(self.source.doc, tokens) for _, tokens in part.mentions)
-        return tuple(spans), tuple(dict.fromkeys(seen.fact.rule for seen in part.evidence))
+        return part.concept.label, tuple(spans), tuple(dict.fromkeys(seen.fact.rule for seen in part.evidence))
+
+    def __repr__(self) -> str:
+        return f"<scene graph of {self.source.text[:60]!r}: {', '.join(map(str, self.tuples))}>"
 
     def to_networkx(self) -> nx.MultiDiGraph[int]:
         """See :meth:`spicegraph_parser.SceneGraph.to_networkx`; ``spans`` are characters of the document."""
@@ -214,20 +213,15 @@ class SceneGraphs:
         """
         stream = iter(docs)
         while batch := list(islice(stream, batch_size)):
-            found = map(_placed, batch, self._scenes(batch)) if self._style == SCENE else map(self._facts, batch)
-            for doc, facts in zip(batch, found, strict=True):
-                rows = [list(fact) for fact in facts]
-                doc.user_data[_KEPT] = _Kept(
-                    tokens=len(doc), facts=rows, scheme=self._scheme.value, pipeline=self._signature
-                )
+            for doc, facts in zip(batch, self._facts(batch), strict=True):
+                kept = _Kept(len(doc), [list(fact) for fact in facts], self._scheme.value, self._signature)
+                doc.user_data[_KEPT] = list(kept)
                 yield doc
 
-    def _facts(self, doc: Doc) -> Sequence[Fact]:
-        _check(doc)
-        return extract(caption_of(doc, scheme=self._scheme)).facts
-
-    def _scenes(self, docs: Sequence[Doc]) -> Iterator[ParsedCaption]:
-        return load_pipeline(SCENE).captions([doc.text for doc in docs])
+    def _facts(self, docs: Sequence[Doc]) -> Iterator[Sequence[Fact]]:
+        if self._style == SCENE:
+            return map(_placed, docs, load_pipeline(SCENE).captions([doc.text for doc in docs]))
+        return (extract(caption_of(_checked(doc), scheme=self._scheme)).facts for doc in docs)
 
     @cached_property
     def _signature(self) -> str:
@@ -243,14 +237,15 @@ class SceneGraphs:
 
 def _placed(doc: Doc, caption: ParsedCaption) -> list[Fact]:
     """Return the facts of a document's text with the document's own tokens."""
-    at = [doc.char_span(*span, alignment_mode="expand") for parse in caption.sentences for span in parse.spans]
-    words = [range(span.start, span.end) if span else () for span in at]
-    return [
-        fact._replace(
-            tokens=tuple([tuple(dict.fromkeys(chain.from_iterable(words[t] for t in slot))) for slot in fact.tokens])
-        )
-        for fact in caption.facts
-    ]
+    at: list[Sequence[int]] = []
+    for start, end in (span for parse in caption.sentences for span in parse.spans):
+        span = doc.char_span(start, end, alignment_mode="expand") if start >= 0 else None
+        at.append(range(span.start, span.end) if span else ())
+
+    def placed(slot: Sequence[int]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(chain.from_iterable(at[token] for token in slot)))
+
+    return [fact._replace(tokens=tuple(map(placed, fact.tokens))) for fact in caption.facts]
 
 
 @Language.factory(
@@ -267,9 +262,9 @@ def create_scene_graph(nlp: Language, name: str, style: Literal["spice", "scene"
 def _graph(source: Doc | Span) -> SpanGraph:
     """Return what ``._.scene_graph`` is of a document, or of a span: the facts all of whose words are in it."""
     doc = source.doc
-    kept: _Kept | None = doc.user_data.get(_KEPT)
-    if kept and kept["tokens"] == len(doc):
-        facts = [Fact(tuple(words), rule, tuple(map(tuple, tokens))) for words, rule, tokens in kept["facts"]]
+    kept = _kept(doc)
+    if kept and kept.tokens == len(doc):
+        facts = [Fact(tuple(words), rule, tuple(map(tuple, tokens))) for words, rule, tokens in kept.facts]
     else:
         facts = [*extract(read_doc(doc)).facts]
     if isinstance(source, Span):
