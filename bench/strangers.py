@@ -142,7 +142,7 @@ def at_once(count: int, work: Any) -> None:
 
 def post(server: Server, path: str, sent: int, announced: int, kind: str = "application/json") -> None:
     """Send most of a body without a token, and wait a little."""
-    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {kind}\r\nContent-Length: {announced}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {announced}\r\n\r\n"
     with server.connect() as stranger:
         try:
             stranger.sendall(head.encode())
@@ -235,30 +235,30 @@ def hostile(server: Server, count: int = 2_000) -> str:
     draw = random.Random(7)
     multipart = b"Content-Type: multipart/form-data; boundary=b\r\n"
     kinds = [
-        lambda: (b"POST /openrlhf?reward=spice HTTP/1.1\r\nHost: a\r\n", b"[" * 100_000),
+        lambda: (b"POST /openrlhf?reward=spice HTTP/1.1\r\nHost: localhost\r\n", b"[" * 100_000),
         lambda: (
-            b"POST " + SCORE.encode() + b" HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n",
+            b"POST " + SCORE.encode() + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n",
             b"[" * 100_000,
         ),
         lambda: (
-            b"POST " + SCORE.encode() + b" HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            b"POST " + SCORE.encode() + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Encoding: deflate\r\n",
             b"not compressed",
         ),
-        lambda: (b"POST /challenges/x/submissions HTTP/1.1\r\nHost: a\r\n" + multipart, b""),
-        lambda: (b"POST /challenges/x/submissions HTTP/1.1\r\nHost: a\r\n" + multipart, b"no boundary"),
+        lambda: (b"POST /challenges/x/submissions HTTP/1.1\r\nHost: localhost\r\n" + multipart, b""),
+        lambda: (b"POST /challenges/x/submissions HTTP/1.1\r\nHost: localhost\r\n" + multipart, b"no boundary"),
         lambda: (
-            b"POST /sign-in HTTP/1.1\r\nHost: a\r\n" + multipart,
+            b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\n" + multipart,
             b'--b\r\nContent-Disposition: form-data; name="a',
         ),
         lambda: (
-            b"POST /sign-in HTTP/1.1\r\nHost: a\r\n" + multipart,
+            b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\n" + multipart,
             b'--b\r\nContent-Disposition: form-data; name="token"; filename="a\0\nb"\r\n\r\nx\r\n--b--',
         ),
         lambda: (bytes(draw.randrange(256) for _ in range(60)) + b"\r\n", b""),
-        lambda: (b"GET /\x00 HTTP/1.1\r\nHost: a\r\n", b""),
-        lambda: (b"GET / HTTP/9.9\r\nHost: a\r\n", b""),
-        lambda: (b"POST /sign-in HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n", b"zz\r\n"),
+        lambda: (b"GET /\x00 HTTP/1.1\r\nHost: localhost\r\n", b""),
+        lambda: (b"GET / HTTP/9.9\r\nHost: localhost\r\n", b""),
+        lambda: (b"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n", b"zz\r\n"),
     ]
     authorization = f"Authorization: Bearer {server.token}\r\n".encode()
     statuses: dict[bytes, int] = {}

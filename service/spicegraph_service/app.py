@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 from functools import partial
 from pkgutil import resolve_name
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING
 import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
-from prometheus_client import start_http_server
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.config import ServerConfig, default_store, host_and_port
@@ -31,12 +31,13 @@ from spicegraph_service.rpc.auth import Authenticator, Certificates
 from spicegraph_service.rpc.host import Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
 from spicegraph_service.rpc.limits import Budget, Limits
+from spicegraph_service.rpc.metrics_port import serve_metrics
 from spicegraph_service.rpc.open_calls import OpenCalls
 from spicegraph_service.rpc.references import References
 from spicegraph_service.rpc.scheduler import Scheduler
 from spicegraph_service.rpc.service import HealthMonitor, Service, enable_reflection
 from spicegraph_service.rpc.telemetry import CallLog, ProcessCollector, Telemetry
-from spicegraph_service.store import MEMORY, open_store, parse_signature
+from spicegraph_service.store import MEMORY, StoreError, open_store, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -54,6 +55,7 @@ _PINGS_S = 5.0  # of a client, one in so many seconds at most, with calls and wi
 # Refused calls leave reference cycles (errors with their frames). Python looks for them in the middle of calls: after
 # 50,000 values, as other commands have it, that takes tens of milliseconds, after 2,000 one or two.
 _COLLECTIONS = (2_000, 20, 100)
+_STORE_S = 30.0  # at the start, until a store must answer
 _NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 _log = logging.getLogger(__name__)
 
@@ -184,6 +186,7 @@ class Server:
             reuse_port=self.config.reuse_port,
             grace_s=self.config.grace,
             origins=self.config.origins,
+            hosts=self.config.allowed_hosts,
         )
 
     def _open_way(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
@@ -202,7 +205,11 @@ class Server:
             _log.info("HTTP on port %d", self.web_port)
         if self.config.metrics_address is not None:
             host, port = host_and_port(self.config.metrics_address)
-            self._metrics_server, _ = start_http_server(port, host, registry=self.telemetry.registry)
+            try:
+                self._metrics_server = serve_metrics(host, port, self.telemetry.registry)
+            except OSError as error:
+                address = self.config.metrics_address
+                raise InputError(f"cannot listen on {address}: {error.strerror or error}") from error
             self.metrics_port = self._metrics_server.server_port
             _log.info("metrics on port %d", self.metrics_port)
         _log.info("listening on port %d; %s", self.port, "tokens needed" if self.config.needs_tokens else "no tokens")
@@ -373,9 +380,23 @@ def serve(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> 
         runner.run(run(config, options))
 
 
+async def _made(config: ServerConfig, options: Mapping[str, object]) -> Server:
+    """Make a server; a store that does not answer yet, as when all start together, is tried again for a while."""
+    pause, end = 0.5, time.monotonic() + _STORE_S
+    while True:
+        try:
+            return Server(config, options)
+        except StoreError as error:
+            if time.monotonic() + pause > end:
+                raise
+            _log.warning("the store does not answer (next try in %.1f s): %s", pause, error)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 5.0)
+
+
 async def run(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> None:
     """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way. SIGHUP reloads."""
-    server = Server(config, options)
+    server = await _made(config, options)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -79,7 +79,7 @@ def exchange(server: RunningServer, data: bytes) -> bytes:
 )
 def test_over_http_a_token_is_asked_for_before_the_body(server: RunningServer, path: str, kind: str) -> None:
     """The body never comes."""
-    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {kind}\r\nContent-Length: 8000000\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: 8000000\r\n\r\n"
     assert exchange(server, head.encode()).startswith(b"HTTP/1.1 401 ")
 
 
@@ -157,7 +157,9 @@ def test_malformed_requests_are_refused_without_a_traceback(
     server: RunningServer, store: Path, head: str, body: str
 ) -> None:
     token, _ = new_token(store)
-    headers = f"Host: a\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    headers = (
+        f"Host: localhost\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
     reply = exchange(server, (head + headers + body).encode())
     assert reply[9:10] == b"4", reply[:200]
     assert b"aiohttp" not in reply

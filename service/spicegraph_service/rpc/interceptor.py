@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 else:
     _HandlerBase = grpc.RpcMethodHandler
 
-_OURS = "/spicegraph.v1."
 _REQUEST_ID = "x-request-id"
 _LONGEST_REQUEST_ID = 100
 _RETRY_HEADER = "grpc-previous-rpc-attempts"  # set by gRPC itself where a client has a retry policy
@@ -326,7 +325,7 @@ class _CallRecord:
                 number = grpc.StatusCode[code].value[0]
                 self._tracing.end(self._span, code=code, number=number, message=message, attributes=facts)
             self._log.ended(
-                method=call.method.removeprefix(_OURS),
+                method=call.method.rpartition(".")[2],  # SERVICE/METHOD
                 code=code,
                 seconds=time.monotonic() - self._started,
                 captions=call.captions,
