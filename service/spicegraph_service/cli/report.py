@@ -15,7 +15,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.options import InputOptions, PageOptions, ParsingOptions, ScoringOptions, system_name
-from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
+from spicegraph_service.output.terminal import check_output, format_by_ending, say_warning, warned_progress, write_text
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Provenance
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
@@ -89,6 +89,8 @@ def report(
     systems = [given.system(source, empty=scoring.empty) for source in sources]
     with parsing.facts() as facts, warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
+    for warning in built.warnings:
+        say_warning(warning)
     if not page.split or output is None:
         write_text(REPORT_FORMATS[chosen](built), output)
         return

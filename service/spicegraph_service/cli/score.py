@@ -23,7 +23,14 @@ from spicegraph_service.output.results import (
     pair_text,
 )
 from spicegraph_service.output.tables import comparison_tables, difference_tables
-from spicegraph_service.output.terminal import check_output, format_by_ending, say, warned_progress, write_text
+from spicegraph_service.output.terminal import (
+    check_output,
+    format_by_ending,
+    say,
+    say_warning,
+    warned_progress,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Result, Summary
@@ -232,4 +239,7 @@ def compare(
                 progress=progress,
                 data=data,
             )
+    for system, empty in zip((a, b), comparison.empty_graphs, strict=True):
+        for note in empty.notes():
+            say_warning(f"{system.name}: {note}")
     write_text(pair_text(comparison, (a.name, b.name), chosen, comparison_tables), output)

@@ -120,6 +120,8 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
         more=task.more,
         evidence=task.evidence,
     )
+    for note in scored.empty_graphs.notes():
+        warnings.warn(f"{dataset.source}: {note}", stacklevel=3)
     return replace(scored, signature={**scored.signature, **chosen})
 
 

@@ -243,3 +243,4 @@ class Report:
     metrics: tuple[str, ...] = ()  # the names of ``CandidateView.metrics``
     made: Provenance | None = None
     headline: str = "SPICE"  # the score that the verdict names
+    warnings: tuple[str, ...] = ()  # what readers should know of the captions, in sentences

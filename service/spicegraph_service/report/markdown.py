@@ -19,10 +19,11 @@ _GROUPS = 5
 def markdown_of(report: Report) -> str:
     """Return the tables of a report as Markdown, without the images."""
     head = f"# {markdown_cell(report.title)}\n\n{counted(report.items, 'image')}, spicegraph {report.version}\n"
+    said = [f"{markdown_cell(warning)}\n" for warning in report.warnings]
     parts = (
         f"{f'## {grid.title}' if grid.title else ''}\n\n{to_markdown(grid)}".lstrip("\n") for grid in _grids(report)
     )
-    return "\n".join((head, *parts))
+    return "\n".join((head, *said, *parts))
 
 
 def _grids(report: Report) -> Iterator[Grid]:
