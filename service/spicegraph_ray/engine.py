@@ -329,6 +329,7 @@ RAY: Final = Engine(
         "references": "--references",
         "partial": "--partial",
         "ids": "--ids",
+        "rewrite": "--answer-tags",
         "candidates": "--candidates",
         "parses": "--parses",
         "graphs": "--graphs",
