@@ -12,6 +12,7 @@ from spicegraph_parser.errors import InputError, counted, expect
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
+from spicegraph_scorer.core.empty_graphs import EmptyGraphs
 from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
 from spicegraph_scorer.core.items import CheckedItems, Fingerprint, Item, ItemId, empty_candidates, in_order_of
 from spicegraph_scorer.core.length import LengthControl, are_descriptions, controls_of
@@ -209,12 +210,17 @@ class SystemComparison:
     signature: Mapping[str, Json]
     metrics: Mapping[str, tuple[Comparison, ...]]
     length: Mapping[str, LengthControl] = field(default_factory=dict)  # second minus first; empty for short captions
+    empty_graphs: tuple[EmptyGraphs, ...] = ()  # of both systems
 
     def to_dict(self) -> dict[str, Json]:
-        """Return JSON values: ``signature``, and ``scores``: by name, the fields of a :class:`Comparison`."""
+        """Return JSON values: ``signature``, and ``scores``: by name, the fields of a :class:`Comparison`.
+
+        Where there are any, ``length``, and ``empty_graphs`` of both systems.
+        """
         rows = [asdict(comparison) for comparisons in self.metrics.values() for comparison in comparisons]
         length = {"length": {name: asdict(control) for name, control in self.length.items()}} if self.length else {}
-        return {"signature": self.signature, "scores": {row.pop("name"): row for row in rows}, **length}
+        empty = {"empty_graphs": [each.to_dict() for each in self.empty_graphs]} if any(self.empty_graphs) else {}
+        return {"signature": self.signature, "scores": {row.pop("name"): row for row in rows}, **length, **empty}
 
 
 def compare_systems(
@@ -254,9 +260,14 @@ def compare_systems(
     if are_descriptions(words):
         for name, metric in chosen.items():
             length |= controls_of(words, metric.total(other_statistics[name]), metric.total(statistics[name]))
-    return SystemComparison(
-        {**signature, "resampling": {**resampling.signature(), "correction": "holm"}}, comparisons, length
+    empty = tuple(
+        EmptyGraphs.first(
+            of_system, ((map(metric.empty_graphs, found[name]), metric.signature()) for name, metric in chosen.items())
+        )
+        for of_system, found in ((items, statistics), (other_items, other_statistics))
     )
+    drawn: dict[str, Json] = {**resampling.signature(), "correction": "holm"}
+    return SystemComparison({**signature, "resampling": drawn}, comparisons, length, empty)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import re
 import shutil
 import socket
 import tempfile
+import warnings
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -90,7 +91,10 @@ def score_on_ray(task: Task) -> Result:
         for part in parts:
             for name, of_part in part.statistics.items():
                 statistics[name] += of_part
-        return result_of(tuple(corpus.items), metrics, statistics, confidence=task.confidence)
+        result = result_of(tuple(corpus.items), metrics, statistics, confidence=task.confidence)
+    for note in result.empty_graphs.notes():
+        warnings.warn(f"{task.source}: {note}", stacklevel=2)
+    return result
 
 
 def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
@@ -325,6 +329,7 @@ RAY: Final = Engine(
         "references": "--references",
         "partial": "--partial",
         "ids": "--ids",
+        "rewrite": "--answer-tags",
         "candidates": "--candidates",
         "parses": "--parses",
         "graphs": "--graphs",

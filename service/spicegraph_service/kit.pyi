@@ -15,7 +15,7 @@ from spicegraph_service.cli.options import (
     system_names as system_names,
 )
 from spicegraph_service.cli.stores import ExpiresOption as ExpiresOption, token_end as token_end
-from spicegraph_service.engines import Engine as Engine, System as System, Task as Task
+from spicegraph_service.engines import Engine as Engine, Rewrite as Rewrite, System as System, Task as Task
 from spicegraph_service.engines.local import Spread as Spread, local_facts as local_facts, spread_over as spread_over
 from spicegraph_service.engines.objects import (
     ID_COLUMN as ID_COLUMN,

@@ -165,6 +165,12 @@ class Metric(ABC, Generic[Statistic]):
         del statistic
         return {}
 
+    @staticmethod
+    def empty_graphs(statistic: Any) -> tuple[bool, bool]:
+        """Say whether the graphs of an item's candidate and of its references are empty; no graphs are not empty."""
+        del statistic
+        return False, False
+
     def explain(self, statistic: Statistic, *, changes: int = 3) -> Any:
         """Return the evidence of an item's score, if any, and up to so many ``changes`` that would raise it."""
         del statistic, changes

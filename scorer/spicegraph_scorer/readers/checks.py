@@ -17,6 +17,7 @@ from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, marks_of, to_item
 from spicegraph_scorer.readers.marks import ControlTokens, marks_notes, mind_marks
+from spicegraph_scorer.readers.phrases import phrase_notes
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -397,6 +398,7 @@ def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bo
         yield f"{source}: {counted(missing, 'candidate')} read as text such as nan or None: are captions missing?"
     yield from filter(None, (copies_note(source, items), language_note(source, items, is_graph=is_graph)))
     if is_graph is None:
+        yield from phrase_notes(source, items)
         yield from shape_notes(source, items)
 
 

@@ -22,7 +22,7 @@ from spicegraph_service.cli.options import (
     ScoringOptions,
     system_name,
 )
-from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
+from spicegraph_service.output.terminal import check_output, format_by_ending, say_warning, warned_progress, write_text
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Provenance
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
@@ -107,6 +107,8 @@ def report(
         return
     with parsing.facts() as facts, warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
+    for warning in built.warnings:
+        say_warning(warning)
     if not page.split or output is None:
         write_text(REPORT_FORMATS[chosen](built), output)
         return

@@ -28,6 +28,7 @@ from spicegraph_service.output.terminal import (
     format_by_ending,
     say,
     say_error,
+    say_warning,
     warned_progress,
     write_text,
 )
@@ -263,10 +264,17 @@ def compare(
                 progress=progress,
                 data=data,
             )
-    text = pair_text(comparison, (a.name, b.name), chosen, comparison_tables)
-    write_text(text, output)
+    for system, empty in zip((a, b), comparison.empty_graphs, strict=True):
+        for note in empty.notes():
+            say_warning(f"{system.name}: {note}")
+    write_text(pair_text(comparison, (a.name, b.name), chosen, comparison_tables), output)
+    _fail_where_broken(gates)
+
+
+def _fail_where_broken(gates: tuple[GateResult, ...]) -> None:
+    """Say which conditions are broken, and end with 1 where there are some."""
     if broken := [gate for gate in gates if not gate.passed]:
-        from spicegraph_service.report.gates import broken_line  # noqa: PLC0415 (as above)
+        from spicegraph_service.report.gates import broken_line  # noqa: PLC0415 (most runs have no conditions)
 
         for gate in broken:
             say_error(broken_line(gate))

@@ -39,6 +39,14 @@ class System(NamedTuple):
     items: tuple[Item, ...]
 
 
+class Rewrite(NamedTuple):
+    """What is made of each candidate before it is scored, and how the signature says so: a key and its value."""
+
+    key: str
+    value: str
+    make: Callable[[str], str]
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What is scored, and how."""
@@ -54,6 +62,7 @@ class Task:
     ids: IdRule = IdRule.GIVEN
     empty: Empty = "refuse"
     control_tokens: ControlTokens = "refuse"
+    rewrite: Rewrite | None = None  # what is scored in place of each candidate
     candidates: CandidateRule = CandidateRule.ONE
     parses: str | None = None  # a CoNLL-U file with the parses of all captions
     graphs: bool = False  # captions are scene graphs such as ``( man , ride , horse )``

@@ -13,7 +13,7 @@ from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.core.facts import FactCache, FactSource
 from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import Dataset, read_items
-from spicegraph_scorer.readers.checks import notes_on, shown
+from spicegraph_scorer.readers.checks import check_items, notes_on, shown
 from spicegraph_scorer.readers.parses import check_graphs, graph_texts, is_graph, read_parses
 from spicegraph_scorer.scoring import choose_best, score
 from spicegraph_service.engines import CandidateRule, Engine, Task
@@ -68,11 +68,14 @@ def _read(task: Task) -> Dataset:
         references=task.references,
         partial=task.partial,
         ids=task.ids,
-        empty=task.empty,
-        control_tokens=task.control_tokens,
+        empty=task.empty if task.rewrite is None else "zero",
+        control_tokens=task.control_tokens if task.rewrite is None else "keep",
         several=task.candidates is not CandidateRule.ONE,
         columns=task.columns,
     )
+    if task.rewrite is not None:
+        made = (replace(item, candidate=task.rewrite.make(item.candidate)) for item in dataset.items)
+        dataset = replace(dataset, items=check_items(made, empty="zero", control_tokens=task.control_tokens))
     if task.say is not None:
         items = counted(len(dataset.items), "item")
         images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
@@ -120,6 +123,10 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
         more=task.more,
         evidence=task.evidence,
     )
+    for note in scored.empty_graphs.notes():
+        warnings.warn(f"{dataset.source}: {note}", stacklevel=3)
+    if task.rewrite is not None:
+        chosen[task.rewrite.key] = task.rewrite.value
     return replace(scored, signature={**scored.signature, **chosen})
 
 

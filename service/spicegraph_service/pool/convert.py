@@ -213,8 +213,10 @@ def credit_message(metric: str, credit: Credit) -> scores_pb2.Credit:
 
 def corpus_message(item_count: int, runs: Sequence[Run], *, categories: bool = False) -> scores_pb2.CorpusResult:
     """Return what came out for all items together, by category, too, where asked; an undefined score has no value."""
+    empty = [sum(candidate for candidate, _ in map(run.is_empty, run.statistics)) for run in runs]
     corpus = scores_pb2.CorpusResult(
         item_count=item_count,
+        empty_graph_count=next(filter(None, empty), 0),  # empty candidates among them
         scores=[scores_pb2.Score(name=score.name, value=score.value) for run in runs for score in run.scores],
         signatures=[scores_pb2.MetricSignature(metric=run.name, fields=run.signature) for run in runs],
     )

@@ -15,7 +15,7 @@ from spicegraph_scorer.core.categories import ALL, Category, CategoryScore, Coun
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import CheckedItems, Fingerprint, Item, empty_candidates, in_order_of
 from spicegraph_scorer.core.marks import NO_MARKS
-from spicegraph_scorer.core.results import Run, collect, run_of, signature_of
+from spicegraph_scorer.core.results import Run, collect, empty_graphs_of, run_of, signature_of
 from spicegraph_scorer.core.significance import Interval, Resampling, compare, corrected
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import ErrorReport, analyse_errors, hallucinations, wrong_statements
@@ -147,6 +147,11 @@ def build_report(
         next((run.headline[0].name for run in runs_of[0] if _SPICE not in asked and run.name in asked), "SPICE"),
         _standings(views, tests, human, _of_random(items, spice, draws) if options.human else ()),
         gate_results(options.gates, views, [runs[0].statistics for runs in runs_of], tests, draws),
+        tuple(
+            f"{name}: {note}"
+            for (name, corpus), runs in zip(corpora.items(), runs_of, strict=True)
+            for note in empty_graphs_of(corpus, runs).notes()
+        ),
     )
 
 

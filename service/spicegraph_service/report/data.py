@@ -268,3 +268,4 @@ class Report:
     headline: str = "SPICE"  # the score that the verdict names
     standings: tuple[Standing, ...] = ()  # who is best in each category
     gates: tuple[GateResult, ...] = ()
+    warnings: tuple[str, ...] = ()  # what readers should know of the captions, in sentences

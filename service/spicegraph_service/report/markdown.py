@@ -21,6 +21,7 @@ _GROUPS = 5
 def markdown_of(report: Report) -> str:
     """Return the tables of a report as Markdown, without the images."""
     head = f"# {markdown_cell(report.title)}\n\n{counted(report.items, 'image')}, spicegraph {report.version}\n"
+    said = [f"{markdown_cell(warning)}\n" for warning in report.warnings]
     parts = (
         "\n\n".join(
             (*([f"## {grid.title}"] if grid.title else ()), "\n".join((to_markdown(grid), *grid.notes)).rstrip())
@@ -28,10 +29,10 @@ def markdown_of(report: Report) -> str:
         + "\n"
         for grid in _grids(report)
     )
-    said = verdict(report)
-    lines = (f"- **{name}**: {markdown_cell(text)}" for name, text in said.points)
-    first = "\n".join((f"**{markdown_cell(said.headline)}.** {markdown_cell(said.detail)}\n", *lines, ""))
-    return "\n".join((head, first, *parts))
+    found = verdict(report)
+    lines = (f"- **{name}**: {markdown_cell(text)}" for name, text in found.points)
+    first = "\n".join((f"**{markdown_cell(found.headline)}.** {markdown_cell(found.detail)}\n", *lines, ""))
+    return "\n".join((head, first, *said, *parts))
 
 
 def _grids(report: Report) -> Iterator[Grid]:

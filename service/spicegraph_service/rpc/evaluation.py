@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
+from spicegraph_scorer.core.empty_graphs import EmptyGraphs, is_of_scenes
 from spicegraph_scorer.core.items import empty_candidates
 from spicegraph_scorer.core.marks import NO_MARKS, FoundMarks
 from spicegraph_scorer.readers.marks import marks_notes
@@ -114,7 +115,10 @@ def _corpus(message: bytes, empty: int, marks: FoundMarks) -> scores_pb2.CorpusR
     corpus = scores_pb2.CorpusResult.FromString(message)
     corpus.empty_candidate_count = empty
     corpus.control_tokens.update(dict(marks.counts))
-    corpus.warnings[:] = [*marks_notes(corpus.item_count, marks), *corpus.warnings]
+    corpus.empty_graph_count = max(corpus.empty_graph_count - empty, 0)
+    pipelines = [signature.fields["pipeline"] for signature in corpus.signatures if "pipeline" in signature.fields]
+    graphs = EmptyGraphs(corpus.item_count, corpus.empty_graph_count, scenes=any(map(is_of_scenes, pipelines)))
+    corpus.warnings[:] = [*marks_notes(corpus.item_count, marks), *graphs.notes()]
     return corpus
 
 

@@ -204,6 +204,12 @@ class Spice(Metric[SpiceStatistic]):
         """Return an item's scores and counts by category, ``All`` first."""
         return {name: CategoryScore.of(counts, name) for name, counts in statistic.counts.items()}
 
+    @staticmethod
+    def empty_graphs(statistic: SpiceStatistic) -> tuple[bool, bool]:
+        """Say whether the candidate, and whether all references, have no tuple."""
+        counts = statistic.counts[ALL]
+        return not counts.candidate, not counts.reference
+
     def credit(self, corpus: Corpus, statistics: Sequence[SpiceStatistic]) -> list[Credit]:
         """Divide F1 among the words; see :func:`spicegraph_scorer.metrics.spice.match.tuple_credits`."""
         if any(statistic.match is NO_MATCH for statistic in statistics):
