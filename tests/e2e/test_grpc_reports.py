@@ -98,7 +98,7 @@ def differences(expected: Any, got: Any, path: str = "") -> Iterator[str]:
     if isinstance(got, Struct):
         got = dict(got)
     if expected is None:
-        is_empty = got in (None, "", 0) or (hasattr(got, "__len__") and not len(got))
+        is_empty = got in (None, "", 0) or (hasattr(got, "__len__") and not got)
         if not is_empty and not (hasattr(got, "ByteSize") and got.ByteSize() == 0):
             yield f"{path}: undefined, got {got!r}"
     elif isinstance(expected, dict):
