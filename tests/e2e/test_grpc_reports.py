@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import re
 import urllib.request
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 from google.protobuf.struct_pb2 import Struct
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
+from grpc_status import rpc_status
 from prometheus_client import CollectorRegistry
 
 from spicegraph_api.report.v1 import report_pb2 as pb
@@ -383,3 +386,56 @@ def test_the_whole_report_comes_as_json_over_http(server: RunningServer) -> None
         report = json.loads(reply.read().splitlines()[-1])["report"]
     kinds = {kind["key"]: kind["count"] for kind in report["systems"][0]["kinds"] if kind.get("count")}
     assert kinds == {"ERROR_KIND_COLOR_CONFUSED": 1, "ERROR_KIND_COLOR_MISSED": 1}
+
+
+def test_mutated_requests_get_one_status_with_a_reason(stub: ReportServiceStub, server: RunningServer) -> None:
+    chance = random.Random(58)
+    whole = [message.SerializeToString() for message in requests(settings(), items(3))]
+    with grpc.insecure_channel(server.address) as channel:
+        for _ in range(250):
+            sent = [bytearray(message) for message in whole]
+            for _ in range(chance.randint(1, 4)):
+                message = chance.choice(sent)
+                message[chance.randrange(len(message))] = chance.randrange(256)
+            for name in ("Analyze", "RenderReport"):
+                call = channel.stream_stream(f"/spicegraph.report.v1.ReportService/{name}")
+                if chance.random() < 0.9:
+                    sent[0] += b"\x08\x01" if chance.random() < 0.5 else b"\xff"
+                try:
+                    list(call(iter(bytes(m) for m in sent[: chance.randint(1, 2)]), timeout=60))
+                except grpc.RpcError as error:
+                    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, error
+                    status = rpc_status.from_call(error)
+                    assert status is not None
+                    assert any(detail.Is(ErrorInfo.DESCRIPTOR) for detail in status.details)
+    assert not [line for line in server.lines() if "Traceback" in str(line)]
+    assert analyse(stub, settings(), items(2)).items == 2
+
+
+def test_an_unknown_method_has_a_reason_and_a_request_id(server: RunningServer) -> None:
+    with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as raised:
+        channel.unary_unary("/spicegraph.report.v1.ReportService/Nothing")(b"")
+    assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    status = rpc_status.from_call(raised.value)
+    assert status is not None
+    info = ErrorInfo()
+    assert status.details[0].Unpack(info)
+    assert (info.reason, bool(info.metadata["request_id"])) == ("UNIMPLEMENTED", True)
+
+
+def test_groups_of_metrics_are_taken_and_faults_of_all_parts_are_named(server: RunningServer) -> None:
+    with Client(server.address) as client:
+        sent = [item(str(n), "A dog, on a couch.", ["A dog on a sofa.", "the dog"]) for n in range(2)]
+        reply = client.score(sent, metrics=["coco"])
+        single = client.score(
+            sent, metrics=["bleu", "meteor", "rouge", "cider", "spice"], spice_text=scores_pb2.SPICE_TEXT_COCO
+        )
+        assert reply == single
+        with pytest.raises(grpc.RpcError) as raised:
+            client.score([item("", "a dog", [])], metrics=["nonsense"], detail=99)  # type: ignore[arg-type]
+    status = rpc_status.from_call(raised.value)
+    assert status is not None
+    found = BadRequest()
+    assert any(detail.Unpack(found) for detail in status.details)
+    fields = {violation.field for violation in found.field_violations}
+    assert fields == {"metrics[0]", "detail", "items[0].id", "items[0].references"}
