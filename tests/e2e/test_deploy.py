@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from spicegraph_challenge.service import gauges
 from spicegraph_service.cli.app import make_app
+from spicegraph_service.rpc.reports import Gauges
 from spicegraph_service.rpc.telemetry import ProcessCollector, Telemetry
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def known_metrics() -> set[str]:
     telemetry = Telemetry()
     telemetry.registry.register(ProcessCollector(dict))
     gauges(telemetry.registry)
+    Gauges(telemetry.registry, 1)
     names = set()
     for family in telemetry.registry.collect():
         names |= {family.name, f"{family.name}_{'total' if family.type == 'counter' else 'info'}"}

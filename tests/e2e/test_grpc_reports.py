@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import random
 import re
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
 from google.protobuf.struct_pb2 import Struct
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo
+from grpc_status import rpc_status
+from prometheus_client import CollectorRegistry
 
 from spicegraph_api.report.v1 import report_pb2 as pb
 from spicegraph_api.report.v1.report_pb2_grpc import ReportServiceStub
 from spicegraph_api.v1 import scores_pb2
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli import main
-from spicegraph_service.client import Client, item
+from spicegraph_service.client import AsyncClient, Client, item
+from spicegraph_service.engines import System
+from spicegraph_service.report import ReportOptions, build_report
+from spicegraph_service.report.verdict import verdict
+from spicegraph_service.rpc.reports import Gauges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +101,8 @@ def differences(expected: Any, got: Any, path: str = "") -> Iterator[str]:
     if isinstance(got, Struct):
         got = dict(got)
     if expected is None:
-        if got not in (None, "", 0) and not (hasattr(got, "ByteSize") and got.ByteSize() == 0):
+        is_empty = got in (None, "", 0) or (hasattr(got, "__len__") and not got)
+        if not is_empty and not (hasattr(got, "ByteSize") and got.ByteSize() == 0):
             yield f"{path}: undefined, got {got!r}"
     elif isinstance(expected, dict):
         for key, value in expected.items():
@@ -274,3 +287,155 @@ def children(server: RunningServer) -> list[str]:
         if parent == server.process.pid and "pool.reports" in command:
             found.append(command)
     return found
+
+
+def test_gauges_show_the_systems_of_the_last_reports_and_no_more() -> None:
+    registry = CollectorRegistry()
+    gauges = Gauges(registry, 2)
+    for number in range(4):
+        report = pb.ErrorReport()
+        system = report.systems.add(name=f"s{number}")
+        system.categories.add(name="Color", f=number / 10)
+        system.categories.add(name="Size")
+        system.kinds.add(key=scores_pb2.ERROR_KIND_COLOR_CONFUSED, rate=0.5)
+        gauges.show(report)
+    assert registry.get_sample_value("spicegraph_report_f1", {"system": "s3", "category": "Color"}) == 0.3
+    assert registry.get_sample_value("spicegraph_report_f1", {"system": "s3", "category": "Size"}) is None
+    rate = registry.get_sample_value("spicegraph_report_error_rate", {"system": "s2", "kind": "color_confused"})
+    assert rate == 0.5
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    assert {sample.labels["system"] for sample in samples} == {"s2", "s3"}
+
+
+def test_the_client_has_rows_sentences_and_pages(server: RunningServer, tmp_path: Path) -> None:
+    sent = items(30)
+    references = {int(i.id): list(i.references) for i in sent}
+    systems = {name: {int(i.id): i.candidates[n] for i in sent} for n, name in enumerate(FILES)}
+    told: list[str] = []
+    draws = scores_pb2.Resampling(draws=200)
+    with Client(server.address) as client:
+        analysis = client.analyze(
+            systems, references, resampling=draws, progress=lambda what, done, of: told.append(f"{what} {done}/{of}")
+        )
+        analysis.save(tmp_path / "report.html")
+        analysis.save(tmp_path / "report.json")
+        with pytest.raises(KeyError, match="is not in all systems"):
+            client.analyze({"a": {1: "a dog"}, "b": {2: "a dog"}}, {1: ["a dog"]})
+        with pytest.raises(ValueError, match="ends in"):
+            analysis.save("report.pdf")
+    expected = build_report(
+        [System(name, tuple(Item(k, c, tuple(references[k])) for k, c in of.items())) for name, of in systems.items()],
+        ReportOptions(resampling=Resampling(200)),
+    )
+    rows = [dict(row) for row in rows_of(analysis.categories)]
+    assert [row["f"] for row in rows] == [row.f for system in expected.systems for row in system.categories]
+    kinds = [dict(row) for row in rows_of(analysis.kinds)]
+    assert [row["count"] for row in kinds] == [kind.count for system in expected.systems for kind in system.kinds]
+    said = verdict(expected)
+    assert analysis.verdict == f"{said.headline}. {said.detail}"
+    assert "<table>" in analysis._repr_html_()
+    assert str(analysis).startswith(analysis.verdict)
+    assert json.loads((tmp_path / "report.json").read_text())["verdict"]["headline"] == said.headline
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+
+    async def twin() -> str:
+        async with AsyncClient(server.address) as client:
+            again = await client.analyze(systems, references, resampling=draws)
+            await again.save(tmp_path / "report.md")
+            return again.verdict
+
+    assert asyncio.run(twin()) == analysis.verdict
+    assert (tmp_path / "report.md").read_text().startswith("# human and retrieval")
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    if isinstance(table, list):
+        return table
+    return [{k: None if v != v else v for k, v in row.items()} for row in table.to_dict("records")]
+
+
+def test_the_commands_have_a_server_do_the_work(
+    server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(file) for file in FILES.values()]
+    common = ["--references", str(REFERENCES)]
+    here, there = tmp_path / "here.md", tmp_path / "there.md"
+    assert main(["report", *files, *common, "-o", str(here), "--draws", "100"]) == 0
+    assert main(["report", *files, *common, "-o", str(there), "--draws", "100", "--server", server.address]) == 0
+    assert there.read_text() == here.read_text()
+    options = ["--metrics", "spice,bleu", "--format", "json", "--confidence"]
+    capsys.readouterr()
+    assert main(["score", files[0], *common, *options]) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert main(["score", files[0], *common, *options, "--server", server.address]) == 0
+    assert json.loads(capsys.readouterr().out) == expected
+    assert main(["score", files[0], *common, "--server", server.address, "--explain", "--metrics", "spice-g"]) == 2
+    assert main(["report", *files, *common, "--server", server.address, "--cache", "x.db"]) == 2
+    assert "--cache: the server has its own" in capsys.readouterr().err
+    assert main(["report", *files, *common, "--server", "127.0.0.1:1"]) == 2
+    assert "no server answers there" in capsys.readouterr().err
+
+
+def test_the_whole_report_comes_as_json_over_http(server: RunningServer) -> None:
+    lines = [{"settings": {"systems": ["a"], "resampling": {"draws": 50}}}]
+    lines += [{"items": {"items": [{"id": "1", "candidates": ["a blue car"], "references": ["a red car"]}]}}]
+    body = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    url = f"{server.http_url}/spicegraph.report.v1.ReportService/Analyze"
+    request = urllib.request.Request(url, body, {"Content-Type": "application/x-ndjson"})
+    with urllib.request.urlopen(request, timeout=120) as reply:
+        report = json.loads(reply.read().splitlines()[-1])["report"]
+    kinds = {kind["key"]: kind["count"] for kind in report["systems"][0]["kinds"] if kind.get("count")}
+    assert kinds == {"ERROR_KIND_COLOR_CONFUSED": 1, "ERROR_KIND_COLOR_MISSED": 1}
+
+
+def test_mutated_requests_get_one_status_with_a_reason(stub: ReportServiceStub, server: RunningServer) -> None:
+    chance = random.Random(58)
+    whole = [message.SerializeToString() for message in requests(settings(), items(3))]
+    with grpc.insecure_channel(server.address) as channel:
+        for _ in range(250):
+            sent = [bytearray(message) for message in whole]
+            for _ in range(chance.randint(1, 4)):
+                message = chance.choice(sent)
+                message[chance.randrange(len(message))] = chance.randrange(256)
+            for name in ("Analyze", "RenderReport"):
+                call = channel.stream_stream(f"/spicegraph.report.v1.ReportService/{name}")
+                if chance.random() < 0.9:
+                    sent[0] += b"\x08\x01" if chance.random() < 0.5 else b"\xff"
+                try:
+                    list(call(iter(bytes(m) for m in sent[: chance.randint(1, 2)]), timeout=60))
+                except grpc.RpcError as error:
+                    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, error
+                    status = rpc_status.from_call(error)
+                    assert status is not None
+                    assert any(detail.Is(ErrorInfo.DESCRIPTOR) for detail in status.details)
+    assert not [line for line in server.lines() if "Traceback" in str(line)]
+    assert analyse(stub, settings(), items(2)).items == 2
+
+
+def test_an_unknown_method_has_a_reason_and_a_request_id(server: RunningServer) -> None:
+    with grpc.insecure_channel(server.address) as channel, pytest.raises(grpc.RpcError) as raised:
+        channel.unary_unary("/spicegraph.report.v1.ReportService/Nothing")(b"")
+    assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    status = rpc_status.from_call(raised.value)
+    assert status is not None
+    info = ErrorInfo()
+    assert status.details[0].Unpack(info)
+    assert (info.reason, bool(info.metadata["request_id"])) == ("UNIMPLEMENTED", True)
+
+
+def test_groups_of_metrics_are_taken_and_faults_of_all_parts_are_named(server: RunningServer) -> None:
+    with Client(server.address) as client:
+        sent = [item(str(n), "A dog, on a couch.", ["A dog on a sofa.", "the dog"]) for n in range(2)]
+        reply = client.score(sent, metrics=["coco"])
+        single = client.score(
+            sent, metrics=["bleu", "meteor", "rouge", "cider", "spice"], spice_text=scores_pb2.SPICE_TEXT_COCO
+        )
+        assert reply == single
+        with pytest.raises(grpc.RpcError) as raised:
+            client.score([item("", "a dog", [])], metrics=["nonsense"], detail=99)  # type: ignore[arg-type]
+    status = rpc_status.from_call(raised.value)
+    assert status is not None
+    found = BadRequest()
+    assert any(detail.Unpack(found) for detail in status.details)
+    fields = {violation.field for violation in found.field_violations}
+    assert fields == {"metrics[0]", "detail", "items[0].id", "items[0].references"}

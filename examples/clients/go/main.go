@@ -181,7 +181,10 @@ func analyze(ctx context.Context, client reports.ReportServiceClient) error {
 			}
 		}
 		sort.SliceStable(found, func(i, j int) bool { return found[i].group.GetCount() > found[j].group.GetCount() })
-		for _, each := range found[:min(5, len(found))] {
+		if len(found) > 5 {
+			found = found[:5]
+		}
+		for _, each := range found {
 			fmt.Printf("report\t%s\t%s\t%d\n", each.title, strings.Join(each.group.GetWords(), " / "), each.group.GetCount())
 		}
 	}

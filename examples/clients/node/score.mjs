@@ -74,7 +74,7 @@ async function analyze(items) {
   const errors = mine.kinds
     .filter((kind) => kind.primary && kind.side === "ERROR_SIDE_INVENTED")
     .flatMap((kind) => kind.groups.map((group) => ({ kind: kind.key, words: group.words, count: group.count })));
-  const { pr, re, f, tp, fp, fn } = mine.categories.find((row) => row.name === "Color");
+  const { pr, re, f, tp = 0, fp = 0, fn = 0 } = mine.categories.find((row) => row.name === "Color");
   return { color: { pr, re, f, tp, fp, fn }, errors: errors.sort((a, b) => b.count - a.count).slice(0, 5) };
 }
 

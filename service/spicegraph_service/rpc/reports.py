@@ -13,9 +13,9 @@ import grpc
 from prometheus_client import Gauge
 
 from spicegraph_api.report.v1 import report_pb2 as pb
-from spicegraph_api.report.v1.methods import METHODS
 from spicegraph_api.report.v1.report_pb2_grpc import ReportServiceServicer, add_ReportServiceServicer_to_server
 from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1.methods import METHODS
 from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, frame
 from spicegraph_service.pool.reports import Failed, Made, ReportItem, ReportTask, Working, decode_step, encode
@@ -26,6 +26,8 @@ from spicegraph_service.rpc.status import CallError, Violation, exhausted, inval
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from prometheus_client import CollectorRegistry
 
     from spicegraph_service.builtin import ReportServing
     from spicegraph_service.rpc.host import Host
@@ -64,7 +66,7 @@ class ReportServicer(ReportServiceServicer):
         self._memory = options.report_memory << 20
         self._turns = asyncio.Semaphore(options.reports)
         self._waiting = 0
-        self._gauges = Gauges(host, options.report_gauges) if options.report_gauges else None
+        self._gauges = Gauges(host.telemetry.registry, options.report_gauges) if options.report_gauges else None
 
     async def Analyze(
         self, request_iterator: AsyncIterator[pb.AnalyzeRequest], context: Context
@@ -282,8 +284,7 @@ def _check(settings: pb.AnalysisSettings, path: str) -> None:
 class Gauges:
     """SPICE by category and rates of errors of the systems that were analysed last, for Prometheus."""
 
-    def __init__(self, host: Host, most: int) -> None:
-        registry = host.telemetry.registry
+    def __init__(self, registry: CollectorRegistry, most: int) -> None:
         self._most = most
         self._scores = Gauge(
             "spicegraph_report_f1", "Mean F1 of a system's last report.", ["system", "category"], registry=registry

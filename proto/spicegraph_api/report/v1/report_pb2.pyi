@@ -1409,14 +1409,21 @@ class ScoreChange(_message.Message):
         *,
         item: _builtins.int = ...,
         image_id: _builtins.str = ...,
-        first: _builtins.float = ...,
-        second: _builtins.float = ...,
+        first: _builtins.float | None = ...,
+        second: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_first", b"_first", "_second", b"_second", "first", b"first", "second", b"second"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["first", b"first", "image_id", b"image_id", "item", b"item", "second", b"second"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_first", b"_first", "_second", b"_second", "first", b"first", "image_id", b"image_id", "item", b"item", "second", b"second"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__first: _TypeAlias = _typing.Literal["first"]  # noqa: Y015
+    _WhichOneofArgType__first: _TypeAlias = _typing.Literal["_first", b"_first"]  # noqa: Y015
+    _WhichOneofReturnType__second: _TypeAlias = _typing.Literal["second"]  # noqa: Y015
+    _WhichOneofArgType__second: _TypeAlias = _typing.Literal["_second", b"_second"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__first) -> _WhichOneofReturnType__first | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__second) -> _WhichOneofReturnType__second | None: ...
 
 Global___ScoreChange: _TypeAlias = ScoreChange  # noqa: Y015
 
@@ -1707,14 +1714,16 @@ class GradedView(_message.Message):
     def __init__(
         self,
         *,
-        score: _builtins.float = ...,
+        score: _builtins.float | None = ...,
         explanation: _scores_pb2.GradedMatch | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "explanation", b"explanation", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["explanation", b"explanation", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "explanation", b"explanation", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
+    _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
 
 Global___GradedView: _TypeAlias = GradedView  # noqa: Y015
 
@@ -1804,13 +1813,15 @@ class CreditWord(_message.Message):
         text: _builtins.str = ...,
         start: _builtins.int = ...,
         end: _builtins.int = ...,
-        credit: _builtins.float = ...,
+        credit: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["credit", b"credit", "end", b"end", "start", b"start", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit", "end", b"end", "start", b"start", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
+    _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__credit) -> _WhichOneofReturnType__credit | None: ...
 
 Global___CreditWord: _TypeAlias = CreditWord  # noqa: Y015
 
@@ -1836,13 +1847,15 @@ class CreditPart(_message.Message):
         *,
         kind: _builtins.str = ...,
         words: _abc.Iterable[_builtins.str] | None = ...,
-        credit: _builtins.float = ...,
+        credit: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["credit", b"credit", "kind", b"kind", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_credit", b"_credit", "credit", b"credit", "kind", b"kind", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__credit: _TypeAlias = _typing.Literal["credit"]  # noqa: Y015
+    _WhichOneofArgType__credit: _TypeAlias = _typing.Literal["_credit", b"_credit"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__credit) -> _WhichOneofReturnType__credit | None: ...
 
 Global___CreditPart: _TypeAlias = CreditPart  # noqa: Y015
 
@@ -1875,14 +1888,16 @@ class CreditView(_message.Message):
         *,
         words: _abc.Iterable[Global___CreditWord] | None = ...,
         parts: _abc.Iterable[Global___CreditPart] | None = ...,
-        score: _builtins.float = ...,
+        score: _builtins.float | None = ...,
         phrases: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["parts", b"parts", "phrases", b"phrases", "score", b"score", "words", b"words"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "parts", b"parts", "phrases", b"phrases", "score", b"score", "words", b"words"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
+    _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
 
 Global___CreditView: _TypeAlias = CreditView  # noqa: Y015
 
