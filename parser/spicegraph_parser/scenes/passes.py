@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes import denials, phrases, wording
+from spicegraph_parser.scenes import attachment, denials, phrases, wording
 from spicegraph_parser.scenes.sentence import said_of, shown
 from spicegraph_parser.spice.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_RULE, SOUND_RULE, WORDING_RULE
 
@@ -45,6 +45,8 @@ def _of_descriptions(treat: Callable[[Sentence], Sentence]) -> Pass:
 PASSES: Final = (
     Pass(denials.not_seen, WORDING_RULE),
     Pass(phrases.no_nouns, PHRASE_RULE),
+    _of_captions(attachment.verbs_in_names),
+    _of_captions(attachment.stills),
     Pass(phrases.noun_phrases, PHRASE_RULE),
     Pass(phrases.inside_of_prepositions, PHRASE_RULE),
     _of_captions(phrases.unknown_phrases),
@@ -55,15 +57,18 @@ PASSES: Final = (
     _of_captions(phrases.amounts),
     _of_captions(phrases.numbers_of_materials),
     Pass(phrases.own_prepositions, PREPOSITION_RULE),
+    _of_captions(attachment.reciprocals),
+    _of_captions(attachment.comparisons),
+    _of_captions(attachment.nearest_covered),
+    _of_captions(attachment.later_objects),
+    _of_captions(attachment.two_clauses),
+    _of_captions(attachment.numbers_of_others),
     _of_captions(phrases.silent_sounds, SOUND_RULE),
     _of_descriptions(wording.attributes_of_others),
     _of_descriptions(wording.positions_in_names),
     _of_descriptions(wording.looks_of_owners),
     _of_descriptions(wording.colours_apart),
-    _of_descriptions(wording.states_behind),
     _of_descriptions(wording.shared_adjectives),
-    _of_descriptions(wording.adjectives_of_amounts),
-    _of_descriptions(wording.places_first),
     _of_descriptions(wording.what_has_it),
     Pass(denials.denied_modifiers, WORDING_RULE),
     Pass(denials.denied_objects, WORDING_RULE),

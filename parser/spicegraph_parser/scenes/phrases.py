@@ -11,11 +11,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.caption_pipeline.lemmas import verb_lemma
+from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.scenes.kinds import is_noun
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns, is_preposition_word
-from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between, stated_between, stems
-from spicegraph_parser.scenes.sentence import NOUNS, Phrase, Sentence, moved_ends
+from spicegraph_parser.scenes.relations import OFTEN, adds_verb, other_verb, preposition_between, stated_between, stems
+from spicegraph_parser.scenes.sentence import NOUNS, PLURAL, Phrase, Sentence, lives, moved_ends
 from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES, ApartReason
 from spicegraph_parser.spice.parse import is_word, tables, word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
@@ -37,7 +37,6 @@ _ADVERBS: Final = word_set("inside outside behind below above underneath beneath
 _HAVE: Final = "have"
 _ING: Final = "ing"
 _MOST_WORDS: Final = 100_000
-_OFTEN: Final = frozenset([_HAVE, "wear"])  # what people draw for verbs of many kinds
 _SHOWN: Final = frozenset([_HAVE, "in", "on"])
 _NO_NOUNS: Final = {"i": "PRP", "vs": "IN"}
 _EXCLAIMED: Final = "UH"
@@ -57,7 +56,7 @@ def no_nouns(sentence: Sentence) -> Sentence:
         elif tag in NOUNS:
             before = next((p for p in range(at - 1, -1, -1) if p not in sentence.unread), -1)
             is_behind = before in objects and at not in objects
-            own = _NO_NOUNS.get(word) or (_tag_behind(words[before], word) if is_behind else None)
+            own = _NO_NOUNS.get(word) or (_tag_behind(words[before], labels.tags[before], word) if is_behind else None)
             if own is not None and at not in sentence.said() | sentence.unread:
                 tags[at] = own
     if not tags:
@@ -65,16 +64,21 @@ def no_nouns(sentence: Sentence) -> Sentence:
     return sentence.having(sentence.labels._replace(tags=[tags.get(at, tag) for at, tag in enumerate(labels.tags)]))
 
 
-def _tag_behind(before: str, word: str) -> str | None:
-    return "RB" if word in _ADVERBS else _verb_tag(before, word)
+def _tag_behind(before: str, tag: str, word: str) -> str | None:
+    """Return the tag of a word that is taken for a noun behind a noun with a tag, if it is an adverb or a verb."""
+    if word in _ADVERBS:
+        return "RB"
+    return _verb_tag(before, word, is_plural=tag in PLURAL)
 
 
 @lru_cache(maxsize=_MOST_WORDS)
-def _verb_tag(before: str, word: str) -> str | None:
-    """Return the tag of a word that is taken for a noun behind a noun, if WordNet has the verb and no name of both."""
+def _verb_tag(before: str, word: str, *, is_plural: bool) -> str | None:
+    """Return the tag of a verb: in -s or -ing, or behind the plural of what lives; none where both words are a name."""
     base = verb_lemma(word)
-    if base == word or not load_wordnet().senses(base, "v") or _is_name(before, word):
+    if not load_wordnet().senses(base, "v") or _is_name(before, word):
         return None
+    if base == word:
+        return "VBP" if is_plural and lives(plural_lemma(before)) else None
     return "VBG" if word.endswith(_ING) else "VBZ" if word.endswith("s") else None
 
 
@@ -416,7 +420,7 @@ def _behind_another(
     if name in GENERAL and tags[start - 1].startswith("VB"):
         return other_verb(words, tags, [start - 1], name)
     inner = list(range(max(at for at in objects if at < start) + 1, start))
-    if len(inner) < 2 or not tags[inner[0]].startswith("VB") or name in _OFTEN:
+    if len(inner) < 2 or not tags[inner[0]].startswith("VB") or name in OFTEN:
         return None
     said = preposition_between(words, tags, inner) or ""
     is_other = all(name.split(maxsplit=1)[0] not in stems(words[at]) for at in inner)

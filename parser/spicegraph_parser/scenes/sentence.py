@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.denial import Scope
 
 NOUNS: Final = frozenset({"NN", "NNS", "NNP", "NNPS"})
+PLURAL: Final = frozenset({"NNS", "NNPS"})
+_MOST_WORDS: Final = 100_000
 
 
 class Phrase(NamedTuple):
@@ -61,6 +66,14 @@ class Sentence(NamedTuple):
     def having(self, labels: Labels) -> Sentence:
         """Return this sentence with other labels."""
         return self._replace(labels=labels)
+
+
+@lru_cache(maxsize=_MOST_WORDS)
+def lives(noun: str) -> bool:
+    """Say whether a noun in the singular names a person or an animal."""
+    wordnet = load_wordnet()
+    kinds = (wordnet.find("person.n.01"), wordnet.find("animal.n.01"))
+    return noun == "people" or any(wordnet.is_kind_of(noun, kind) for kind in kinds)
 
 
 def said_of(labels: Labels) -> set[int]:

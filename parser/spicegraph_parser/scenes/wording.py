@@ -10,12 +10,10 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.scenes.parts import GARMENTS, singular
-from spicegraph_parser.scenes.prepositions import preposition
-from spicegraph_parser.scenes.relations import verb_base
 from spicegraph_parser.spice.parse import tables, word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_parser.scenes.sentence import Sentence
 
@@ -192,14 +190,6 @@ def _only_noun(sentence: Sentence, places: Iterable[int]) -> int | None:
     return noun if noun in sentence.labels.objects else None
 
 
-_MATERIALS: Final = word_set(tables(__package__)["materials"])
-_MADE: Final = word_set("made constructed built composed crafted")
-_OF_OR_FROM: Final = word_set("of from")
-_AMOUNTS: Final = word_set(tables(__package__)["amounts"])
-_PLAIN_COLOURS: Final = _COLOURS | word_set("deep light dark stark soft pale rich muted")
-_IN_NOUN_PHRASES: Final = ("JJ", "NN", "RB", "DT")
-
-
 def _start(tags: Sequence[str], at: int, kinds: tuple[str, ...]) -> int:
     """Return where the words right before a position start whose tags are of given kinds."""
     while at and tags[at - 1].startswith(kinds):
@@ -212,46 +202,6 @@ def _with_attributes(sentence: Sentence, more: Iterable[Pair]) -> Sentence:
     given = sentence.labels.attributes
     new = [pair for pair in dict.fromkeys(more) if pair not in given]
     return sentence.having(sentence.labels._replace(attributes=[*given, *new])) if new else sentence
-
-
-def states_behind(sentence: Sentence) -> Sentence:
-    """States and materials behind the thing that has them: "frozen mid-flight", "made of stone", "a serene blue".
-
-    "a house constructed of stone": -> attribute house: stone
-    """
-    return _with_attributes(sentence, _states_behind(sentence))
-
-
-def _states_behind(sentence: Sentence) -> Iterator[Pair]:
-    words, tags, objects = sentence.words, sentence.labels.tags, sentence.labels.objects
-    said = {at for _, at in sentence.labels.attributes}
-    for at, word in enumerate(words):
-        if at in objects:
-            continue
-        if word in _COLOURS:
-            yield from _beside_colour(sentence, at)
-        if at not in said and word.startswith("mid-"):
-            yield from ((noun, at) for noun in _last_before(objects, at))
-    for at, word in enumerate(words):
-        if word in _MATERIALS and at not in said:
-            start = _start(tags, at, _IN_NOUN_PHRASES) - 1
-            if start > 0 and words[start] in _OF_OR_FROM and words[start - 1] in _MADE:
-                yield from ((noun, at) for noun in _last_before(objects, start))
-
-
-def _last_before(objects: Collection[int], at: int) -> Sequence[int]:
-    return sorted(noun for noun in objects if noun < at)[-1:]
-
-
-def _beside_colour(sentence: Sentence, at: int) -> Iterator[Pair]:
-    """Yield the adjectives of a colour behind its noun ("is a serene blue"), shades aside."""
-    words, tags = sentence.words, sentence.labels.tags
-    start = _start(tags, at, _ADJECTIVES)
-    noun = next((noun for noun, colour in sentence.labels.attributes if colour == at), start)
-    if noun < start < at and words[start - 1] == "a":
-        for inner in range(start, at):
-            if tags[inner].startswith("JJ") and words[inner] not in _PLAIN_COLOURS:
-                yield noun, inner
 
 
 def shared_adjectives(sentence: Sentence) -> Sentence:
@@ -275,23 +225,6 @@ def _shared_adjectives(sentence: Sentence) -> Iterator[Pair]:
                 yield noun, at
 
 
-def adjectives_of_amounts(sentence: Sentence) -> Sentence:
-    """What there is of an amount has the adjectives of the amount.
-
-    "a vast expanse of sand": -> attribute sand: vast
-    """
-    return _with_attributes(sentence, _adjectives_of_amounts(sentence))
-
-
-def _adjectives_of_amounts(sentence: Sentence) -> Iterator[Pair]:
-    words, tags, objects = sentence.words, sentence.labels.tags, sentence.labels.objects
-    said = {at for _, at in sentence.labels.attributes}
-    for noun in sorted(objects):
-        amount = _start(tags, noun, _IN_NOUN_PHRASES) - 2
-        if amount > 0 and words[amount + 1] == "of" and words[amount] in _AMOUNTS and amount not in objects:
-            yield from ((noun, at) for at in range(_start(tags, amount, ("JJ",)), amount) if at not in said)
-
-
 _ADORNED: Final = {
     "lined": "line",
     **dict.fromkeys(("adorned", "decorated", "embellished"), "adorn"),
@@ -307,59 +240,6 @@ _IN_PHRASES: Final = frozenset({"DT", "JJ", "JJR", "CD", "RB", "NN", "NNP", "PRP
 _LINKS: Final = _BE | word_set("who which that has have been also")
 _FINITE: Final = (["VBZ"], ["VBP"], ["VBD"], ["CC"])
 _RELATIVES: Final = word_set("which who that")
-_IN_PLACES: Final = ("DT", "JJ", "NN", "CD", "VBN", "VBG", "RB")
-_WIDE: Final = word_set("background city")  # places that people do not draw a thing in
-_INNERMOST: Final = word_set("heart midst center middle")
-_INSIDE: Final = word_set("in inside within")
-_POSTURES: Final = word_set("stand stands sit sits lie lies hang hangs rise rises rest rests")
-_SIDES: Final = {"left": "at the left of", "right": "on the right side of", "front": "in front of"}
-"""Names that people give to sides."""
-_IN_LISTS: Final = frozenset({"CC", "DT", "JJ", "CD", "NN", ","})
-
-
-def places_first(sentence: Sentence) -> Sentence:
-    """The place that a sentence starts with has the things behind its comma.
-
-    "in the heart of a field , a man stands": -> relation man - stand in - field
-    """
-    relations = list(_in_place(sentence))
-    return (
-        sentence.having(sentence.labels._replace(relations=[*sentence.labels.relations, *relations]))
-        if relations
-        else sentence
-    )
-
-
-def _in_place(sentence: Sentence) -> Iterator[Relation]:
-    words, tags = sentence.words, sentence.labels.tags
-    comma = words.index(",") if "," in words else 0
-    place, behind = comma - 1, sorted(noun for noun in sentence.labels.objects if noun > comma)
-    if not behind or place not in sentence.labels.objects or place in sentence.linked() or tags[0] not in _PREPOSITIONS:
-        return
-    name = _place_name(words[: _start(tags, place, _IN_PLACES)])
-    if not name or words[place] in _WIDE or "," in words[comma + 1 : behind[0]]:
-        return
-    subjects = behind[:1]
-    for noun in behind[1:]:
-        between = range(subjects[-1] + 1, noun)
-        if "and" not in words[between.start : noun] or any(tags[at] not in _IN_LISTS for at in between):
-            break
-        subjects.append(noun)
-    verb = next((at for at in range(subjects[-1] + 1, len(words)) if tags[at] != "RB"), 0)
-    if words[verb] in _POSTURES and " " not in name:
-        name = f"{verb_base(words[verb], tags[verb])} {name}"
-    yield from ((noun, place, name) for noun in subjects)
-
-
-def _place_name(inner: Sequence[str]) -> str:
-    """Return the name of a relation to a place from the words before the place."""
-    side = next((_SIDES[word] for word in inner if word in _SIDES), "")
-    if side:
-        return side
-    if inner and inner[0] in _INSIDE and (not _INNERMOST.isdisjoint(inner) or inner[-1] in {"of", "in"}):
-        return "in"
-    stated = preposition(inner, 0, len(inner))
-    return stated.name if stated else ""
 
 
 def what_has_it(sentence: Sentence) -> Sentence:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from tests.support.scenes import labels_of, sentence
 
+from spicegraph_parser import load_pipeline
 from spicegraph_parser.scenes import denials, phrases
 from spicegraph_parser.scenes.passes import PASSES, changes, run
 from spicegraph_parser.scenes.sentence import Sentence, shown
@@ -76,3 +77,28 @@ def test_a_trace_has_what_each_pass_changes_and_rules_say_who_decided() -> None:
     assert decided.labels.relations == [(1, 4, "beneath")]
     assert (rules[1], rules[1, 4, "beneath"]) == (SCENE_RULE, PREPOSITION_RULE)
     assert run(given, {"own_prepositions"})[0].labels.relations == [(1, 4, "on")]
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Two giraffes standing next to each other.", {("giraffes", "giraffes", "stand next to"), ("giraffes", "two")}),
+        ("Three dogs chase each other in the snow.", {("dogs", "dogs", "chase"), ("dogs", "three")}),
+        ("Two women hug each other.", {("women", "women", "hug"), ("women",)}),
+        ("Four horses run side by side on the beach.", {("horses", "horses", "run side by side with")}),
+        ("a man and woman leaning against each other", {("man", "woman", "lean against")}),
+        (
+            "A sign leans against a fence covered in ivy.",
+            {("ivy", "fence", "cover"), ("sign", "fence", "lean against")},
+        ),
+        ("A man pushes a cart through a gate.", {("man", "cart", "push"), ("man", "gate", "push through")}),
+        ("A security camera still of a man.", {("security camera still", "man", "of")}),
+        ("A ball that is bigger than a box.", {("ball", "box", "bigger than")}),
+        ("a man in a helmet skis", {("man", "helmet", "in")}),
+    ],
+)
+def test_attachment_in_captions(text: str, facts: set[tuple[str, ...]]) -> None:
+    (caption,) = load_pipeline("scene").captions([text])
+    assert facts <= set(caption.tuples)
+    assert ("ivy", "sign", "cover") not in caption.tuples
