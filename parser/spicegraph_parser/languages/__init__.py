@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError, expect
+from spicegraph_parser.spice.parse import word_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,6 +49,8 @@ class Language:
     colours: Words = frozenset()  # attributes that SPICE's category of that name counts, beside WordNet's
     counts: Words = frozenset()
     sizes: Words = frozenset()
+    senses: Phrases = frozenset()  # words with the English ones whose synsets they have, in place of WordNet's for them
+    endings: tuple[tuple[str, str], ...] = ()  # of words that WordNet lacks: the ending, and what stands in its place
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return find_language, (self.code,)  # one table a process, also where parses go to others
@@ -83,7 +86,9 @@ def _read(code: str) -> Language:
     values: dict[str, object] = {}
     for field in fields(Language):
         text = table.pop(field.name, None)
-        if field.name == "phrases" and text:
+        if field.name == "endings" and text:
+            values[field.name] = tuple((ending.strip("-"), other) for ending, other in word_pairs(text))
+        elif field.name in {"phrases", "senses"} and text:
             values[field.name] = frozenset(tuple(phrase.split()) for phrase in text.split(","))
         elif text:
             values[field.name] = text if field.type == "str" else frozenset(text.split())
