@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.fronts.schemes import Scheme
 from spicegraph_parser.fronts.spacy import SpacyFrontEnd
+from spicegraph_parser.languages import ENGLISH
 from spicegraph_parser.pipelines import load_pipeline
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ _ODD = [
 
 
 def _within_spacy(texts: list[str]) -> list[Caption]:
-    front = SpacyFrontEnd(spacy.load(pipeline_path()), clearnlp=False)
+    front = SpacyFrontEnd(spacy.load(pipeline_path()), Scheme.UD1, ENGLISH)
     return list(front.parse(texts))
 
 

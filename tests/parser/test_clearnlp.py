@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_parser.fronts.spacy import reference_lemma, to_universal
+from spicegraph_parser.fronts.clearnlp import reference_lemma, to_universal
 
 # Each word is form/tag/lemma>head:label; expected are the edges label(head, dependent).
 _CASES = {

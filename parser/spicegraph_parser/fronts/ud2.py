@@ -1,82 +1,21 @@
-"""From Universal Dependencies v2, which today's parsers give, to v1, which the rules read.
-
-They differ in labels and in where a coordinating word hangs: on the conjunct behind it in v2, on the first in v1. PTB
-tags, which the rules need, are made from UPOS and FEATS where a file lacks them.
-"""
+"""CoNLL-U lines in any scheme of labels, as lines in Universal Dependencies v1, which the rules read."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.spice.parse import word_pairs, word_set
+from spicegraph_parser.fronts.schemes import Scheme, to_basic, ud1_label, ud1_tag
+from spicegraph_parser.fronts.tree import Columns
+from spicegraph_parser.languages import ENGLISH, Language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-_ID, _LEMMA, _UPOS, _XPOS, _FEATS, _HEAD, _LABEL, _ENHANCED = 0, 2, 3, 4, 5, 6, 7, 8
+    from spicegraph_parser.spice.parse import Arc
 
+__all__ = ["Scheme", "is_ud2", "ud1_label", "ud1_lines", "ud1_tag"]
 
-class Scheme(StrEnum):
-    """The dependency scheme of a CoNLL-U file; ``auto`` decides for every sentence."""
-
-    AUTO = "auto"
-    UD1 = "ud1"
-    UD2 = "ud2"
-
-
-# Labels of v2 whose meaning has another name in v1.
-_LABELS: Mapping[str, str] = dict(
-    word_pairs(
-        """obj dobj, nsubj:pass nsubjpass, nsubj:outer nsubj, nsubj:xsubj nsubj, csubj:pass csubjpass,
-        csubj:outer csubj, aux:pass auxpass, fixed mwe, flat compound, flat:name compound, flat:foreign foreign,
-        nmod:desc compound, nmod:unmarked nmod:npmod, obl nmod, obl:agent nmod, obl:arg nmod, obl:npmod nmod:npmod,
-        obl:tmod nmod:tmod, obl:unmarked nmod:npmod, advcl:relcl advcl, clf dep, orphan dep"""
-    )
-)
-_PTB_TAGS = word_set(
-    """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN
-    VBP VBZ WDT WP WP$ WRB HYPH NFP ADD AFX GW XX -LRB- -RRB- , . : '' `` $ #"""
-)
-_TAGS: Mapping[str, str] = dict(
-    word_pairs(
-        """ADJ JJ, ADP IN, ADV RB, AUX VBZ, CCONJ CC, DET DT, INTJ UH, NOUN NN, NUM CD, PART RP, PRON PRP, PROPN NNP,
-        PUNCT ., SCONJ IN, SYM SYM, VERB VB, X FW"""
-    )
-)
-_VERB_FORMS = {"Ger": "VBG", "Inf": "VB", "Part": "VBN", "Fin": "VBZ"}
-
-
-def ud1_label(label: str) -> str:
-    """Return the v1 label of a v2 one, basic or enhanced; one that both have stays.
-
-    Example:
-        >>> [ud1_label(label) for label in ("obj", "obl:on", "nsubj:pass", "amod")]
-        ['dobj', 'nmod:on', 'nsubjpass', 'amod']
-    """
-    if label in _LABELS:
-        return _LABELS[label]
-    family, colon, rest = label.partition(":")
-    return f"nmod:{rest}" if family == "obl" and colon else label
-
-
-def ud1_tag(tag: str, universal: str, features: str = "_") -> str:
-    """Return a PTB tag: the given one if it is of that set, else what UPOS and FEATS say.
-
-    Example:
-        >>> ud1_tag("NN", "NOUN"), ud1_tag("_", "NOUN", "Number=Plur"), ud1_tag("_", "VERB", "VerbForm=Ger")
-        ('NN', 'NNS', 'VBG')
-    """
-    if tag in _PTB_TAGS or universal not in _TAGS:
-        return tag
-    known = dict(part.partition("=")[::2] for part in features.split("|"))
-    made = _TAGS[universal]
-    if universal in ("VERB", "AUX"):
-        made = _VERB_FORMS.get(known.get("VerbForm", ""), made)
-        return "VBG" if made == "VBN" and known.get("Tense") == "Pres" else made
-    if universal in ("PRON", "DET") and known.get("Poss") == "Yes":
-        return "PRP$"
-    return {"NN": "NNS", "NNP": "NNPS"}.get(made, made) if known.get("Number") == "Plur" else made
+_ID, _FORM, _LEMMA, _UPOS, _XPOS, _FEATS, _HEAD, _LABEL, _ENHANCED = range(9)
 
 
 def is_ud2(rows: Iterable[list[str]]) -> bool:
@@ -84,14 +23,14 @@ def is_ud2(rows: Iterable[list[str]]) -> bool:
     words = list(rows)
     labels = {cells[_ID]: cells[_LABEL] for cells in words}
     for cells in words:
-        if not cells[_ID].isdigit() or cells[_LABEL] in _LABELS or cells[_LABEL].startswith("obl:"):
+        if not cells[_ID].isdigit() or ud1_label(cells[_LABEL]) != cells[_LABEL]:
             return True
         if cells[_LABEL] == "cc" and labels.get(cells[_HEAD]) == "conj" and int(cells[_ID]) < int(cells[_HEAD]):
             return True
     return False
 
 
-def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO) -> Iterator[str]:
+def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO, language: Language = ENGLISH) -> Iterator[str]:
     r"""Yield CoNLL-U lines in v1, for :func:`spicegraph_parser.fronts.conllu.read_conllu`; numbers of lines stay.
 
     Of v2 sentences, multi-word tokens and empty nodes become comments, and the basic tree counts where it is
@@ -100,6 +39,7 @@ def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO) -> Iterator
     Args:
         lines: the file's lines.
         scheme: what the file is in; by default every sentence shows it itself.
+        language: what it is written in; sentences of other languages than English are in v2 unless told.
 
     Example:
         >>> she = "1\tshe\tshe\tPRON\t_\t_\t2\tnsubj\t_\t_"
@@ -114,46 +54,61 @@ def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO) -> Iterator
         if line.strip():
             block.append(line)
             continue
-        yield from _sentence(block, scheme)
+        yield from _sentence(block, scheme, language)
         block = []
         yield line
-    yield from _sentence(block, scheme)
+    yield from _sentence(block, scheme, language)
 
 
-def _sentence(lines: list[str], scheme: Scheme) -> Iterator[str]:
+def _sentence(lines: list[str], scheme: Scheme, language: Language) -> Iterator[str]:
     rows = [line.split("\t") for line in lines]
     words = [cells for cells in rows if not cells[0].startswith("#")]
-    is_sound = all(len(cells) == 10 for cells in words)
-    if scheme is Scheme.UD1 or not is_sound or (scheme is Scheme.AUTO and not is_ud2(words)):
+    if scheme is Scheme.AUTO:
+        is_v2 = all(len(cells) == 10 for cells in words) and (language is not ENGLISH or is_ud2(words))
+        scheme = Scheme.UD2 if is_v2 else Scheme.UD1
+    if scheme is Scheme.UD1 or any(len(cells) != 10 for cells in words):
         yield from lines
         return
-    by_id = {cells[_ID]: cells for cells in map(list.copy, words)}
-    # case(sea, next), fixed(next, to) is in v1 advmod(sea, next), case(sea, to), which are joined later; longer fixed
-    # prepositions keep their first word alone.
-    for word in by_id.values():
-        first = by_id.get(word[_HEAD])
-        if word[_LABEL] != "fixed" or first is None or first[_LABEL] != "case":
-            continue
-        if sum(other[_HEAD] == first[_ID] and other[_LABEL] == "fixed" for other in by_id.values()) == 1:
-            word[_HEAD], word[_LABEL] = first[_HEAD], "case"
-            first[_LABEL] = "advmod"
+    plain = [cells for cells in words if cells[_ID].isdigit()]
+    changed = iter(_mapped(plain, scheme, language) if _is_tree(plain) else map(_relabelled, plain))
     for line, cells in zip(lines, rows, strict=True):
         if cells[0].startswith("#"):
             yield line
-        elif not cells[_ID].isdigit():
-            yield f"# {line}"
         else:
-            word = by_id[cells[_ID]]
-            changed, above = word.copy(), by_id.get(word[_HEAD])
-            changed[_XPOS] = ud1_tag(word[_XPOS], word[_UPOS], word[_FEATS])
-            if word[_LABEL] == "cc" and above is not None and above[_LABEL] == "conj":
-                changed[_HEAD] = above[_HEAD]
-            changed[_LABEL] = ud1_label(word[_LABEL])
-            if word[_HEAD] != "_":
-                changed[_ENHANCED] = "_"
-            elif word[_ENHANCED] != "_":
-                parts = (part.partition(":") for part in word[_ENHANCED].split("|"))
-                changed[_ENHANCED] = "|".join(
-                    f"{head}:{ud1_label(label)}" for head, _, label in parts if head.isdigit()
-                )
-            yield "\t".join(changed)
+            yield "\t".join(next(changed)) if cells[_ID].isdigit() else f"# {line}"
+
+
+def _is_tree(words: list[list[str]]) -> bool:
+    """Say whether words, as they should be, are numbered and have a head each."""
+    numbers = [str(number) for number in range(len(words) + 1)]
+    return [cells[_ID] for cells in words] == numbers[1:] and {cells[_HEAD] for cells in words} <= {*numbers}
+
+
+def _mapped(words: list[list[str]], scheme: Scheme, language: Language) -> Iterator[list[str]]:
+    def column(index: int) -> list[str]:
+        return [cells[index] for cells in words]
+
+    lemmas = [cells[_LEMMA if cells[_LEMMA] != "_" else _FORM].lower() for cells in words]
+    features, heads = column(_FEATS), list(map(int, column(_HEAD)))
+    columns = Columns(column(_FORM), lemmas, column(_UPOS), column(_XPOS), features, heads, column(_LABEL))
+    basic = to_basic(columns, scheme, language)
+    above: list[list[Arc]] = [[] for _ in words]
+    for arc in basic.arcs:
+        above[arc[2] - 1].append(arc)
+    for cells, lemma, tag, arcs in zip(words, basic.lemmas, basic.tags, above, strict=True):
+        label, head, _ = arcs[0]
+        deps = "_" if len(arcs) == 1 else "|".join(f"{governor}:{name}" for name, governor, _ in arcs)
+        yield [cells[_ID], cells[_FORM], lemma, cells[_UPOS], tag, cells[_FEATS], str(head), label, deps, cells[-1]]
+
+
+def _relabelled(cells: list[str]) -> list[str]:
+    """Return a word with its own labels and tag changed, where its sentence is no tree: an enhanced graph, or wrong."""
+    changed = cells.copy()
+    changed[_XPOS] = ud1_tag(cells[_XPOS], cells[_UPOS], cells[_FEATS])
+    changed[_LABEL] = ud1_label(cells[_LABEL])
+    if cells[_HEAD] != "_":
+        changed[_ENHANCED] = "_"
+    elif cells[_ENHANCED] != "_":
+        parts = (part.partition(":") for part in cells[_ENHANCED].split("|"))
+        changed[_ENHANCED] = "|".join(f"{head}:{ud1_label(label)}" for head, _, label in parts if head.isdigit())
+    return changed

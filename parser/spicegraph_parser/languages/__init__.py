@@ -8,49 +8,51 @@ quantities, agents, pronouns and denials.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import InputError, expect
 from spicegraph_parser.spice.parse import word_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Words = frozenset[str]
 Phrases = frozenset[tuple[str, ...]]
+Endings = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """A language's table; words are in lower case, and lemmas where that is said."""
+    """A language's table: lemmas in lower case."""
 
     code: str  # ISO 639-1, as spaCy names languages
     wordnet: str  # ISO 639-3, as the Open Multilingual Wordnet names them
     name: str
-    copulas: Words = frozenset()  # lemmas: "be"
-    light: Words = frozenset()  # lemmas of verbs that say nothing where no rule uses them: "be", "have", "do"
-    articles: Words = frozenset()  # lemmas: "a", "an", "the"
-    indefinite: Words = frozenset()  # "a", "an"
+    have: str  # the relation of an owner to what it has
+    copulas: Words  # "be"
+    singular_pronouns: Words  # "he", "his"
+    negations: Words  # "no", "not", "never"
+    without: Words  # prepositions that deny their noun: "without"
+    articles: Words = frozenset()
+    light: Words = frozenset()  # verbs that say nothing where no rule uses them: "be", "have", "do"
     of: Words = frozenset()  # prepositions between a quantity and what there is so much of: "of"
     agents: Words = frozenset()  # prepositions in front of the one who acts: "by"
-    quantity_nouns: Words = frozenset()  # with an indefinite article a quantity: "lot" of "a lot of trees"
-    quantity_plurals: Words = frozenset()  # a quantity alone: "lots", "several"
-    quantity_words: Words = frozenset()  # a quantity in front of a noun with an article: "some of the dogs"
-    quantities: Words = frozenset()  # lemmas of nouns that graded matching reads as quantities: "pair", "group"
-    singular_pronouns: Words = frozenset()  # lemmas: "he", "his"
-    negations: Words = frozenset()  # lemmas: "no", "not", "never"
-    without: Words = frozenset()  # prepositions that deny their noun: "without"
-    alternatives: Words = frozenset()  # lemmas of coordinators that go on with a denial: "or", "nor"
-    contractions: Words = frozenset()  # prepositions in one with an article: "du", "al", "zum"
+    quantities: Words = frozenset()  # nouns that say how much of something there is: "pair", "group"
+    alternatives: Words = frozenset()  # coordinators that go on with a denial: "or", "nor"
+    contractions: Mapping[str, str] = field(default_factory=dict)  # with an article in them, and what they are: du de
     phrases: Phrases = frozenset()  # prepositions of several words: "à côté de"
+    names: Phrases = frozenset()  # nouns of several words: "planche de surf"
+    partitive: Words = frozenset()  # written as a preposition, an article in front of an object: "du", "des"
+    of_verbs: Words = frozenset()  # verbs behind which such a word is a preposition all the same: "jouer"
+    lemmas: Mapping[str, str] = field(default_factory=dict)  # of forms that small models often have wrong
     colours: Words = frozenset()  # attributes that SPICE's category of that name counts, beside WordNet's
     counts: Words = frozenset()
     sizes: Words = frozenset()
     senses: Phrases = frozenset()  # words with the English ones whose synsets they have, in place of WordNet's for them
-    endings: tuple[tuple[str, str], ...] = ()  # of words that WordNet lacks: the ending, and what stands in its place
+    endings: Endings = ()  # of words that WordNet lacks: the ending, and what stands in its place
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return find_language, (self.code,)  # one table a process, also where parses go to others
@@ -82,17 +84,18 @@ def find_language(code: str) -> Language:
 
 @cache
 def _read(code: str) -> Language:
-    table = tomllib.loads(files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8"))
-    values: dict[str, object] = {}
-    for field in fields(Language):
-        text = table.pop(field.name, None)
-        if field.name == "endings" and text:
-            values[field.name] = tuple((ending.strip("-"), other) for ending, other in word_pairs(text))
-        elif field.name in {"phrases", "senses"} and text:
-            values[field.name] = frozenset(tuple(phrase.split()) for phrase in text.split(","))
-        elif text:
-            values[field.name] = text if field.type == "str" else frozenset(text.split())
-    return Language(**values, **table)  # type: ignore[arg-type]
+    table: dict[str, str] = tomllib.loads(files(__name__).joinpath(f"{code}.toml").read_text(encoding="utf-8"))
+    values = {field.name: _KINDS[field.type](table[field.name]) for field in fields(Language) if field.name in table}
+    return Language(**values)
 
+
+# From the text of a table's line to its value, by the type of its field.
+_KINDS: Final[Mapping[Any, Callable[[str], Any]]] = {
+    "str": str,
+    "Words": lambda text: frozenset(text.split()),
+    "Phrases": lambda text: frozenset(tuple(phrase.split()) for phrase in text.split(",")),
+    "Endings": lambda text: tuple((ending.strip("-"), other) for ending, other in word_pairs(text)),
+    "Mapping[str, str]": lambda text: dict(pair.split() for pair in text.split(",")),
+}
 
 ENGLISH: Final = find_language("en")

@@ -11,12 +11,13 @@ from spicegraph_parser.spice.parse import Arc, Parse, word_set
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from spicegraph_parser.languages import Language
+
 Slot = tuple[str, tuple[int, ...]]  # one slot of a fact: its string, and its words' positions in the caption, from 0
 
 _NOUN_TAGS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 _PRONOUN_TAGS = frozenset({"PRP", "PRP$"})
 _NAMING_TAGS = _NOUN_TAGS | _PRONOUN_TAGS
-_SINGULAR_PRONOUNS = word_set("one he him his himself she her hers herself it its itself i me my mine myself")
 # "a lot of trees": the noun after "of" is what the caption shows.
 _QUANTIFYING_NOUNS = word_set(
     """lot assortment number couple bunch handful litany sheaf slew dozen series variety multitude wad clutch
@@ -41,12 +42,13 @@ _PLACES = tuple((position,) for position in range(256))
 class RuleGraph(NamedTuple):
     """A cleaned dependency graph of one sentence, indexed for the rules; positions count its words from 1."""
 
-    forms: Sequence[str]  # of position 1: forms[0]
+    forms: Sequence[str]  # of position 1: forms[0]; in other languages than English their names
     tags: Sequence[str]
     children: Mapping[int, Sequence[Arc]]  # a position's outgoing arcs, in the order of ``table_place``
     families: Mapping[str, Sequence[Arc]]  # by relation without subtype ("nmod" for "nmod:on"), by head, then dependent
     slots: Sequence[Slot]  # every word's
     nouns: Mapping[int, Slot]  # those of nouns (NN, NNS, NNP, NNPS), by position
+    language: Language
 
     def slot(self, position: int) -> Slot:
         """Return the slot of the word at a position: its lemma and where it stands in the caption."""
@@ -59,7 +61,7 @@ class RuleGraph(NamedTuple):
 
 def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
     """Return the graph on which the rules work of a collapsed parse; ``offset``: the caption's words in front of it."""
-    forms, tags, lemmas = parse.forms, parse.tags, parse.lemmas
+    forms, tags, lemmas = parse.names, parse.tags, parse.lemmas
     size = len(forms)
     end = offset + size
     places: Sequence[tuple[int, ...]] = (
@@ -75,7 +77,7 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
     arcs = _promote_quantified(parse.arcs, forms, tags)
     if not _PRONOUN_TAGS.isdisjoint(parse.tags):
         pronouns = [position for position, tag in enumerate(parse.tags[1:], 2) if tag in _PRONOUN_TAGS]
-        arcs = _resolve_pronouns(arcs, pronouns, tags, lemmas)
+        arcs = _resolve_pronouns(arcs, pronouns, tags, parse)
     children: dict[int, list[Arc]] = {}
     families: dict[str, list[Arc]] = {}
     ordered = sorted(arcs, key=_DEPENDENT)
@@ -104,7 +106,7 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
         for position, tag in enumerate(tags, start=1)
         if tag in _NOUN_TAGS and (last <= size or position in present)
     }
-    return RuleGraph(forms, tags, children, families, slots, nouns)
+    return RuleGraph(forms, tags, children, families, slots, nouns, parse.language)
 
 
 def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str]) -> Sequence[Arc]:
@@ -174,9 +176,7 @@ def _quantifier_start(
     return min([head, *(end for _, _, end in arcs_below)])
 
 
-def _resolve_pronouns(
-    arcs: Sequence[Arc], pronouns: Iterable[int], tags: Sequence[str], lemmas: Sequence[str]
-) -> Sequence[Arc]:
+def _resolve_pronouns(arcs: Sequence[Arc], pronouns: Iterable[int], tags: Sequence[str], parse: Parse) -> Sequence[Arc]:
     """``a man on his bike``: all arcs of "his" move to "man"."""
     below: dict[int, list[int]] = {}
     for _, head, dependent in arcs:
@@ -184,7 +184,7 @@ def _resolve_pronouns(
     moved: dict[int, int] = {}
     antecedents: dict[bool, int] = {}
     for pronoun in pronouns:
-        singular = lemmas[pronoun - 1] in _SINGULAR_PRONOUNS
+        singular = parse.lemmas[pronoun - 1] in parse.language.singular_pronouns
         if singular not in antecedents:
             antecedents[singular] = _antecedent(below, moved, tags, singular=singular)
         antecedent = antecedents[singular]

@@ -36,26 +36,26 @@ def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
     the positions n + p, 2n + p and so on. ``sentence``, its number in the caption, decides the order in which the
     reference sees a word's dependents, and so which of several prepositions names a relation.
     """
-    forms = parse.forms
+    names = parse.names
     arcs: Sequence[Arc] = parse.arcs
     labels = set(map(itemgetter(0), arcs))
     if any(":" in label and (_is_prepositional(label) or label.startswith("conj:")) for label in labels):
         return parse
     if "case" in labels:
         markers = [arc for arc in arcs if arc[0] in _MARKERS]
-        arcs = join_prepositions(arcs, forms, cases=markers)
-        prepositions = _prepositions(arcs if "mwe" in labels or arcs is not parse.arcs else markers, forms, sentence)
+        arcs = join_prepositions(arcs, names, cases=markers)
+        prepositions = _prepositions(arcs if "mwe" in labels or arcs is not parse.arcs else markers, names, sentence)
         named = list(arcs)
         passives = {head for label, head, _ in arcs if label == "auxpass"} if "auxpass" in labels else frozenset[int]()
         for index, (label, head, dependent) in enumerate(arcs):
             if dependent in prepositions and label in {"nmod", "acl", "advcl"}:  # named after it
                 preposition = prepositions[dependent]
-                if preposition == "by" and label == "nmod" and head in passives:
+                if label == "nmod" and head in passives and preposition in parse.language.agents:
                     preposition = "agent"
                 named[index] = f"{label}:{preposition}", head, dependent
-        arcs = _split_conjuncts(named, forms, prepositions, sentence) if "conj" in labels else named
+        arcs = _split_conjuncts(named, names, prepositions, sentence) if "conj" in labels else named
     if "conj" in labels:
-        arcs = _spread_conjunctions(arcs, forms, parse.tags, sentence)
+        arcs = _spread_conjunctions(arcs, names, parse.tags, sentence)
     return parse if arcs is parse.arcs else parse.with_arcs(arcs)
 
 

@@ -68,7 +68,7 @@ def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
                 break
     if tags == list(parse.tags):
         return parse
-    return Parse.from_columns(parse.forms, tags, lemmas, parse.arcs, parse.spans)
+    return Parse.from_columns(parse.forms, tags, lemmas, parse.arcs, parse.spans, language=parse.language)
 
 
 def _fits(word: str, noun: _Noun) -> bool:

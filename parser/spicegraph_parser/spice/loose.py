@@ -11,18 +11,12 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.spice.parse import Caption, Parse, is_word, word_set
+from spicegraph_parser.languages import ENGLISH, Language
+from spicegraph_parser.spice.parse import Caption, Parse, is_word
 from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-# Nouns (lemmas, and plurals that are lemmas of their own) that say how many or how much of what stands behind "of".
-_QUANTITIES: Final = word_set(
-    """pair couple trio dozen handful number several plenty total lot lots bunch slew ton tons load loads dozens
-    hundreds thousands heap variety multitude assortment array range plethora series set collection group crowd
-    herd flock pack school mob party band family team cluster row line string stack pile"""
-)
 
 
 def is_plural(tag: str) -> bool:
@@ -32,8 +26,8 @@ def is_plural(tag: str) -> bool:
 
 def quantified(parse: Parse, nouns: Mapping[int, str]) -> Iterator[tuple[int, int]]:
     """Yield the positions of quantities and of what there is so much of: (pair, dogs) of "a pair of dogs"."""
-    lemmas = parse.lemmas
-    if _QUANTITIES.isdisjoint(lemmas):
+    lemmas, quantities = parse.lemmas, parse.language.quantities
+    if quantities.isdisjoint(lemmas):
         return
     links = {(head, dependent) for label, head, dependent in parse.arcs if label in {"nmod", "nmod:of"}}
     for label, noun, preposition in parse.arcs:
@@ -41,16 +35,15 @@ def quantified(parse: Parse, nouns: Mapping[int, str]) -> Iterator[tuple[int, in
         if (
             label == "case"
             and (quantity, noun) in links
-            and lemmas[preposition - 1] == "of"
-            and lemmas[quantity - 1] in _QUANTITIES
+            and lemmas[preposition - 1] in parse.language.of
+            and lemmas[quantity - 1] in quantities
             and quantity in nouns
             and noun in nouns
         ):
             yield quantity, noun
 
 
-NEGATIONS: Final = frozenset({"no", "not", "never", "n't"})
-_WITHOUT: Final = "without"
+NEGATIONS: Final = ENGLISH.negations
 
 
 def denied(parse: Parse) -> Iterator[tuple[int, int]]:
@@ -59,23 +52,24 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
     # a man is not wearing a hat   -> (hat, not): of a verb, its direct objects; also where "not" governs the verb
     # a man is not standing        -> (standing, not): or itself, if it has none
     # a no parking sign            -> nothing: what has an article is there
-    if _WITHOUT not in parse.lemmas and NEGATIONS.isdisjoint(parse.lemmas):
+    language = parse.language
+    if language.without.isdisjoint(parse.lemmas) and language.negations.isdisjoint(parse.lemmas):
         return
     for label, head, dependent in parse.arcs:
         word, negation = parse.lemmas[dependent - 1], dependent
-        if label == "case" and word == _WITHOUT:
+        if label == "case" and word in language.without:
             positions = [head]
-        elif label == "xcomp" and parse.lemmas[head - 1] in NEGATIONS:
+        elif label == "xcomp" and parse.lemmas[head - 1] in language.negations:
             positions, negation = _objects(parse, dependent) or [dependent], head
-        elif label == "neg" and word in NEGATIONS:
-            if word == "no" and _below(parse, head, "det", {"a", "an", "the"}):
+        elif label == "neg" and word in language.negations:
+            if word == "no" and _below(parse, head, "det", language.articles):
                 continue
             positions = _objects(parse, head) or [head] if parse.tags[head - 1].startswith("V") else [head]
         else:
             continue
         for position in positions:
             yield position, negation
-            if _below(parse, position, "cc", {"or", "nor"}):  # what these join to it is denied as well
+            if _below(parse, position, "cc", language.alternatives):  # what these join to it is denied as well
                 for label_of_word, governor, word_at in parse.arcs:
                     if governor == position and label_of_word.partition(":")[0] == "conj":
                         yield word_at, negation
@@ -85,7 +79,7 @@ def _objects(parse: Parse, verb: int) -> list[int]:
     return [word for label, head, word in parse.arcs if head == verb and label in {"dobj", "iobj"}]
 
 
-def _below(parse: Parse, head: int, label: str, lemmas: set[str]) -> bool:
+def _below(parse: Parse, head: int, label: str, lemmas: frozenset[str]) -> bool:
     return any(arc[:2] == (label, head) and parse.lemmas[arc[2] - 1] in lemmas for arc in parse.arcs)
 
 
@@ -234,7 +228,7 @@ def _loose_words(
             if token in used:
                 continue
             lemma = parse.lemmas[position - 1]
-            if _is_loose(tag, lemma):
+            if _is_loose(tag, lemma, parse.language):
                 noun = _noun_of(position, heads, hung, offset - 1, nouns)
                 word = (lemma, (token,))
                 owner = [] if noun is None or nouns[noun] == lemma else [(nouns[noun], (noun,))]
@@ -243,9 +237,9 @@ def _loose_words(
         offset += len(parse.tags)
 
 
-def _is_loose(tag: str, lemma: str) -> bool:
+def _is_loose(tag: str, lemma: str, language: Language = ENGLISH) -> bool:
     """Say whether a word that no fact stands at is worth a fact of its own."""
-    return lemma in NEGATIONS or (tag.startswith(("NN", "VB", "JJ", "CD")) and lemma not in {"be", "have", "do"})
+    return lemma in language.negations or (tag.startswith(("NN", "VB", "JJ", "CD")) and lemma not in language.light)
 
 
 def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from spicegraph_parser.errors import LimitError, expect
+from spicegraph_parser.languages import ENGLISH, Language
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -49,20 +50,23 @@ Span = tuple[int, int]  # where a word stands in its caption: first code point, 
 class Parse:
     """One sentence: its words and its dependency edges, held by column; ``words`` and ``edges`` are made on demand.
 
+    ``language`` is what the rules read it as.
+
     >>> parse = Parse((Word("Dogs", "NNS", "dog", 0, 4),), (Edge("root", 0, 1),))
     >>> parse.lemmas, parse.arcs
     (('dog',), (('root', 0, 1),))
     """
 
-    __slots__ = ("_spans", "arcs", "forms", "lemmas", "tags")
+    __slots__ = ("_spans", "arcs", "forms", "language", "lemmas", "tags")
 
-    def __init__(self, words: Iterable[Word], edges: Iterable[Edge]) -> None:
+    def __init__(self, words: Iterable[Word], edges: Iterable[Edge], language: Language = ENGLISH) -> None:
         rows = tuple(words)
         self.forms: tuple[str, ...] = tuple([word.form for word in rows])
         self.tags: tuple[str, ...] = tuple([word.tag for word in rows])
         self.lemmas: tuple[str, ...] = tuple([word.lemma for word in rows])
         self.arcs: tuple[Arc, ...] = tuple([(edge.label, edge.head, edge.dependent) for edge in edges])
         self._spans: tuple[Span, ...] | str = tuple([(word.start, word.end) for word in rows])
+        self.language = language
 
     @classmethod
     def from_columns(
@@ -72,22 +76,30 @@ class Parse:
         lemmas: Iterable[str],
         arcs: Iterable[Arc],
         spans: Iterable[Span] | str,
+        *,
+        language: Language = ENGLISH,
     ) -> Self:
         """Make a parse from its columns; ``spans`` may be the text in which they can be found."""
         parse = cls.__new__(cls)
         parse.forms, parse.tags, parse.lemmas, parse.arcs = tuple(forms), tuple(tags), tuple(lemmas), tuple(arcs)
         parse._spans = spans if isinstance(spans, str) else tuple(spans)
+        parse.language = language
         return parse
 
     def with_arcs(self, arcs: Iterable[Arc]) -> Self:
         """Return the same words with other edges."""
-        return self.from_columns(self.forms, self.tags, self.lemmas, arcs, self._spans)
+        return self.from_columns(self.forms, self.tags, self.lemmas, arcs, self._spans, language=self.language)
 
     @property
     def spans(self) -> tuple[Span, ...]:
         """Where each word stands in the caption; (-1, -1) where that is not known."""
         spans = self._spans
         return tuple(find_spans(self.forms, spans)) if isinstance(spans, str) else spans
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The words as relations and quantities name them: in English as written, like SPICE; else lemmas."""
+        return self.forms if self.language is ENGLISH else self.lemmas
 
     @property
     def words(self) -> tuple[Word, ...]:

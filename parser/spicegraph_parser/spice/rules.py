@@ -62,7 +62,7 @@ def _verb(graph: RuleGraph, position: int) -> Slot:
     text, words = graph.slots[position - 1]
     for particle in graph.dependents(position, "compound:prt"):
         # The reference keeps the particle as written, and drops "be" in front of it.
-        text = f"{'' if text == 'be' else text} {graph.forms[particle - 1]}"
+        text = f"{'' if text in graph.language.copulas else text} {graph.forms[particle - 1]}"
         words += graph.slots[particle - 1][1]
     return text, words
 
@@ -139,7 +139,7 @@ def predicate(graph: RuleGraph) -> Iterator[Slots]:
         if cases:
             text = " ".join([graph.forms[case - 1] for case in cases])
             yield noun, value, _joined(graph, text, cases)
-        elif value[0] != "be":
+        elif value[0] not in graph.language.copulas:
             yield noun, value
 
 
@@ -179,7 +179,7 @@ def possessive(graph: RuleGraph) -> Iterator[Slots]:
     """
     for label, head, dependent in graph.families.get("nmod", ()):
         if label == "nmod:poss" and head in graph.nouns and dependent in graph.nouns:
-            yield graph.nouns[dependent], graph.nouns[head], ("have", ())
+            yield graph.nouns[dependent], graph.nouns[head], (graph.language.have, ())
 
 
 def passive_agent(graph: RuleGraph) -> Iterator[Slots]:
