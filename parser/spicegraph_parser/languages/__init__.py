@@ -14,7 +14,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import InputError, expect
-from spicegraph_parser.spice.parse import word_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -94,7 +93,7 @@ _KINDS: Final[Mapping[Any, Callable[[str], Any]]] = {
     "str": str,
     "Words": lambda text: frozenset(text.split()),
     "Phrases": lambda text: frozenset(tuple(phrase.split()) for phrase in text.split(",")),
-    "Endings": lambda text: tuple((ending.strip("-"), other) for ending, other in word_pairs(text)),
+    "Endings": lambda text: tuple((end.strip("-"), "".join(rest)) for end, *rest in map(str.split, text.split(","))),
     "Mapping[str, str]": lambda text: dict(pair.split() for pair in text.split(",")),
 }
 
