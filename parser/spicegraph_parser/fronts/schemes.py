@@ -128,6 +128,17 @@ def ud1_tag(tag: str, universal: str, features: str = "_") -> str:
     return {"NN": "NNS", "NNP": "NNPS"}.get(made, made) if known.get("Number") == "Plur" else made
 
 
+_SUBTYPES = word_set("nmod:poss nmod:tmod nmod:npmod compound:prt det:qmod acl:relcl")
+
+
+def _tree_label(label: str) -> str:
+    """Return the v1 label of a tree's v2 one, without a subtype of its language: obl:mod names no preposition."""
+    if label.startswith("obl:"):
+        label = _LABELS.get(label, "nmod")
+    label = ud1_label(label)
+    return label if label in _SUBTYPES else label.partition(":")[0]
+
+
 def to_basic(columns: Columns, scheme: Scheme, language: Language = ENGLISH) -> Basic:
     """Return a sentence in Universal Dependencies v1 with PTB tags, from any scheme but ``auto``."""
     if scheme is Scheme.CLEARNLP:
@@ -166,4 +177,5 @@ def _v1_arcs(columns: Columns, language: Language) -> Sequence[Arc]:
             heads[position] = columns.heads[head - 1]
         elif label in {"advmod", "det"} and columns.lemmas[position] in language.negations:
             labels[position] = "neg"
-    return _arcs(heads, list(map(ud1_label, labels)))
+    relabel = ud1_label if language is ENGLISH else _tree_label
+    return _arcs(heads, list(map(relabel, labels)))

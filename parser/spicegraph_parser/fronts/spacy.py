@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spicegraph_parser.errors import DataError, needs_extra
 from spicegraph_parser.fronts.schemes import Scheme, scheme_of, to_basic
 from spicegraph_parser.fronts.tree import Columns
-from spicegraph_parser.languages import Language, find_language
+from spicegraph_parser.languages import ENGLISH, Language, find_language
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.parse import Caption, Parse, find_spans, normalise, without_surrogates
 
@@ -128,7 +128,8 @@ class DocumentReader:
         columns: list[list[int]] = doc.to_array(attributes).astype("int64").T.tolist()
         form_keys, lemma_keys, *keys, heads, label_keys, sentence_starts, starts = columns
         string = self._strings.__getitem__
-        forms, universal, tags, features, labels = (tuple(map(string, k)) for k in (form_keys, *keys, label_keys))
+        forms, universal, tags, features = (tuple(map(string, k)) for k in (form_keys, *keys))
+        labels = list(map(string, label_keys))
         lemmas = tuple(map(self._lemmas.__getitem__, lemma_keys))
         ends = list(map(add, starts, map(len, forms)))
         spans = list(zip(starts, ends, strict=True))
@@ -138,6 +139,8 @@ class DocumentReader:
             lemmas = tuple([lemma or form.lower() for lemma, form in zip(lemmas, forms, strict=True)])
         scheme = self._scheme if self._scheme is not Scheme.AUTO else _document_scheme(doc, labels)
         bounds = [0, *[at for at, start in enumerate(sentence_starts) if at and start == 1], len(forms)]
+        if self._language is not ENGLISH:
+            bounds = _joined(bounds, forms, heads, labels)
         sentences = []
         for first, last in pairwise(bounds):
             part = slice(first, last)
@@ -158,3 +161,18 @@ def _document_scheme(doc: Doc, labels: Sequence[str]) -> Scheme:
     if not doc.has_annotation("DEP"):
         raise DataError(f"the document {doc.text[:60]!r} has no dependencies: its pipeline has no parser")
     return scheme_of(labels, source=f"the document {doc.text[:60]!r}")
+
+
+def _joined(bounds: Sequence[int], forms: Sequence[str], heads: list[int], labels: list[str]) -> list[int]:
+    """Return where sentences begin without those that a small parser begins in the middle: behind no punctuation."""
+    kept = [0]
+    for start in bounds[1:-1]:
+        if forms[start - 1][-1:] in ".!?:;…":
+            kept.append(start)
+            continue
+        roots = [at for at, to in enumerate(heads) if to == 0]
+        first = next(at for at in roots if at >= kept[-1])
+        for at in roots:
+            if start <= at < bounds[bounds.index(start) + 1]:
+                heads[at], labels[at] = first - at, "parataxis"
+    return [*kept, len(forms)]

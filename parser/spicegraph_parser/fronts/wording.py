@@ -13,7 +13,7 @@ from spicegraph_parser.fronts.tree import Columns, Tree
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from spicegraph_parser.languages import Language
+    from spicegraph_parser.languages import Language, Phrases
     from spicegraph_parser.spice.parse import Arc
 
 _NOMINAL: Final = frozenset({"NOUN", "PROPN", "PRON", "NUM", "SYM", "X"})
@@ -67,22 +67,151 @@ class _Sentence(Tree):
         own += [word for label, head, word in self.further if (label, head) == ("nsubj", position)]
         return own[0] if own else 0
 
+    def is_adjective(self, position: int) -> bool:
+        """Say whether a word is surely an adjective: one of the table's, or a predicate."""
+        return self.forms[position] in self.language.adjectives or bool(self.children(position, "cop"))
+
     def is_participle(self, position: int) -> bool:
         return self.universal[position] == "VERB" and not self.has(position, "VerbForm=Fin")
 
 
 def _words(tree: _Sentence) -> None:
-    """Lemmas of contractions, and of forms that models have wrong; participles that they take for adjectives."""
+    """Lemmas of contractions, and classes and lemmas of words that small models often have wrong."""
     language = tree.language
     for position in range(1, tree.size + 1):
-        form = tree.forms[position]
-        if form in language.contractions and tree.universal[position] not in {"DET", "NOUN", "VERB"}:
+        form, found = tree.forms[position], tree.universal[position]
+        if form in language.contractions and found not in {"DET", "NOUN", "VERB"}:
             tree.lemmas[position] = language.contractions[form]
-        elif form in language.lemmas:
-            tree.lemmas[position] = language.lemmas[form]
-            if tree.universal[position] in {"ADJ", "ADV", "NOUN"}:
-                tree.universal[position] = "VERB"
-                tree.features[position] = "Tense=Past|VerbForm=Part"
+        for universal, forms, features, fits in _CLASSES:
+            known = forms(language)
+            if form in known and (found == universal or fits(tree, position)):
+                tree.lemmas[position] = known[form]
+                if found != universal:
+                    tree.universal[position], tree.features[position] = universal, features
+                    _rehang(tree, position)
+                break
+        if _is_open(tree, position):
+            tree.universal[position], tree.features[position] = "NOUN", "_"
+            tree.lemmas[position] = form
+            _rehang(tree, position)
+        tree.lemmas[position] = language.lemmas.get(form, tree.lemmas[position])
+        if language.infinitives:
+            _conjugate(tree, position)
+
+
+def _is_bare(tree: _Sentence, position: int) -> bool:
+    return tree.universal[position - 1] not in {"DET", "NUM"} and not tree.children(position, "det", "case", "nummod")
+
+
+def _is_like_adjective(tree: _Sentence, position: int) -> bool:
+    before, behind = tree.universal[position - 1], [*tree.universal, ""][position + 1]
+    is_in_front = behind == "NOUN" or [*tree.forms, ""][position + 1] in tree.language.nouns
+    return before in {"NOUN", "PROPN", "ADJ"} or (is_in_front and not tree.children(position, "cop"))
+
+
+def _is_like_verb(tree: _Sentence, position: int) -> bool:
+    before, behind = tree.universal[position - 1], [*tree.universal, "PUNCT"][position + 1]
+    return (
+        before in {"NOUN", "PROPN", "ADJ", "PRON", "ADV"}
+        and behind in {"DET", "ADP", "ADV", "SCONJ", "CCONJ", "PUNCT", "PRON", "NUM"}
+        and _is_bare(tree, position)
+    )
+
+
+def _is_like_noun(tree: _Sentence, position: int) -> bool:
+    return tree.universal[position - 1] in {"DET", "NUM", "ADJ"}
+
+
+def _is_open(tree: _Sentence, position: int) -> bool:
+    """Say whether a word is of an open class that a model takes for an article, or a noun that it takes for a verb."""
+    found, before = tree.universal[position], tree.universal[position - 1]
+    if found == "DET":
+        return tree.has(position, "PronType=Art") and tree.lemmas[position] not in tree.language.articles
+    if found == "VERB":
+        return before == "DET" and not tree.has(position, "VerbForm=Part")
+    behind = tree.universal[position + 1 : position + 3]
+    return (
+        found == "ADJ"
+        and before == "DET"
+        and not {"NOUN", "PROPN", "CCONJ"} & {*behind}
+        and not tree.is_adjective(position)
+    )
+
+
+_CLASSES: Final[
+    tuple[tuple[str, Callable[[Language], Mapping[str, str]], str, Callable[[_Sentence, int], bool]], ...]
+] = (
+    ("NOUN", lambda language: language.nouns, "_", _is_like_noun),
+    ("ADJ", lambda language: language.adjectives, "_", _is_like_adjective),
+    ("VERB", lambda language: language.participles, "Tense=Past|VerbForm=Part", _is_bare),
+    ("VERB", lambda language: language.verbs, "VerbForm=Fin", _is_like_verb),
+)
+
+
+def _conjugate(tree: _Sentence, position: int) -> None:
+    """Verbs by their endings: class and lemma of "roulent", which a model takes for an adverb."""
+    form, language = tree.forms[position], tree.language
+    ending = next((ending for ending in language.verb_endings if form.endswith(ending)), "")
+    if not ending or form in language.participles or form in language.verbs:
+        return
+    if tree.universal[position] in {"ADV", "ADJ", "NOUN", "PROPN"} and _is_bare(tree, position):
+        behind = tree.universal[position + 1 : position + 2]
+        is_named = tree.universal[position - 1] in {"NOUN", "PROPN", "ADJ"}
+        if ending == "ent" and not form.endswith("ment") and tree.has(position - 1, "Number=Plur"):
+            features = "VerbForm=Fin"
+        elif ending == "ant" and behind in (["DET"], ["ADP"]):
+            features = "Tense=Pres|VerbForm=Part"
+        elif ending == "e" and behind == ["DET"] and is_named:
+            features = "VerbForm=Fin"
+        else:
+            return
+        tree.universal[position], tree.features[position], tree.lemmas[position] = "VERB", features, form
+        _rehang(tree, position)
+    if tree.universal[position] == "VERB" and not tree.lemmas[position].endswith(language.infinitives):
+        tree.lemmas[position] = form.removesuffix(ending) + language.verb_endings[ending]
+
+
+def _rehang(tree: _Sentence, position: int) -> None:
+    """Hang a word whose class was wrong as one of its class does."""
+    head, universal = tree.heads[position], tree.universal[position]
+    if universal == "VERB":
+        if head and head < position and tree.universal[head] in _NAMING:
+            tree.labels[position] = "acl"
+        elif tree.labels[position] in {"amod", "advmod", "nmod", "case", "obl"}:
+            tree.labels[position] = "dep"
+        nouns = [
+            p for p in tree.children(position) if p < position and tree.universal[p] in _NAMING and not tree.case(p)
+        ]
+        if nouns and not tree.subject(position):
+            tree.labels[nouns[0]] = "nsubj"
+        return
+    if universal == "NOUN":
+        verbs = [p for p in tree.children(position) if p < position and tree.universal[p] == "VERB"]
+        if head in (position - 1, position + 1) and tree.universal[head] == "ADJ":
+            tree.promote(position, "amod")
+        elif verbs:
+            tree.promote(verbs[-1], "obj")
+        elif tree.labels[position] == "det":
+            tree.promote(position, "amod")
+        return
+    noun = _noun_before(tree, position)
+    if not noun and tree.universal[position + 1 : position + 2] == ["NOUN"]:
+        noun = position + 1
+    below = tree.children(position)
+    if noun and noun != head and _is_below(tree, noun, position):
+        verbs = [p for p in below if tree.universal[p] in _VERBAL or tree.children(p, "cop", "aux:pass")]
+        subjects = tree.children(position, *_SUBJECTS)
+        tree.promote([*verbs, *subjects, *(p for p in below if _is_below(tree, noun, p))][0], "amod")
+    if noun:
+        tree.attach(position, noun, "amod")
+
+
+def _noun_before(tree: _Sentence, position: int) -> int:
+    """Return the noun in front of an adjective, with other adjectives between them at most, or 0."""
+    at = position - 1
+    while at and tree.universal[at] in {"ADJ", "ADV", "CCONJ"}:
+        at -= 1
+    return at if tree.universal[at] in _NAMING else 0
 
 
 def _hyphens(tree: _Sentence) -> None:
@@ -107,37 +236,37 @@ def _unite(tree: _Sentence, parts: tuple[int, ...], lemma: str) -> None:
 
 def _names(tree: _Sentence) -> None:
     """``planche de surf`` -> one noun."""
-    for parts in _found(tree, tree.language.names):
-        _unite(tree, parts, " ".join(tree.lemmas[part] for part in parts))
+    for parts, name in _found(tree, tree.language.names):
+        _unite(tree, parts, " ".join(name).replace("' ", "'"))
 
 
-def _found(tree: _Sentence, phrases: frozenset[tuple[str, ...]]) -> Iterator[tuple[int, ...]]:
-    """Yield where phrases stand, the longest at a place; a word matches by its form or its lemma."""
-    firsts = {phrase[0] for phrase in phrases}
-    longest = max(map(len, phrases), default=0)
+def _found(tree: _Sentence, phrases: Phrases) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
+    """Yield where phrases stand, the longest at a place, and which; a word matches by its form or its lemma."""
+    by_first: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in sorted(phrases, key=len, reverse=True):
+        by_first.setdefault(phrase[0], []).append(phrase)
     start = 1
     while start <= tree.size:
-        length = 0
-        if tree.forms[start] in firsts or tree.lemmas[start] in firsts:
-            for length in range(min(longest, tree.size - start + 1), 0, -1):
-                if _spelt(tree, start, length) & phrases:
-                    break
-            else:
-                length = 0
-        if length:
-            yield tuple(range(start, start + length))
-        start += max(length, 1)
+        candidates = by_first.get(tree.forms[start], []) + by_first.get(tree.lemmas[start], [])
+        found = next((phrase for phrase in candidates if _stands(tree, start, phrase)), ())
+        if found:
+            yield tuple(range(start, start + len(found))), found
+        start += len(found) or 1
 
 
-def _spelt(tree: _Sentence, start: int, length: int) -> set[tuple[str, ...]]:
-    """Return how a phrase may stand in a table: as written, or with lemmas from some word on."""
-    forms, lemmas = tree.forms[start : start + length], tree.lemmas[start : start + length]
-    return {(*forms[:at], *lemmas[at:]) for at in range(length + 1)} | {tuple(lemmas)}
+def _stands(tree: _Sentence, start: int, phrase: tuple[str, ...]) -> bool:
+    end = start + len(phrase)
+    words = zip(tree.forms[start:end], tree.lemmas[start:end], strict=True)
+    return end <= tree.size + 1 and all(name in word for name, word in zip(phrase, words, strict=True))
 
 
 def _prepositions(tree: _Sentence) -> None:
     """``à côté de la table`` -> table, with the preposition à_côté_de, hangs where the phrase hung."""
-    for words in _found(tree, tree.language.phrases):
+    for position in range(1, tree.size + 1):
+        if tree.labels[position] == "mark" and tree.universal[position] == "ADP":
+            if tree.universal[tree.heads[position]] in _NAMING:
+                tree.labels[position] = "case"
+    for words, phrase_words in _found(tree, tree.language.phrases):
         last = words[-1]
         noun = tree.heads[last] if tree.labels[last] == "case" and tree.heads[last] > last else 0
         noun = noun or next(
@@ -160,6 +289,7 @@ def _prepositions(tree: _Sentence) -> None:
         tree.attach(words[0], noun, "case")
         for word in words:
             tree.universal[word], tree.features[word] = "ADP", "_"
+            tree.lemmas[word] = phrase_words[word - words[0]]
             if word != words[0]:
                 tree.attach(word, words[0], "fixed")
 
@@ -182,7 +312,8 @@ def _articles(tree: _Sentence) -> None:
             continue
         label = tree.labels[noun]
         is_object = label in {"obj", "obl", "obl:arg"} and head < position and _takes_object(tree, head)
-        if label in {"nsubj", "nsubj:pass", "obj"} or head == 0 or is_object:
+        is_joined = label == "conj" and tree.lemmas[tree.case(head)] != tree.lemmas[position]
+        if label in {"nsubj", "nsubj:pass", "obj"} or head == 0 or is_object or is_joined:
             tree.labels[position], tree.universal[position] = "det", "DET"
             if is_object:
                 tree.labels[noun] = "obj"
@@ -205,7 +336,12 @@ def _adjectives(tree: _Sentence) -> None:
         if tree.universal[position] in {"NOUN", "PROPN", "DET", "ADV"}:
             tree.universal[position] = "ADJ"
         near, head = position - 1, tree.heads[position]
-        if near > head and tree.universal[near] == "NOUN" and _is_below(tree, near, head):
+        if (
+            tree.universal[position] == "ADJ"
+            and near > head
+            and tree.universal[near] == "NOUN"
+            and _is_below(tree, near, head)
+        ):
             apart = any(
                 {tree.feature(near, name), ""}.isdisjoint({tree.feature(position, name)})
                 and tree.feature(position, name)
@@ -220,7 +356,7 @@ def _is_compound(tree: _Sentence, noun: int) -> bool:
     case, head = tree.case(noun), tree.heads[noun]
     return (
         tree.labels[noun] in {"nmod", "obl:arg", "obl:mod"}
-        and tree.universal[noun] == "NOUN"
+        and tree.universal[noun] in _NAMING
         and tree.universal[head] == "NOUN"
         and 0 < noun - head <= 3
         and bool(case)
@@ -271,23 +407,30 @@ def _quantities(tree: _Sentence) -> None:
 
 
 def _phrases_of_verbs(tree: _Sentence) -> None:
-    """``un homme dormant dans une chambre``: a preposition right behind a verb is the verb's, and an object, too."""
+    """``un homme dormant dans une chambre``: what stands right behind a verb is the verb's, not its subject's."""
     for noun in range(2, tree.size + 1):
-        first = min([noun, *[child for child in tree.children(noun) if child < noun]])
-        verb, head = first - 1, tree.heads[noun]
-        if tree.universal[verb] == "ADV" and tree.heads[verb] == verb - 1:
-            verb -= 1
-        if tree.universal[noun] not in _NOMINAL or tree.universal[verb] != "VERB" or head == verb:
+        head, verb = tree.heads[noun], _verb_before(tree, noun)
+        label = tree.labels[noun].partition(":")[0]
+        if not verb or verb == head or tree.universal[noun] not in _NOMINAL or _is_below(tree, verb, noun):
             continue
-        if tree.labels[noun] not in {"nmod", "appos", "obl", "obl:arg", "obl:mod", "dep"} or _is_below(
-            tree, verb, noun
-        ):
-            continue
-        if head in (tree.heads[verb], tree.subject(verb)):
-            if tree.case(noun):
-                tree.attach(noun, verb, "obl")
-            elif not tree.children(verb, "obj"):
-                tree.attach(noun, verb, "obj")
+        is_object = not tree.case(noun) and not tree.children(verb, "obj")
+        if label in {"nmod", "appos", "obl", "dep"} and head in (tree.heads[verb], tree.subject(verb)):
+            if tree.case(noun) or is_object:
+                tree.attach(noun, verb, "obj" if is_object else "obl")
+        elif label == "obj" and head > noun and is_object:
+            tree.attach(noun, verb, "obj")
+
+
+def _verb_before(tree: _Sentence, noun: int) -> int:
+    """Return the verb right in front of a noun phrase, or the finite one between it and the noun that it hangs on."""
+    first = min([noun, *[child for child in tree.children(noun) if child < noun]])
+    verb, head = first - 1, tree.heads[noun]
+    if tree.universal[verb] == "ADV" and tree.heads[verb] == verb - 1:
+        verb -= 1
+    if tree.universal[verb] == "VERB":
+        return verb
+    between = (p for p in range(noun - 1, head, -1) if tree.universal[p] == "VERB" and tree.subject(p) == head)
+    return next(between, 0) if head and tree.case(noun) else 0
 
 
 def _relatives(tree: _Sentence) -> None:
@@ -303,6 +446,63 @@ def _relatives(tree: _Sentence) -> None:
             tree.labels[position] = _SILENT
 
 
+def _main_verbs(tree: _Sentence) -> None:
+    """``un homme surfe une vague``, where a model has the noun as predicate, and the verb as something like an adjective."""
+    for wrong in range(1, tree.size + 1):
+        subject = next(iter(tree.children(wrong, "nsubj")), 0)
+        copulas = tree.children(wrong, "cop")
+        if not subject or tree.universal[wrong] not in {*_NAMING, "ADJ"}:
+            continue
+        if any(tree.lemmas[p] in tree.language.copulas for p in copulas):
+            continue
+        verbs = [
+            p for p in range(subject + 1, tree.size + 1) if tree.universal[p] == "VERB" and _is_free(tree, p, wrong)
+        ]
+        verb = next((p for p in verbs if tree.has(p, "VerbForm=Fin")), verbs[0] if verbs and verbs[0] < wrong else 0)
+        if not verb:
+            continue
+        tree.attach(verb, tree.heads[wrong], tree.labels[wrong])
+        tree.attach(subject, verb, "nsubj")
+        if tree.universal[wrong] == "ADJ":
+            tree.attach(wrong, subject, "amod")
+        else:
+            tree.attach(wrong, verb, "obl" if tree.case(wrong) else "obj")
+        for child in tree.children(wrong):
+            if tree.is_oblique(child):
+                tree.attach(child, *((verb, "obl") if child > verb else (subject, "nmod")))
+
+
+def _is_free(tree: _Sentence, verb: int, wrong: int) -> bool:
+    """Say whether a verb below a word has neither a subject nor a conjunction of its own."""
+    at = verb
+    while at and at != wrong:
+        if tree.labels[at] in {"acl:relcl", "advcl", "xcomp"}:
+            return False
+        at = tree.heads[at]
+    return at == wrong and not tree.children(verb, *_SUBJECTS, "mark")
+
+
+def _progressives(tree: _Sentence) -> None:
+    """``est en train de parler`` -> the infinitive is the verb."""
+    for words, _ in _found(tree, tree.language.progressives):
+        verb = next(
+            (p for p in range(words[-1] + 1, min(words[-1] + 4, tree.size) + 1) if tree.universal[p] == "VERB"), 0
+        )
+        top = next((word for word in words if tree.heads[word] not in {*words, verb}), 0)
+        if not verb or not top or _is_below(tree, tree.heads[top], verb):
+            continue
+        head = tree.heads[top]
+        label = "acl" if tree.universal[head] in _NAMING else tree.labels[top] if not head else "advcl"
+        tree.attach(verb, head, label)
+        for word in words:
+            for child in tree.children(word):
+                if child not in words:
+                    tree.attach(child, verb, "aux" if tree.labels[child] == "cop" else tree.labels[child])
+        for word in words:
+            tree.silence(word, verb)
+        tree.features[verb] = "Tense=Pres|VerbForm=Part"
+
+
 def _subjects(tree: _Sentence) -> None:
     """The subject of a verb without one: its governor's, or the noun that a small parser hangs a main verb on."""
     for verb in range(1, tree.size + 1):
@@ -315,12 +515,10 @@ def _subjects(tree: _Sentence) -> None:
             continue
         if label not in {"acl", "advcl", "conj", "ccomp", "parataxis", "xcomp", "dep", "appos"}:
             continue
-        if tree.has(verb, "VerbForm=Inf") and (label != "xcomp" or tree.children(verb, "mark", "case")):
+        if tree.has(verb, "VerbForm=Inf") and label != "xcomp":
             continue
         if tree.universal[head] in _NAMING:
-            if label == "conj":
-                continue
-            while tree.universal[tree.heads[head]] in _NAMING and tree.labels[head] in _OBLIQUE:
+            while tree.universal[tree.heads[head]] in _NAMING and tree.labels[head] in _OBLIQUE | {"conj"}:
                 head = tree.heads[head]
             noun = head if head < verb else 0
             tree.labels[verb] = "dep"
@@ -384,13 +582,15 @@ PASSES: Final[Mapping[str, Callable[[_Sentence], None]]] = {
     "hyphens": _hyphens,
     "names": _names,
     "prepositions": _prepositions,
-    "articles": _articles,
     "adjectives": _adjectives,
     "quantities": _quantities,
     "compounds": _compounds,
-    "phrases of verbs": _phrases_of_verbs,
+    "progressives": _progressives,
+    "main verbs": _main_verbs,
     "relatives": _relatives,
     "subjects": _subjects,
+    "phrases of verbs": _phrases_of_verbs,
+    "articles": _articles,
     "voices": _voices,
     "participles": _participles,
     "pronouns": _pronouns,

@@ -8,6 +8,7 @@ quantities, agents, pronouns and denials.
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
@@ -16,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 from spicegraph_parser.errors import InputError, expect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 Words = frozenset[str]
 Phrases = frozenset[tuple[str, ...]]
 Endings = tuple[tuple[str, str], ...]
+Forms = Mapping[str, str]  # forms and their lemma; the table has the lemma in front: "bleu bleue bleus"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,10 +45,18 @@ class Language:
     alternatives: Words = frozenset()  # coordinators that go on with a denial: "or", "nor"
     contractions: Mapping[str, str] = field(default_factory=dict)  # with an article in them, and what they are: du de
     phrases: Phrases = frozenset()  # prepositions of several words: "à côté de"
+    progressives: Phrases = frozenset()  # in front of an infinitive that then is the verb: "en train de"
     names: Phrases = frozenset()  # nouns of several words: "planche de surf"
     partitive: Words = frozenset()  # written as a preposition, an article in front of an object: "du", "des"
     of_verbs: Words = frozenset()  # verbs behind which such a word is a preposition all the same: "jouer"
-    lemmas: Mapping[str, str] = field(default_factory=dict)  # of forms that small models often have wrong
+    # What small models often have wrong: forms of words that captions use, by class, and their lemmas.
+    nouns: Forms = field(default_factory=dict)
+    verbs: Forms = field(default_factory=dict)  # finite ones that are also written like a noun or an adjective
+    participles: Forms = field(default_factory=dict)
+    adjectives: Forms = field(default_factory=dict)
+    lemmas: Mapping[str, str] = field(default_factory=dict)  # of forms of any class
+    infinitives: tuple[str, ...] = ()  # endings: a verb's lemma with another one is wrong
+    verb_endings: Mapping[str, str] = field(default_factory=dict)  # of forms, and of the infinitive in their place
     colours: Words = frozenset()  # attributes that SPICE's category of that name counts, beside WordNet's
     counts: Words = frozenset()
     sizes: Words = frozenset()
@@ -95,6 +105,8 @@ _KINDS: Final[Mapping[Any, Callable[[str], Any]]] = {
     "Phrases": lambda text: frozenset(tuple(phrase.split()) for phrase in text.split(",")),
     "Endings": lambda text: tuple((end.strip("-"), "".join(rest)) for end, *rest in map(str.split, text.split(","))),
     "Mapping[str, str]": lambda text: dict(pair.split() for pair in text.split(",")),
+    "Forms": lambda text: {form: row.split()[0] for row in text.split(",") for form in row.split()},
+    "tuple[str, ...]": lambda text: tuple(text.split()),
 }
 
 ENGLISH: Final = find_language("en")
