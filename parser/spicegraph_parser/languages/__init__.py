@@ -61,6 +61,7 @@ class Language:
     counts: Words = frozenset()
     sizes: Words = frozenset()
     senses: Phrases = frozenset()  # words with the English ones whose synsets they have, in place of WordNet's for them
+    prepositions: Phrases = frozenset()  # with the English ones that they are: "sur on"; of English "onto on"
     endings: Endings = ()  # of words that WordNet lacks: the ending, and what stands in its place
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
