@@ -57,7 +57,7 @@ class Language:
     lemmas: Mapping[str, str] = field(default_factory=dict)  # of forms of any class
     infinitives: tuple[str, ...] = ()  # endings: a verb's lemma with another one is wrong
     verb_endings: Mapping[str, str] = field(default_factory=dict)  # of forms, and of the infinitive in their place
-    colours: Words = frozenset()  # attributes that SPICE's category of that name counts, beside WordNet's
+    colours: Words = frozenset()  # attributes of SPICE's category of that name; none: those that WordNet knows as such
     counts: Words = frozenset()
     sizes: Words = frozenset()
     senses: Phrases = frozenset()  # words with the English ones whose synsets they have, in place of WordNet's for them
