@@ -43,14 +43,10 @@ class SharedLexicon:
         """Return the synset numbers of a word, a phrase, or a relation's verb; negative ones of a preposition."""
         if phrase in self._numbers:
             return self._numbers[phrase]
-        found = self._words.synsets(phrase)
-        if found:
-            return found
         words = phrase.split()
-        for end in range(1, len(words)):
-            if " ".join(words[end:]) in self._numbers:
-                return self._words.synsets(" ".join(words[:end]))
-        return found
+        ends = (end for end in range(1, len(words)) if " ".join(words[end:]) in self._numbers)
+        verb = " ".join(words[: next(ends, 0)])
+        return self._words.synsets(phrase) | (self._words.synsets(verb) if verb else frozenset())
 
 
 @cache

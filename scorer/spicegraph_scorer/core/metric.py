@@ -115,7 +115,7 @@ class Metric(ABC, Generic[Statistic]):
     matches: ClassVar[bool] = False
     """:meth:`explain` gives a :class:`spicegraph_scorer.metrics.spice.match.Match`, in which errors are found."""
     english: ClassVar[bool] = False
-    """It reads English alone, by what it has learned or by its tables; it is refused for captions in other languages."""
+    """It reads English alone, by what it has learned or by its tables, and is refused for other languages."""
     credits: ClassVar[bool] = False
     """:meth:`credit` divides items' scores among the words of their candidates."""
 

@@ -88,13 +88,13 @@ class InputOptions:
         """How tables are read; ``None``: as they show themselves."""
         return parse_columns(self.columns, delimiter=self.delimiter)
 
-    def system(self, source: str, *, empty: Empty, name: str | None = None) -> System:
+    def system(self, source: str, *, empty: Empty, name: str | None = None, language: str | None = None) -> System:
         """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
         default, path = system_name(source)
         items = read_items(
             path, references=self.references, partial=self.partial, empty=empty, columns=self.table, ids=self.ids
         ).items
-        for note in notes_on(path, items):
+        for note in notes_on(path, items, language=language):
             say_warning(note)
         return System(name or default, items)
 

@@ -64,7 +64,7 @@ def sides_of(data: MetricData, source: FactSource, *, exact: bool) -> tuple[Side
 
 @cache
 def categories_in(language: str, *, across: bool = False) -> Mapping[str, Category]:
-    """Return SPICE's categories for a language: by its own words, and where it has none, by synsets of the English ones.
+    """Return SPICE's categories for a language: by its own words; where it has none, by the English ones' synsets.
 
     ``across``: by both, for captions of which some are in English.
     """
@@ -72,7 +72,7 @@ def categories_in(language: str, *, across: bool = False) -> Mapping[str, Catego
         return CATEGORIES
     known = find_language(language)
     lists = {"Cardinality": (known.counts, NUMERALS), "Size": (known.sizes, SIZES), "Color": (known.colours, COLORS)}
-    return CATEGORIES | {name: _attributes(*words, across=across) for name, words in lists.items()}
+    return {**CATEGORIES, **{name: _attributes(*words, across=across) for name, words in lists.items()}}
 
 
 def _attributes(own: frozenset[str], english: frozenset[str], *, across: bool) -> Category:
