@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import pickle
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
-from spicegraph_parser import InputError
-from spicegraph_parser.languages import ENGLISH, LANGUAGES, find_language
+from spicegraph_parser import InputError, extract, read_conllu
+from spicegraph_parser.fronts import wording
+from spicegraph_parser.fronts.schemes import Scheme
+from spicegraph_parser.fronts.spacy import caption_of
+from spicegraph_parser.fronts.ud2 import ud1_lines
+from spicegraph_parser.languages import ENGLISH, LANGUAGES, Language, find_language
+from spicegraph_parser.spice.loose import DENIED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FOLDER = Path(__file__).parents[1] / "cases" / "languages"
 
 
 @pytest.mark.parametrize("code", sorted(LANGUAGES))
@@ -31,3 +46,58 @@ def test_an_unknown_language_is_refused_with_the_known_ones() -> None:
 def test_english_is_the_default_and_has_its_own_table() -> None:
     assert find_language("EN") is ENGLISH
     assert ENGLISH.agents == {"by"}
+
+
+class _Case(NamedTuple):
+    language: Language
+    text: str
+    purpose: str
+    facts: list[tuple[str, ...]]
+    rows: list[str]
+
+
+def _cases() -> Iterator[_Case]:
+    for path in sorted(_FOLDER.glob("*.conllu")):
+        for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
+            fields = dict(re.findall(r"^# (\w+) = ?(.*)$", block, re.MULTILINE))
+            facts = [tuple(fact.split(", ")) for fact in re.findall(r"\(([^()]*)\)", fields["facts"])]
+            yield _Case(find_language(path.stem), fields["text"], fields["purpose"], facts, block.splitlines())
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=f"{case.language.code}: {case.text}") for case in _cases()])
+def test_a_construction_gives_its_facts_by_both_doors(case: _Case) -> None:
+    """The facts are those written in the case, in order, from CoNLL-U and from a document of spaCy."""
+    (caption,) = read_conllu(ud1_lines(case.rows, language=case.language), language=case.language)
+    assert list(extract(caption).tuples) == case.facts, case.purpose
+    rows = [row.split("\t") for row in case.rows if not row.startswith("#")]
+    doc = Doc(
+        Vocab(strings=[]),
+        words=[row[1] for row in rows],
+        lemmas=[row[2] for row in rows],
+        pos=[row[3] for row in rows],
+        morphs=[row[5].replace("_", "") for row in rows],
+        heads=[int(row[6]) - 1 if row[6] != "0" else at for at, row in enumerate(rows)],
+        deps=[row[7] for row in rows],
+    )
+    assert list(extract(caption_of(doc, scheme=Scheme.UD2, language=case.language)).tuples) == case.facts, case.purpose
+
+
+@pytest.mark.parametrize(("code", "denied"), [("es", "camisa"), ("cs", "obojek")])
+def test_what_a_language_denies_is_noted(code: str, denied: str) -> None:
+    rows = next(case.rows for case in _cases() if case.language.code == code and case.purpose == "what is denied")
+    (caption,) = read_conllu(ud1_lines(rows, language=find_language(code)), language=find_language(code))
+    notes = [fact.words[0] for fact in extract(caption).every_fact if fact.rule == DENIED]
+    assert notes == [denied]
+
+
+def test_every_pass_is_needed_by_a_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any one pass some case goes wrong."""
+    passes = dict(wording.PASSES)
+    for name in passes:
+        monkeypatch.setattr(wording, "PASSES", {key: change for key, change in passes.items() if key != name})
+        wrong = []
+        for case in _cases():
+            (caption,) = read_conllu(ud1_lines(case.rows, language=case.language), language=case.language)
+            if list(extract(caption).tuples) != case.facts:
+                wrong.append(case.text)
+        assert wrong, name

@@ -1,0 +1,264 @@
+"""What small parsers get wrong in captions of other languages than English, mended: each pass a kind of mistake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from spicegraph_parser.fronts.tree import NAMING, NOMINAL, SUBJECTS, VERBAL, Sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from spicegraph_parser.languages import Language
+
+
+def forms(tree: Sentence) -> None:
+    """Lemmas of contractions, and classes and lemmas of words that small models often have wrong."""
+    language = tree.language
+    for position in range(1, tree.size + 1):
+        form, found = tree.forms[position], tree.universal[position]
+        if form in language.contractions and found not in {"DET", "NOUN", "VERB"}:
+            tree.lemmas[position] = language.contractions[form]
+        for universal, table, features, fits in _CLASSES:
+            known = table(language)
+            if form in known and (found == universal or fits(tree, position)):
+                tree.lemmas[position] = known[form]
+                if found != universal or (features == "VerbForm=Fin" and not tree.has(position, features)):
+                    tree.universal[position], tree.features[position] = universal, features
+                    _rehang(tree, position)
+                break
+        if _is_open(tree, position):
+            tree.universal[position], tree.features[position] = "NOUN", "_"
+            tree.lemmas[position] = form
+            _rehang(tree, position)
+        tree.lemmas[position] = language.lemmas.get(form, tree.lemmas[position])
+        if language.infinitives:
+            _conjugate(tree, position)
+
+
+def _is_bare(tree: Sentence, position: int) -> bool:
+    return tree.universal[position - 1] not in {"DET", "NUM"} and not tree.children(position, "det", "case", "nummod")
+
+
+def _is_like_adjective(tree: Sentence, position: int) -> bool:
+    before, behind = tree.universal[position - 1], [*tree.universal, ""][position + 1]
+    is_in_front = behind == "NOUN" or [*tree.forms, ""][position + 1] in tree.language.nouns
+    return before in {"NOUN", "PROPN", "ADJ"} or (is_in_front and not tree.children(position, "cop"))
+
+
+def _is_like_verb(tree: Sentence, position: int) -> bool:
+    before, behind = tree.universal[position - 1], [*tree.universal, "PUNCT"][position + 1]
+    return (
+        before in {"NOUN", "PROPN", "ADJ", "PRON", "ADV"}
+        and behind in {"DET", "ADP", "ADV", "SCONJ", "CCONJ", "PUNCT", "PRON", "NUM"}
+        and _is_bare(tree, position)
+    )
+
+
+def _is_like_noun(tree: Sentence, position: int) -> bool:
+    return tree.universal[position - 1] in {"DET", "NUM", "ADJ"}
+
+
+def _is_open(tree: Sentence, position: int) -> bool:
+    """Say whether a word is of an open class that a model takes for an article, or a noun that it takes for a verb."""
+    found, before = tree.universal[position], tree.universal[position - 1]
+    if found == "DET":
+        is_article = tree.feature(position, "PronType") in {"Art", ""} and not tree.has(position, "Poss=Yes")
+        return is_article and tree.lemmas[position] not in tree.language.articles
+    if found == "VERB":
+        return before == "DET" and not tree.has(position, "VerbForm=Part")
+    behind = tree.universal[position + 1 : position + 3]
+    return (
+        found == "ADJ"
+        and before == "DET"
+        and not {"NOUN", "PROPN", "CCONJ", "VERB"} & {*behind}
+        and not tree.is_adjective(position)
+    )
+
+
+_CLASSES: Final[
+    tuple[tuple[str, Callable[[Language], Mapping[str, str]], str, Callable[[Sentence, int], bool]], ...]
+] = (
+    ("NOUN", lambda language: language.nouns, "_", _is_like_noun),
+    ("VERB", lambda language: language.participles, "Tense=Past|VerbForm=Part", _is_bare),
+    ("VERB", lambda language: language.verbs, "VerbForm=Fin", _is_like_verb),
+    ("ADJ", lambda language: language.adjectives, "_", _is_like_adjective),
+)
+
+
+def _conjugate(tree: Sentence, position: int) -> None:
+    """Verbs by their endings: class and lemma of "roulent", which a model takes for an adverb."""
+    form, language = tree.forms[position], tree.language
+    ending = next((ending for ending in language.verb_endings if form.endswith(ending)), "")
+    if not ending or form in language.participles or form in language.verbs:
+        return
+    if tree.universal[position] in {"ADV", "ADJ", "NOUN", "PROPN"} and _is_bare(tree, position):
+        behind = tree.universal[position + 1 : position + 2]
+        is_named = tree.universal[position - 1] in {"NOUN", "PROPN", "ADJ"}
+        if ending == "ent" and not form.endswith("ment") and tree.has(position - 1, "Number=Plur"):
+            features = "VerbForm=Fin"
+        elif ending.endswith("ant") and behind in (["DET"], ["ADP"]):
+            features = "Tense=Pres|VerbForm=Part"
+        elif ending == "e" and behind == ["DET"] and is_named:
+            features = "VerbForm=Fin"
+        else:
+            return
+        tree.universal[position], tree.features[position], tree.lemmas[position] = "VERB", features, form
+        _rehang(tree, position)
+    if tree.universal[position] == "VERB" and not tree.lemmas[position].endswith(language.infinitives):
+        tree.lemmas[position] = form.removesuffix(ending) + language.verb_endings[ending]
+
+
+def _rehang(tree: Sentence, position: int) -> None:
+    """Hang a word whose class was wrong as one of its class does."""
+    {"VERB": _rehang_verb, "NOUN": _rehang_noun, "ADJ": _rehang_adjective}[tree.universal[position]](tree, position)
+
+
+def _rehang_verb(tree: Sentence, position: int) -> None:
+    head = tree.heads[position]
+    if head and head < position and tree.universal[head] in NAMING:
+        tree.labels[position] = "acl"
+    elif tree.labels[position] in {"amod", "advmod", "nmod", "case", "obl"}:
+        tree.labels[position] = "dep"
+    below = [p for p in tree.children(position) if p < position]
+    nouns = [p for p in below if tree.universal[p] in NAMING and not tree.case(p)]
+    if nouns and not tree.subject(position):
+        tree.labels[nouns[0]] = "nsubj"
+
+
+def _rehang_noun(tree: Sentence, position: int) -> None:
+    head = tree.heads[position]
+    verbs = [p for p in tree.children(position) if p < position and tree.universal[p] == "VERB"]
+    is_under_adjective = head in (position - 1, position + 1) and tree.universal[head] == "ADJ"
+    if verbs and not is_under_adjective:
+        tree.promote(verbs[-1], "obj")
+    elif is_under_adjective or (head and tree.labels[position] == "det"):
+        tree.promote(position, "amod")
+
+
+def _rehang_adjective(tree: Sentence, position: int) -> None:
+    noun = _noun_before(tree, position)
+    if not noun and tree.universal[position + 1 : position + 2] == ["NOUN"]:
+        noun = position + 1
+    if not noun:
+        return
+    if noun != tree.heads[position] and tree.is_below(noun, position):
+        below = tree.children(position)
+        verbs = [p for p in below if tree.universal[p] in VERBAL or tree.children(p, "cop", "aux:pass")]
+        subjects = tree.children(position, *SUBJECTS)
+        tree.promote([*verbs, *subjects, *(p for p in below if tree.is_below(noun, p))][0], "amod")
+    tree.attach(position, noun, "amod")
+    for child in tree.children(position):
+        if tree.universal[child] in {*NAMING, *VERBAL} and tree.labels[child] != "conj":
+            tree.attach(child, noun, "acl" if tree.universal[child] in VERBAL else "nmod")
+
+
+def _noun_before(tree: Sentence, position: int) -> int:
+    """Return the noun in front of an adjective, with other adjectives between them at most, or 0."""
+    at = position - 1
+    while at and tree.universal[at] in {"ADJ", "ADV", "CCONJ"}:
+        at -= 1
+    return at if tree.universal[at] in NAMING else 0
+
+
+def adjectives(tree: Sentence) -> None:
+    """An adjective's tag, where only its label says what it is; and its noun: the one in front of it that agrees."""
+    for position in range(1, tree.size + 1):
+        if tree.labels[position] != "amod":
+            continue
+        if tree.universal[position] in {"NOUN", "PROPN", "DET", "ADV"}:
+            tree.universal[position] = "ADJ"
+        near, head = position - 1, tree.heads[position]
+        if (
+            tree.universal[position] == "ADJ"
+            and near > head
+            and tree.universal[near] == "NOUN"
+            and tree.is_below(near, head)
+        ):
+            apart = any(
+                {tree.feature(near, name), ""}.isdisjoint({tree.feature(position, name)})
+                and tree.feature(position, name)
+                for name in ("Gender", "Number")
+            )
+            if not apart and not is_compound(tree, near):
+                tree.attach(position, near, "amod")
+
+
+def is_compound(tree: Sentence, noun: int) -> bool:
+    """Say whether a noun says of which kind another one is: "de pêche" of "tente de pêche"."""
+    case, head = tree.case(noun), tree.heads[noun]
+    return (
+        tree.labels[noun] in {"nmod", "obl:arg", "obl:mod"}
+        and tree.universal[noun] in NAMING
+        and tree.universal[head] == "NOUN"
+        and 0 < noun - head <= 3
+        and bool(case)
+        and tree.lemmas[case] in tree.language.of
+        and tree.forms[case] not in {form for form in tree.language.contractions if "'" not in form and "’" not in form}
+        and not tree.children(noun, "det", "nummod", "nmod:poss", "det:poss")
+        and not tree.children(case)
+        and not tree.has(noun, "Number=Plur")
+    )
+
+
+def phrases_of_verbs(tree: Sentence) -> None:
+    """``un homme dormant dans une chambre``: what stands right behind a verb is the verb's, not its subject's."""
+    for noun in range(2, tree.size + 1):
+        head, verb = tree.heads[noun], _verb_before(tree, noun)
+        label = tree.labels[noun].partition(":")[0]
+        if not verb or verb == head or tree.universal[noun] not in NOMINAL or tree.is_below(verb, noun):
+            continue
+        is_object = not tree.case(noun) and not tree.children(verb, "obj")
+        if label in {"nmod", "appos", "obl", "dep", "amod"} and head in (tree.heads[verb], tree.subject(verb)):
+            if tree.case(noun) or is_object:
+                tree.attach(noun, verb, "obj" if is_object else "obl")
+        elif label == "obj" and head > noun and is_object:
+            tree.attach(noun, verb, "obj")
+
+
+def _verb_before(tree: Sentence, noun: int) -> int:
+    """Return the verb right in front of a noun phrase, or the finite one between it and the noun that it hangs on."""
+    first = min([noun, *[child for child in tree.children(noun) if child < noun]])
+    verb, head = first - 1, tree.heads[noun]
+    if tree.universal[verb] == "ADV" and tree.heads[verb] == verb - 1:
+        verb -= 1
+    if tree.universal[verb] == "VERB":
+        return verb
+    between = (p for p in range(noun - 1, head, -1) if tree.universal[p] == "VERB" and tree.subject(p) == head)
+    return next(between, 0) if head and tree.case(noun) else 0
+
+
+def main_verbs(tree: Sentence) -> None:
+    """``un homme surfe une vague``, where a model has the noun as predicate, and the verb as its adjective."""
+    for wrong in range(1, tree.size + 1):
+        subject = next(iter(tree.children(wrong, "nsubj")), 0)
+        copulas = tree.children(wrong, "cop")
+        if not subject or tree.universal[wrong] not in {*NAMING, "ADJ"}:
+            continue
+        if any(tree.lemmas[p] in tree.language.copulas for p in copulas):
+            continue
+        verbs = [
+            p for p in range(subject + 1, tree.size + 1) if tree.universal[p] == "VERB" and _is_free(tree, p, wrong)
+        ]
+        verb = next((p for p in verbs if tree.has(p, "VerbForm=Fin")), verbs[0] if verbs and verbs[0] < wrong else 0)
+        if not verb:
+            continue
+        tree.attach(verb, tree.heads[wrong], tree.labels[wrong])
+        tree.attach(subject, verb, "nsubj")
+        if tree.universal[wrong] == "ADJ":
+            tree.attach(wrong, subject, "amod")
+        else:
+            tree.attach(wrong, verb, "obl" if tree.case(wrong) else "obj")
+        for child in tree.children(wrong):
+            if tree.is_oblique(child):
+                tree.attach(child, *((verb, "obl") if child > verb else (subject, "nmod")))
+
+
+def _is_free(tree: Sentence, verb: int, wrong: int) -> bool:
+    """Say whether a verb below a word has neither a subject nor a conjunction of its own."""
+    at = verb
+    while at and at != wrong:
+        if tree.labels[at] in {"acl:relcl", "advcl", "xcomp"}:
+            return False
+        at = tree.heads[at]
+    return at == wrong and not tree.children(verb, *SUBJECTS, "mark")
