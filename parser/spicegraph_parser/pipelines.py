@@ -59,12 +59,14 @@ class CaptionPipeline:
     """A pipeline that turns captions into parses and facts.
 
     ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.5.0-8d5f3a21``.
-    Without ``loose``, which is faster, :meth:`facts` gives what SPICE counts only, and no loose words.
+    ``language`` is the code of the language that it reads. Without ``loose``, which is faster,
+    :meth:`facts` gives what SPICE counts only, and no loose words.
     """
 
     front_end: FrontEnd
     signature: str
     loose: bool = True
+    language: str = "en"
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """Parse captions, in order and in batches; an empty caption gives an empty sentence list.
@@ -142,7 +144,8 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     expect(name, str, "pipeline", "a name")
     if name.endswith(LONG):
         within = load_pipeline(name.removesuffix(LONG))
-        return CaptionPipeline(_ByRules(partial(_parse_across, within.front_end)), within.signature + LONG)
+        across = _ByRules(partial(_parse_across, within.front_end))
+        return CaptionPipeline(across, within.signature + LONG, language=within.language)
     network, plus, runtime = name.partition("+")
     if network in {DEFAULT_PIPELINE, SCENE}:
         product: tuple[MakeProduct] | tuple[()] = ()
@@ -159,7 +162,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
 
         return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), signature)
     front_end = load_spacy(name)
-    return CaptionPipeline(front_end, spacy_signature(front_end.nlp))
+    return CaptionPipeline(front_end, spacy_signature(front_end.nlp), language=front_end.language.code)
 
 
 def model_card(name: str = DEFAULT_PIPELINE) -> str:

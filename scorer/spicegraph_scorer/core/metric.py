@@ -114,6 +114,8 @@ class Metric(ABC, Generic[Statistic]):
     """:meth:`explain` gives an :class:`Explanation`, which results hold where explanations are asked for."""
     matches: ClassVar[bool] = False
     """:meth:`explain` gives a :class:`spicegraph_scorer.metrics.spice.match.Match`, in which errors are found."""
+    english: ClassVar[bool] = False
+    """It reads English alone, by what it has learned or by its tables, and is refused for other languages."""
     credits: ClassVar[bool] = False
     """:meth:`credit` divides items' scores among the words of their candidates."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from spicegraph_parser.errors import InputError, counted, kind_of
+from spicegraph_parser.languages import find_language
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, marks_of, to_item
@@ -366,8 +367,31 @@ def _is_known(word: str) -> bool:
     return word in _COMMON or (len(word) >= _SHORT and bool(load_lexicon().synsets(word)))
 
 
-def language_note(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None) -> str | None:
-    """Say that a tenth of the candidates, or more, are not in English, if so; graphs are left out."""
+@cache
+def _own_words(language: str) -> frozenset[str]:
+    """Return the function words of another language than English that its table has."""
+    table = find_language(language)
+    prepositions = {word for word, *_ in table.prepositions}
+    return frozenset().union(table.articles, table.of, table.agents, table.copulas, table.contractions, prepositions)
+
+
+def _other_language_note(source: str, items: Sequence[Item], language: str) -> str | None:
+    """Say that a tenth of the candidates, or more, have more function words of English than of their language."""
+    own = _own_words(language)
+    texts = (_WORD.findall(item.candidate.lower()) for item in items)
+    others = sum(sum(word in _ENGLISH - own for word in words) > sum(word in own for word in words) for words in texts)
+    if others < _SHARE * len(items) or not others:
+        return None
+    candidates = counted(len(items), "candidate")
+    return f"{source}: {others:,} of {candidates} seem to be English, not {find_language(language).name}"
+
+
+def language_note(
+    source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None, language: str = "en"
+) -> str | None:
+    """Say that a tenth of the candidates, or more, are not in the language, if so; graphs are left out."""
+    if language != "en":
+        return _other_language_note(source, items, language)
     # All are looked at only where some of 200 evenly spread ones are not.
     captions = [item.candidate for item in items]
     few = captions[:: max(1, len(items) // _SAMPLE)]
@@ -388,7 +412,9 @@ def language_note(source: str, items: Sequence[Item], *, is_graph: Callable[[str
 _MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})  # What programs write for a missing caption.
 
 
-def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None) -> Iterator[str]:
+def notes_on(
+    source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None, language: str | None = None
+) -> Iterator[str]:
     """Yield what is odd about items that can be scored, such as empty candidates, or a copy of the references."""
     empty = empty_candidates(items)
     if empty:
@@ -396,7 +422,8 @@ def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bo
     yield from (f"{source}: {note}" for note in marks_notes(len(items), marks_of(items)))
     if missing := sum(item.candidate.strip().lower() in _MISSING for item in items):
         yield f"{source}: {counted(missing, 'candidate')} read as text such as nan or None: are captions missing?"
-    yield from filter(None, (copies_note(source, items), language_note(source, items, is_graph=is_graph)))
+    in_language = language_note(source, items, is_graph=is_graph, language=language or "en")
+    yield from filter(None, (copies_note(source, items), in_language))
     if is_graph is None:
         yield from phrase_notes(source, items)
         yield from shape_notes(source, items)

@@ -105,7 +105,7 @@ class InputOptions:
         """How tables are read; ``None``: as they show themselves."""
         return parse_columns(self.columns, delimiter=self.delimiter)
 
-    def system(self, source: str, *, empty: Empty, name: str | None = None) -> System:
+    def system(self, source: str, *, empty: Empty, name: str | None = None, language: str | None = None) -> System:
         """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
         default, path = system_name(source)
         items = read_items(
@@ -117,7 +117,7 @@ class InputOptions:
             columns=self.table,
             ids=self.ids,
         ).items
-        for note in notes_on(path, items):
+        for note in notes_on(path, items, language=language):
             say_warning(note)
         return System(name or default, items)
 
@@ -136,6 +136,10 @@ class MetricOptions:
             one, for English.
         instances: COCO instances, such as instances_val2014.json: for chair, the objects of each image, beside those
             that its references mention.
+        language: What captions are in, by code: fr, es, de ... Default: what --pipeline reads. SPICE looks words up in
+            nltk's data of that language.
+        reference_language: For captions in another language, references in English: en. SPICE matches what both
+            languages share.
     """
 
     metrics: MetricsOption = "spice"
@@ -145,6 +149,8 @@ class MetricOptions:
     vectors: Annotated[str | None, typer.Option(metavar="FILE")] = None
     meaning: Annotated[str | None, typer.Option(metavar="FILE")] = None
     instances: Annotated[str | None, typer.Option(metavar="FILE")] = None
+    language: Annotated[str | None, typer.Option(metavar="CODE")] = None
+    reference_language: Annotated[str | None, typer.Option(metavar="CODE")] = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -154,7 +160,7 @@ class MetricOptions:
     @property
     def files(self) -> list[str | None]:
         """The files that metrics read."""
-        return [getattr(self, name) for name in METRIC_DATA if name != "spice_text"]
+        return [getattr(self, name) for name in METRIC_DATA if name not in _NAMED]
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -167,13 +173,16 @@ class MetricOptions:
         given = {name: value for name in METRIC_DATA if (value := getattr(self, name)) is not None}
         for name, value in given.items():
             users = [metric for metric, entry in METRICS.items() if name in entry.kind.needs.data]
-            if computed.isdisjoint(users):
+            if name != "language" and computed.isdisjoint(users):
                 do = "does" if len(users) == 1 else "do"
                 raise InputError(
                     f"{METRIC_DATA[name]} {value}: none of the chosen metrics uses it; {', '.join(users)} {do}"
                 )
-        text: SpiceText | None = given.pop("spice_text", None)
-        return with_spice_text(self.asked, replace(read_data(given), spice_text=text))
+        named = {name: given.pop(name, None) for name in _NAMED}
+        return with_spice_text(self.asked, replace(read_data(given), **named))
+
+
+_NAMED: Final = ("spice_text", "language", "reference_language")  # fields that are no files
 
 
 EmptyOption = Annotated[
@@ -198,6 +207,8 @@ METRIC_DATA: Final[Mapping[str, str]] = {
     "vectors": "--vectors",
     "meaning": "--meaning",
     "instances": "--instances",
+    "language": "--language",
+    "reference_language": "--reference-language",
 }  # For each field of ``MetricData`` the option that gives it.
 
 

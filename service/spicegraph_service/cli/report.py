@@ -94,7 +94,7 @@ def report(
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     if page.split and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
-    systems = [given.system(source, empty=scoring.empty) for source in sources]
+    systems = [given.system(source, empty=scoring.empty, language=scoring.language) for source in sources]
     if remote.server is not None:
         from spicegraph_service.cli.remote import rendered, settings  # noqa: PLC0415 (only who asks a server needs grpc)
 

@@ -235,7 +235,7 @@ def compare(
     called = options.system_name(first)[0], options.system_name(second)[0]
     names_of = called if called[0] != called[1] else (first, second)
     a, b = (
-        given.system(source, name=name, empty=scoring.empty)
+        given.system(source, name=name, empty=scoring.empty, language=scoring.language)
         for source, name in zip((first, second), names_of, strict=True)
     )
     with parsing.facts() as facts:

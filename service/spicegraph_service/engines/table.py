@@ -82,7 +82,8 @@ def _read(task: Task) -> Dataset:
         references = f"; references: {dataset.references}" if dataset.references else ""
         left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
         task.say(f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}")
-    for note in notes_on(dataset.source, dataset.items, is_graph=is_graph if task.graphs else None):
+    looks = is_graph if task.graphs else None
+    for note in notes_on(dataset.source, dataset.items, is_graph=looks, language=task.data.language):
         warnings.warn(note, stacklevel=3)
     return dataset
 
@@ -94,7 +95,7 @@ def _facts_of(task: Task, datasets: Iterable[Dataset]) -> Iterator[FactSource]:
     if task.graphs:
         for dataset in datasets:
             graphs |= check_graphs(dataset.items, source=dataset.source)
-    given = read_parses(task.parses) if task.parses is not None else None
+    given = read_parses(task.parses, language=task.data.language or "en") if task.parses is not None else None
     loose = bool(task.more) or any(needs.loose for needs in needs_of(task.metrics))
     with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as parsing:
         parsed: FactSource = given or parsing

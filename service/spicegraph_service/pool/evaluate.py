@@ -52,7 +52,7 @@ class Evaluator:
         self._parses: _Parses = {}  # of the batch in hand
         self._known: dict[tasks.GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
         self._tables = {
-            style: FunctionSource(pipeline.signature, partial(self._facts, style))
+            style: FunctionSource(pipeline.signature, partial(self._facts, style), pipeline.language)
             for style, pipeline in self._pipelines.items()
         }
         self._lexicon = load_lexicon()
