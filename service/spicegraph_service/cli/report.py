@@ -14,7 +14,7 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_service.cli.options import InputOptions, PageOptions, ParsingOptions, ScoringOptions, system_name
+from spicegraph_service.cli.options import PagedInputOptions, PageOptions, ParsingOptions, ScoringOptions, system_name
 from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Provenance
@@ -49,7 +49,7 @@ _BY_ENDING: Mapping[str, ReportFormat] = {
 def report(
     sources: Annotated[list[str], typer.Argument(metavar="[NAME=]INPUT...")],
     *,
-    given: InputOptions,
+    given: PagedInputOptions,
     scoring: ScoringOptions,
     form: Annotated[ReportFormat | None, typer.Option("--format")] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
@@ -84,12 +84,12 @@ def report(
         provenance=provenance([*paths, *(given.references or ()), *scoring.files]),
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
-    if page.split and (output is None or chosen is not ReportFormat.HTML):
+    if page.split_page and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
     systems = [given.system(source, empty=scoring.empty) for source in sources]
     with parsing.facts() as facts, warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
-    if not page.split or output is None:
+    if not page.split_page or output is None:
         write_text(REPORT_FORMATS[chosen](built), output)
         return
     # The details of the images go into a folder beside the page: ``report_files`` for ``report.html``.
