@@ -127,7 +127,7 @@ def test_what_is_no_delimiter_is_refused(given: str) -> None:
 def test_a_delimiter_of_a_format_without_columns_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('[{"image_id": 1, "test": "a dog", "refs": ["a dog"]}]')
-    with pytest.raises(InputError, match="which has no columns: --columns and --delimiter are for tables"):
+    with pytest.raises(InputError, match="is JSON, which has no columns: --delimiter is for tables"):
         read_items(str(path), columns=parse_columns(None, delimiter="|"))
 
 

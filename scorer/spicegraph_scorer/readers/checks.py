@@ -74,12 +74,17 @@ _INTEGER_DIGITS = 18
 Names = tuple[str, ...]  # What an image is called: its id, and its file name where that is known.
 
 
+def is_plain(caption: str) -> bool:
+    """Say whether a caption is words between single spaces, which has no fault but to be an image's name."""
+    return _PLAIN.fullmatch(caption) is not None and len(caption) <= MAX_CAPTION
+
+
 def _is_empty(caption: str, _names: Names) -> bool:
     return not caption.strip()
 
 
 def _is_name(caption: str, names: Names) -> bool:
-    return caption.strip() in names
+    return bool(caption.strip()) and caption.strip() in names
 
 
 def _has_nul(caption: str, _names: Names) -> bool:
@@ -126,6 +131,11 @@ def reference_faults(references: object, names: Names = ()) -> Iterator[tuple[st
         for index, reference in enumerate(references):
             for reason in caption_faults(reference, names):
                 yield f"[{index}]", reason
+
+
+def as_id(value: object) -> object:
+    """Return an id; 9.0, as pandas writes whole numbers beside missing ones, is 9."""
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 def id_faults(value: object) -> Iterator[str]:

@@ -15,7 +15,7 @@ import typer
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.options import (
-    InputOptions,
+    PagedInputOptions,
     PageOptions,
     ParsingOptions,
     RemoteOptions,
@@ -56,7 +56,7 @@ _BY_ENDING: Mapping[str, ReportFormat] = {
 def report(
     sources: Annotated[list[str], typer.Argument(metavar="[NAME=]INPUT...")],
     *,
-    given: InputOptions,
+    given: PagedInputOptions,
     scoring: ScoringOptions,
     form: Annotated[ReportFormat | None, typer.Option("--format")] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
@@ -92,13 +92,13 @@ def report(
         provenance=provenance([*paths, *(given.references or ()), *scoring.files]),
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
-    if page.split and (output is None or chosen is not ReportFormat.HTML):
+    if page.split_page and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
     systems = [given.system(source, empty=scoring.empty, language=scoring.language) for source in sources]
     if remote.server is not None:
         from spicegraph_service.cli.remote import rendered, settings  # noqa: PLC0415 (only who asks a server needs grpc)
 
-        if page.split:
+        if page.split_page:
             raise InputError("--split: a server gives one page; leave it out with --server")
         with warned_progress() as progress:
             write_text(
@@ -109,7 +109,7 @@ def report(
         built = build_report(systems, options, pipeline=facts, progress=progress)
     for warning in built.warnings:
         say_warning(warning)
-    if not page.split or output is None:
+    if not page.split_page or output is None:
         write_text(REPORT_FORMATS[chosen](built), output)
         return
     # The details of the images go into a folder beside the page: ``report_files`` for ``report.html``.

@@ -66,10 +66,10 @@ def score(
     """Score captions against references, with SPICE by category and the COCO metrics.
 
     Options:
-        sources: The SPICE jar's JSON (image_id, test, refs), COCO results with --references, JSON Lines, captions by
-            id, CSV, TSV, Parquet, plain text, or a zip of one of them; - reads standard input. The scores of several
-            systems, each a file or NAME=FILE, stand side by side, as table or json; as csv, markdown or latex a line
-            a system, SPICE by category, the best marked.
+        sources: Captions in any shape that spicegraph inputs knows: the SPICE jar's JSON, COCO results with
+            --references, JSON Lines, captions by id, tables, plain text ...; - reads standard input. The scores of
+            several systems, each a file or NAME=FILE, stand side by side, as table or json; as csv, markdown or latex a
+            line a system, SPICE by category, the best marked.
         form: The format of the result; spice is the jar's own JSON. Default: the one of -o's file ending, else a table.
         output: Write to this file or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of
             parts. Without --format the table is printed too.
@@ -134,10 +134,7 @@ def score(
             parsing.parser,
             workers=parsing.workers,
             cache=parsing.cache_place,
-            columns=given.table,
-            references=given.references,
-            partial=given.partial,
-            ids=given.ids,
+            **given.reading,
             control_tokens=given.control_tokens or ("keep" if target.format is ResultFormat.SPICE else "refuse"),
             empty=scoring.empty,
             candidates=candidates,
@@ -176,7 +173,7 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="[NAME=]A")],
     second: Annotated[str, typer.Argument(metavar="[NAME=]B")],
     *,
-    given: options.InputOptions,
+    given: options.PagedInputOptions,
     scoring: options.ScoringOptions,
     form: Annotated[ComparisonFormat | None, typer.Option("--format")] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
@@ -229,7 +226,7 @@ def compare(
         check_output(output)
     if page.pictures(output) is not None:
         raise InputError("--images: only an HTML page (-o FILE.html) shows images")
-    if page.split:
+    if page.split_page:
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
     data = scoring.data()
     called = options.system_name(first)[0], options.system_name(second)[0]

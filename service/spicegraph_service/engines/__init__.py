@@ -60,6 +60,9 @@ class Task:
     references: Sequence[str] | None = None  # files; ``None``: the source holds them
     partial: bool = False  # score only the images that have a candidate
     ids: IdRule = IdRule.GIVEN
+    split: str | None = None  # of the references; ``None``: the one of the candidates
+    caption_language: str | None = None  # of files with captions in several languages; ``None``: English
+    drop_empty_references: bool = False
     empty: Empty = "refuse"
     control_tokens: ControlTokens = "refuse"
     rewrite: Rewrite | None = None  # what is scored in place of each candidate

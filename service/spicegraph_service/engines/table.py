@@ -68,6 +68,9 @@ def _read(task: Task) -> Dataset:
         references=task.references,
         partial=task.partial,
         ids=task.ids,
+        split=task.split,
+        caption_language=task.caption_language,
+        drop_empty_references=task.drop_empty_references,
         empty=task.empty if task.rewrite is None else "zero",
         control_tokens=task.control_tokens if task.rewrite is None else "keep",
         several=task.candidates is not CandidateRule.ONE,
@@ -82,6 +85,8 @@ def _read(task: Task) -> Dataset:
         references = f"; references: {dataset.references}" if dataset.references else ""
         left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
         task.say(f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}")
+        for note in dataset.notes:
+            task.say(note)
     looks = is_graph if task.graphs else None
     for note in notes_on(dataset.source, dataset.items, is_graph=looks, language=task.data.language):
         warnings.warn(note, stacklevel=3)
