@@ -18,13 +18,20 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer import Item
-from spicegraph_scorer.core.data import MetricData, Resources
+from spicegraph_parser.spice.graph import merge_concepts
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.facts import FactCache
-from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.spice.metric import Spice
+from spicegraph_scorer.metrics.spice.languages import sides_of
+from spicegraph_scorer.metrics.spice.match import count_concepts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spicegraph_parser.spice.graph import ConceptGraph
+    from spicegraph_parser.spice.lexicon import Synonyms
+    from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.metric import Matrix
 
 _PAIRED = 200  # captions whose pairs are ranked
@@ -37,11 +44,15 @@ def read(folder: Path, name: str) -> list[str]:
     return data.decode("utf-8").splitlines()
 
 
-def f1_of_pairs(spice: Spice, candidates: list[str], references: list[str]) -> Matrix:
+def graphs(source: FactSource, lexicon: Synonyms, captions: Sequence[str]) -> list[ConceptGraph]:
+    """Return the graph of every caption."""
+    return [merge_concepts([facts], lexicon) for facts in source.facts(captions)]
+
+
+def f1_of_pairs(candidates: Sequence[ConceptGraph], references: Sequence[ConceptGraph]) -> Matrix:
     """Return SPICE's F1 of every candidate with every caption as its only reference: (candidates, references)."""
-    items = [Item(0, text, (reference,)) for reference in references for text in candidates]
-    scores = spice.total(spice.collect(Corpus(tuple(items))))[0].each
-    return np.array(scores, np.float64).reshape(len(references), len(candidates)).T
+    rows = [[count_concepts(one, other, categories={})[ALL].f1 for other in references] for one in candidates]
+    return np.array(rows, np.float64)
 
 
 def main() -> None:
@@ -55,26 +66,23 @@ def main() -> None:
     given = parser.parse_args()
     english, other = (read(given.folder, f"{given.set}.{code}") for code in ("en", given.language))
     facts, english_facts = FactCache(load_pipeline(given.pipeline)), FactCache(load_pipeline())
-    across, within, in_english = (
-        Spice.of(Resources(lambda source=source: source, data=data, evidence=False))
-        for source, data in (
-            (facts, MetricData(language=given.language, reference_language="en")),
-            (facts, MetricData(language=given.language)),
-            (english_facts, MetricData()),
-        )
-    )
+    side, of_references = sides_of(MetricData(language=given.language, reference_language="en"), facts, exact=False)
+    assert of_references is not None
+    across = graphs(facts, side.lexicon, other)
+    references = graphs(english_facts, of_references.lexicon, english)
+    within = graphs(facts, load_lexicon(given.language), other)
+    in_english = graphs(english_facts, load_lexicon(), english)
     rows: list[tuple[str, float, float, float, float]] = []
     for start in range(0, len(english) - given.among + 1, given.among):
         part = slice(start, start + given.among)
-        f1 = f1_of_pairs(across, other[part], english[part])
+        f1 = f1_of_pairs(across[part], references[part])
         own = f1.diagonal()
         others = (f1.sum() - own.sum()) / (f1.size - len(own))
         best = f1.argmax(axis=1) == np.arange(len(own))
         pairs = slice(start, start + _PAIRED)
         apart = ~np.eye(_PAIRED, dtype=bool)
         ranks = spearmanr(
-            f1_of_pairs(in_english, english[pairs], english[pairs])[apart],
-            f1_of_pairs(within, other[pairs], other[pairs])[apart],
+            f1_of_pairs(in_english[pairs], in_english[pairs])[apart], f1_of_pairs(within[pairs], within[pairs])[apart]
         )
         rows.append((f"{start + 1}-{start + given.among}", best.mean(), own.mean(), others, ranks.statistic))
     means = np.array([row[1:] for row in rows]).mean(axis=0)
