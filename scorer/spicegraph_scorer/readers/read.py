@@ -60,7 +60,7 @@ class IdRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Items to score and where they come from."""
+    """Items to score and where they come from; as a collection, its items: ``score(read_items(path))``."""
 
     items: tuple[Item, ...]
     source: str
@@ -70,6 +70,14 @@ class Dataset:
     images: tuple[ItemId, ...] = ()  # of each item, if images may have several candidates: id#1, id#2 ...
     notes: tuple[str, ...] = ()  # what was left out or taken as equal
     tags: tuple[str, ...] = ()  # of each item, where the references have domains
+
+    def __iter__(self) -> Iterator[Item]:
+        """Yield the items."""
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.items)
 
 
 def read_items(
