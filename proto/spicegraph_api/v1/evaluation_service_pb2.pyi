@@ -92,6 +92,8 @@ class ScoreRequest(_message.Message):
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
     EMPTY_FIELD_NUMBER: _builtins.int
     GRAPH_STYLE_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    REFERENCE_LANGUAGE_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """How much evidence comes back."""
     reference_set: _builtins.str
@@ -102,6 +104,10 @@ class ScoreRequest(_message.Message):
     """What is done with empty candidates; unspecified: they are scored, and get 0."""
     graph_style: _scene_graph_pb2.GraphStyle.ValueType
     """The scene graphs that SPICE, SPICE-G and SPIDEr compare."""
+    language: _builtins.str
+    """What captions are in, by code (fr); empty: what the server's pipeline reads, which it must be."""
+    reference_language: _builtins.str
+    """What references are in, if that is another language: en. SPICE matches what both languages share."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.Item]:
         """The items, with unique ids. Between 1 and `Limits.max_items`."""
@@ -125,10 +131,12 @@ class ScoreRequest(_message.Message):
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
         empty: _scores_pb2.EmptyCandidates.ValueType = ...,
         graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
+        language: _builtins.str = ...,
+        reference_language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "items", b"items", "language", b"language", "metrics", b"metrics", "reference_language", b"reference_language", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
@@ -179,6 +187,8 @@ class ScoreStreamSettings(_message.Message):
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
     EMPTY_FIELD_NUMBER: _builtins.int
     GRAPH_STYLE_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    REFERENCE_LANGUAGE_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """As in ScoreRequest."""
     reference_set: _builtins.str
@@ -188,6 +198,10 @@ class ScoreStreamSettings(_message.Message):
     empty: _scores_pb2.EmptyCandidates.ValueType
     """As in ScoreRequest."""
     graph_style: _scene_graph_pb2.GraphStyle.ValueType
+    """As in ScoreRequest."""
+    language: _builtins.str
+    """As in ScoreRequest."""
+    reference_language: _builtins.str
     """As in ScoreRequest."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -207,10 +221,12 @@ class ScoreStreamSettings(_message.Message):
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
         empty: _scores_pb2.EmptyCandidates.ValueType = ...,
         graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
+        language: _builtins.str = ...,
+        reference_language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "language", b"language", "metrics", b"metrics", "reference_language", b"reference_language", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015

@@ -155,6 +155,8 @@ class ScoreOptions(TypedDict, total=False):
         spice_text: the text that SPICE parses; captions as written by default.
         empty: what is done with empty candidates; they are scored, which gives 0, by default.
         graph_style: whose scene graphs are compared; those of the server's pipeline by default.
+        language: what captions are in, by code; what the server's pipeline reads by default.
+        reference_language: what references are in, if that is another language: ``en``.
     """
 
     metrics: Sequence[str]
@@ -164,6 +166,8 @@ class ScoreOptions(TypedDict, total=False):
     spice_text: scores_pb2.SpiceText.ValueType
     empty: scores_pb2.EmptyCandidates.ValueType
     graph_style: scene_graph_pb2.GraphStyle.ValueType
+    language: str
+    reference_language: str
 
 
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}

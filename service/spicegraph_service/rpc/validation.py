@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 import grpc
 
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.languages import find_language
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
 from spicegraph_service.pool.tasks import GraphStyle, RequestData, WorkerInfo
 from spicegraph_service.rpc.status import CallError, Violation, invalid, wrong
@@ -204,7 +206,13 @@ async def check_data(
                 for index, field, reason in faults
             ]
         )
-    return RequestData(categories, text, style)
+    languages = {}
+    for field in ("language", "reference_language"):
+        try:
+            languages[field] = find_language(code).code if (code := getattr(request, field)) else None
+        except InputError as error:
+            raise wrong(f"{path}{field}", str(error).removeprefix("language: ")) from error
+    return RequestData(categories, text, style, **languages)
 
 
 def check_page_size(size: int) -> int:
