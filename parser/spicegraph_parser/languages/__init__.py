@@ -54,6 +54,7 @@ class Language:
     verbs: Forms = field(default_factory=dict)  # finite ones that are also written like a noun or an adjective
     participles: Forms = field(default_factory=dict)
     adjectives: Forms = field(default_factory=dict)
+    prenominal: Words = frozenset()  # adjectives that stand in front of their noun
     lemmas: Mapping[str, str] = field(default_factory=dict)  # of forms of any class
     infinitives: tuple[str, ...] = ()  # endings: a verb's lemma with another one is wrong
     verb_endings: Mapping[str, str] = field(default_factory=dict)  # of forms, and of the infinitive in their place

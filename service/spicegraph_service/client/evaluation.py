@@ -207,6 +207,8 @@ class ScoreOptions(TypedDict, total=False):
         control_tokens: what is done with captions that hold what models leave behind (``<eos>``); they are refused by
             default.
         confidence: how 95 % intervals of corpus scores are drawn; without by default.
+        language: what captions are in, by code; what the server's pipeline reads by default.
+        reference_language: what references are in, if that is another language: ``en``.
     """
 
     metrics: Sequence[str]
@@ -218,6 +220,8 @@ class ScoreOptions(TypedDict, total=False):
     graph_style: scene_graph_pb2.GraphStyle.ValueType
     control_tokens: scores_pb2.ControlTokens.ValueType
     confidence: scores_pb2.Resampling | None
+    language: str
+    reference_language: str
 
 
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}

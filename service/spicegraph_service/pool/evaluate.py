@@ -24,7 +24,7 @@ from spicegraph_scorer.core.results import Run, run_of
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import error_words
-from spicegraph_scorer.metrics import METRICS
+from spicegraph_scorer.metrics import METRICS, check_language
 from spicegraph_scorer.metrics.spice.categories import make_categories
 from spicegraph_service.pool import convert, tasks
 from spicegraph_service.store import StoredParse, decode_parse, encode_parse, stored_parse
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
 
 _Parses: TypeAlias = "dict[tasks.StyledText, StoredParse]"
-_REQUESTED = frozenset({"categories", "spice_text"})
+_REQUESTED = frozenset({"categories", "spice_text", "language"})
 _CHANGES = 3  # of SPICE-G, at most
 MOST_DRAWN = 200_000_000  # items, over all draws of an interval: some seconds
 _IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
@@ -184,6 +184,9 @@ class Evaluator:
 
     def _items(self, work: tasks.ItemsWork) -> tasks.GroupReply:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
+        if work.given.language or work.given.reference_language:
+            languages = MetricData(language=work.given.language, reference_language=work.given.reference_language)
+            check_language([name for name in _computed(work) if name in METRICS], languages)
         metrics = self._metrics_for(work.given, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
         detail = _level(work.detail)
         later = set() if work.finish else self._corpus_dependent
@@ -243,7 +246,12 @@ class Evaluator:
         """Return the metrics, with what a request gives in those that use it; those with facts keep evidence or not."""
         if given == tasks.NOTHING_GIVEN and evidence:
             return self._metrics
-        data = replace(self._data, spice_text=given.spice_text)
+        data = replace(
+            self._data,
+            spice_text=given.spice_text,
+            language=given.language,
+            reference_language=given.reference_language,
+        )
         if given.categories:
             data = replace(data, categories=make_categories(given.categories))
         resources = self._resources(data, given.graph_style, evidence=evidence)

@@ -10,6 +10,8 @@ import grpc
 
 from spicegraph_api.report.v1.report_pb2 import AnalysisSettings
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.languages import find_language
 from spicegraph_scorer.core.marks import FoundMarks, may_have_marks
 from spicegraph_scorer.metrics import GROUPS
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
@@ -296,7 +298,16 @@ async def check_data(
     confidence = None
     if not isinstance(request, AnalysisSettings) and request.HasField("confidence"):
         confidence = resampling(request.confidence, field=f"{path}confidence")
-    return RequestData(categories, text, style, confidence=confidence)
+    languages: dict[str, str | None] = {}
+    for field in ("language", "reference_language"):
+        try:
+            languages[field] = find_language(code).code if (code := getattr(request, field, "")) else None
+        except InputError as error:
+            raise wrong(f"{path}{field}", str(error).removeprefix("language: ")) from error
+    spoken, of_references = languages["language"], languages["reference_language"]
+    return RequestData(
+        categories, text, style, confidence=confidence, language=spoken, reference_language=of_references
+    )
 
 
 def resampling(message: scores_pb2.Resampling, *, field: str = "resampling") -> tuple[int, int]:

@@ -6,6 +6,7 @@ synsets that both languages share (:mod:`spicegraph_parser.spice.shared`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -16,7 +17,6 @@ from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.shared import load_shared
 from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.core.categories import Category
-from spicegraph_scorer.core.facts import FactCache, FactSource
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, COLORS, NUMERALS, SIZES
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.spice.lexicon import Synonyms
     from spicegraph_scorer.core.data import MetricData
+    from spicegraph_scorer.core.facts import FactSource
 
 _ENGLISH: Final = "en"
 
@@ -58,7 +59,7 @@ def sides_of(data: MetricData, source: FactSource, *, exact: bool) -> tuple[Side
             "spice-exact matches equal words" if exact else "references in another language than candidates are English"
         )
         raise InputError(f"reference_language {of_references.code}: {why}")
-    references = Side(_ENGLISH, FactCache(load_pipeline()), load_shared(_ENGLISH))
+    references = Side(_ENGLISH, replace(load_pipeline(), loose=False), load_shared(_ENGLISH))
     return Side(language.code, source, load_shared(language.code)), references
 
 
