@@ -23,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
@@ -32,7 +33,9 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from load import floods
+from spicegraph_api.challenge.v1 import challenge_pb2
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
+from spicegraph_challenge.client import ChallengeClient
 from spicegraph_service.client import Client, item
 
 if TYPE_CHECKING:
@@ -53,9 +56,12 @@ class Server:
         self.files = folder / "tmp"
         self.files.mkdir()
         self.log = folder / "log"
+        self.folder = folder
+        place = f"--challenges={folder / 'challenges.db'}"
+        self.organiser = self.run("challenge", "init", "owner", place).strip()
         arguments = ["--address=127.0.0.1:0", "--http=127.0.0.1:0", "--tokens=always", f"--store={self.store}"]
         arguments += ["--reflection", "--metrics-address=127.0.0.1:0"]
-        arguments += ["--workers=1", f"--challenges={folder / 'challenges.db'}", *options]
+        arguments += ["--workers=1", place, *options]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [program, "serve", *arguments], stderr=log, env=os.environ | {"TMPDIR": str(self.files)}
@@ -404,6 +410,47 @@ def lists(server: Server, *, short: bool) -> tuple[str, bool]:
     return told, not beside.failures and beside.percentile(0.99) <= max(60, (8 if short else 3) * idle.percentile(0.99))
 
 
+def fill(server: Server, *, short: bool) -> tuple[str, bool]:
+    """What a participant who may submit two files leaves on the disk with files of junk, which are all refused."""
+    size, count = (40, 5) if short else (60, 12)
+    target, kept = f"127.0.0.1:{server.port}", Path(f"{server.folder / 'challenges.db'}.files")
+    references = server.folder / "references.json"
+    references.write_text(json.dumps({"annotations": [{"image_id": 1, "caption": "a brown dog"}]}))
+    junk = server.folder / "captions_val_junk_results.json"
+    split = challenge_pb2.ChallengeSplit(name="val", reference_sets=[challenge_pb2.ChallengeReferenceSet(name="c5")])
+    settings = challenge_pb2.ChallengeSettings(metrics=["rouge"], splits=[split], daily_limit=2, total_limit=2)
+    with ChallengeClient(target, server.organiser) as organiser:
+        organiser.create_challenge(challenge_pb2.Challenge(name="pets", settings=settings))
+        organiser.upload_references("pets", "val", "c5", references)
+        token = organiser.create_user("vandal")
+    refused, most, begun = "none was refused", 0.0, time.monotonic()
+    with ChallengeClient(target, token) as vandal:
+        for number in range(count):
+            junk.write_bytes(os.urandom(1 << 20) * size + str(number).encode())
+            try:
+                sent, _ = vandal.submit("pets", junk)
+            except grpc.RpcError as error:
+                refused = f"the {number + 1}th: {error.details()}"
+                break
+            while vandal.get_submission(sent.id).state == challenge_pb2.SUBMISSION_STATE_VALIDATING:
+                most = max(most, _megabytes(kept))
+                time.sleep(0.02)
+    junk.unlink()
+    wait = time.monotonic() + 5
+    while (left := _megabytes(kept)) > 1 and time.monotonic() < wait:
+        time.sleep(0.1)
+    told = f"{time.monotonic() - begun:.0f} s, {most:.0f} MB at most, {left:.1f} MB left; {refused}"
+    return told, most <= 130 and left < 1 and number < count - 1
+
+
+def _megabytes(folder: Path) -> float:
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # it is gone by now
+            size += path.stat().st_size if path.is_file() else 0
+    return size / 1e6
+
+
 def pings(server: Server, *, short: bool) -> tuple[str, bool]:
     """A stream whose client asks every 10 s whether the server is there, and says nothing for a minute."""
     seconds = 12 if short else 60
@@ -473,6 +520,7 @@ HELD: Mapping[str, Callable[..., tuple[str, bool]]] = {
     "crowd": crowd,
     "rapid": rapid,
     "lists": lists,
+    "fill": fill,
     "pings": pings,
     "frozen": frozen,
     "stop": stop,  # the last: it ends the server
