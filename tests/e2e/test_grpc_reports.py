@@ -390,6 +390,7 @@ def test_the_whole_report_comes_as_json_over_http(server: RunningServer) -> None
 
 def test_mutated_requests_get_one_status_with_a_reason(stub: ReportServiceStub, server: RunningServer) -> None:
     chance = random.Random(58)
+    failed: list[tuple[grpc.StatusCode, bool]] = []
     whole = [message.SerializeToString() for message in requests(settings(), items(3))]
     with grpc.insecure_channel(server.address) as channel:
         for _ in range(250):
@@ -404,10 +405,10 @@ def test_mutated_requests_get_one_status_with_a_reason(stub: ReportServiceStub, 
                 try:
                     list(call(iter(bytes(m) for m in sent[: chance.randint(1, 2)]), timeout=60))
                 except grpc.RpcError as error:
-                    assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, error
                     status = rpc_status.from_call(error)
-                    assert status is not None
-                    assert any(detail.Is(ErrorInfo.DESCRIPTOR) for detail in status.details)
+                    told = [d.Is(ErrorInfo.DESCRIPTOR) for d in status.details] if status is not None else []
+                    failed.append((error.code(), any(told)))
+    assert set(failed) == {(grpc.StatusCode.INVALID_ARGUMENT, True)}
     assert not [line for line in server.lines() if "Traceback" in str(line)]
     assert analyse(stub, settings(), items(2)).items == 2
 
