@@ -88,10 +88,10 @@ def test_coco_results_take_their_references_from_the_annotations_in_their_order(
     assert dataset.left_out == 0
 
 
-def test_a_number_and_the_same_number_as_text_are_one_image_which_is_said(
-    write: Callable[[str, object], str],
-) -> None:
-    dataset = read_items(write("r.json", results(("1", "a dog"), (2, "a cat"))), references=write("a.json", ANNOTATIONS))
+def test_a_number_and_the_same_number_as_text_are_one_image_which_is_said(write: Callable[[str, object], str]) -> None:
+    dataset = read_items(
+        write("r.json", results(("1", "a dog"), (2, "a cat"))), references=write("a.json", ANNOTATIONS)
+    )
     assert dataset.items == (DOG, CAT)
     (note,) = dataset.notes
     assert "1 ids are strings here and numbers in the references: taken as equal" in note
@@ -175,7 +175,7 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "id is empty": (jar(image_id=" "), "image_id: is empty"),
     "id is huge": (jar(image_id=10**30), "image_id: has more than 18 digits"),
     "id twice": (JAR + jar(test="a cat"), "item 2 (image_id 1), image_id: is also the id of item 1"),
-    "no candidate": (JAR + [{"image_id": 2, "refs": ["b"]}], "item 2 (image_id 2), test: is missing"),
+    "no candidate": ([*JAR, {"image_id": 2, "refs": ["b"]}], "item 2 (image_id 2), test: is missing"),
     "no candidates": ([{"image_id": 1, "refs": ["b"]}], "holds references (id: image_id, references: refs), and no"),
     "empty candidate": (jar(test=""), "item 1 (image_id 1), test: is empty"),
     "blank candidate": (jar(test=" \t\n"), "item 1 (image_id 1), test: is empty"),
