@@ -16,6 +16,7 @@ COMMANDS: Final = (
     Command("compare", f"{_CLI}.score:compare", "Compare two systems, with tests of every difference.", "Score"),
     Command("report", f"{_CLI}.report:report", "Show what systems get wrong, on one HTML page.", "Score"),
     Command("parse", f"{_CLI}.parse:parse", "Turn captions into the tuples of their scene graphs.", "Score"),
+    Command("inputs", f"{_CLI}.inputs:inputs", "Say what a file is taken for.", "Prepare"),
     Command("idf", f"{_CLI}.learn:idf", "Freeze CIDEr's document frequencies.", "Prepare"),
     Command("vectors", f"{_CLI}.learn:vectors", "Make vectors for SPICE-G from your own captions.", "Prepare"),
     Command("pipelines", f"{_CLI}.parse:pipelines", "Print the model card of the bundled pipeline.", "Prepare"),

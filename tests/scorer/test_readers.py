@@ -175,7 +175,7 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "id is empty": (jar(image_id=" "), "image_id: is empty"),
     "id is huge": (jar(image_id=10**30), "image_id: has more than 18 digits"),
     "id twice": (JAR + jar(test="a cat"), "item 2 (image_id 1), image_id: is also the id of item 1"),
-    "no candidate": (JAR + [{"image_id": 2, "refs": ["b"]}], "item 2 (image_id 2), test: is missing"),
+    "no candidate": ([*JAR, {"image_id": 2, "refs": ["b"]}], "item 2 (image_id 2), test: is missing"),
     "no candidates": ([{"image_id": 1, "refs": ["b"]}], "holds references (id: image_id, references: refs), and no"),
     "empty candidate": (jar(test=""), "item 1 (image_id 1), test: is empty"),
     "blank candidate": (jar(test=" \t\n"), "item 1 (image_id 1), test: is empty"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers import shapes
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
-from spicegraph_scorer.readers.fields import SURE, Wanted, is_texts, records_of
+from spicegraph_scorer.readers.fields import SURE, Wanted, is_texts, other_task, records_of
 from spicegraph_scorer.readers.records import Records, bounded_lines, decode, read_all, repeated_key, untyped_id
 from spicegraph_scorer.readers.shapes import SHAPES, Shape, captions_of, find_fields, has_path, nested_names, plain
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Entry: TypeAlias = "tuple[str, object]"  # its place, and what it is
 _Keyed: TypeAlias = "tuple[tuple[str, ...], msgspec.Raw]"  # a value behind the keys of the objects on the way to it
 
+_TABLES: Final = sorted(SHAPES, key=lambda shape: -len(shape.beside))  # the most particular first
 _SAMPLE: Final = 3
 _FEW: Final = 40  # An object with more keys is by id.
 _WHOLE: Final = 20_000  # Bytes of what is decoded at once to be looked at.
@@ -196,8 +197,8 @@ def _document(source: Source, content: bytes, node: _Node, sample: dict[str, obj
 
     whole = _side_by_side(sample, wanted)
     if whole:
-        shape = next((s for s in SHAPES if s.rows == whole and all(key in sample for key in s.beside.split())), None)
-        entries = _rows_of(whole, msgspec.json.decode(content))
+        shape = next((s for s in _TABLES if s.rows == whole and all(key in sample for key in s.beside.split())), None)
+        entries = _rows_of(source.name, whole, msgspec.json.decode(content))
         return records_of(
             source.name, whole, entries, wanted, shape=shape, unknown=lambda r: unknown(r, wanted, "a table")
         )
@@ -209,7 +210,7 @@ def _document(source: Source, content: bytes, node: _Node, sample: dict[str, obj
         shape is None
         and wanted.side == "references"
         and isinstance(sample.get("annotations"), list)
-        and not _other_task(entry_rows)
+        and not other_task(entry_rows)
     ):
         shape = next(each for each in SHAPES if each.name == "COCO annotations")  # its faults are told one by one
     if shape and not isinstance(sample.get(key := shape.images.partition("[")[0], []), list):
@@ -245,24 +246,24 @@ def _side_by_side(sample: Mapping[str, object], wanted: Wanted) -> str:
     found = find_fields(list(sample), side=wanted.side)
     is_table = bool(found.candidate if wanted.side == "candidates" else found.references or found.candidate)
     is_table &= found.id is not None or bool(found.candidate and found.references)
-    kind = {list: "lists", dict: "indexed lists"}.get(type(values[0]), "")
-    if kind == "indexed lists" and not all(isinstance(v, dict) and v.keys() == values[0].keys() for v in values):
-        return ""
-    return kind if is_table else ""
+    if isinstance(values[0], dict):
+        same = all(isinstance(value, dict) and value.keys() == values[0].keys() for value in values)
+        return "indexed lists" if is_table and same else ""
+    return "lists" if is_table and isinstance(values[0], list) else ""
 
 
-def _rows_of(kind: str, value: Mapping[str, object]) -> Iterator[Entry]:
+def _rows_of(source: str, kind: str, value: Any) -> Iterator[Entry]:
     if kind == "columns":
         names, rows = value["columns"], value["data"]
     else:
         names = list(value)
-        lists = [list(v.values()) if isinstance(v, dict) else v for v in value.values()]
+        lists = [list(each.values()) if isinstance(each, dict) else each for each in value.values()]
         lengths = sorted({len(each) for each in lists})
         if len(lengths) > 1:
-            raise InputError(f"lists side by side are of different lengths: {', '.join(map(str, lengths))}")
+            raise InputError(f"{source}: lists side by side are of different lengths: {', '.join(map(str, lengths))}")
         rows = zip(*lists, strict=True)
     for number, row in enumerate(rows, start=1):
-        yield f"row {number}", dict(zip(names, row, strict=True))
+        yield f"row {number}", dict(zip(names, row, strict=False))
 
 
 def _is_record(sample: Mapping[str, object], wanted: Wanted) -> bool:
@@ -282,13 +283,14 @@ def _found(sample: Mapping[str, object], rows: Callable[[str], list[object]], wa
 
 def _paths(sample: Mapping[str, object], before: str = "", depth: int = _DEEP) -> Iterator[str]:
     values = list(sample.values())
-    if len(values) > 1 and all(isinstance(v, list) and v and isinstance(v[0], dict) for v in values):
+    full = [value for value in values if value != []]
+    if len(values) > 1 and full and all(isinstance(v, list) and isinstance(v[0], dict) for v in full):
         yield f"{before}*[]"
     for key, value in sample.items():
         if not (set(key) & set(".[*|")) and len(sample) < _FEW:
             if isinstance(value, list) and value and isinstance(value[0], dict):
                 yield f"{before}{key}[]"
-            if isinstance(value, dict) and depth:
+            if isinstance(value, dict) and depth and plain(key) in shapes.CONTAINERS | shapes.KNOWN:
                 yield from _paths(value, f"{before}{key}.", depth - 1)
     yield f"{before}*"
 
@@ -297,10 +299,14 @@ def _is_good(path: str, rows: list[object], sample: object, wanted: Wanted) -> b
     objects = [row for row in rows if isinstance(row, dict)]
     if path.endswith("*") and len(objects) < len(rows):
         keys = _keys_at(sample, path)
+        given = [row for row in rows if row is not None]
+        inner = [part for row in given if isinstance(row, list) for part in row if isinstance(part, dict)]
+        own = {plain(name) for part in inner for name in part} & shapes.FIRST_IDS
         return (
-            not keys & (shapes.KNOWN | shapes.CONTAINERS)
-            and all(row is None or captions_of(row) is not None for row in rows)
-            and any(row is not None for row in rows)
+            bool(given)
+            and not keys & (shapes.KNOWN | shapes.CONTAINERS)
+            and all(type(row) is type(given[0]) and captions_of(row) is not None for row in given)
+            and (not own or {str(part.get(name)) for part in inner for name in part} >= set(_raw_keys_at(sample, path)))
         )
     found = find_fields(nested_names(objects), side=wanted.side, is_text=is_texts(objects))
     if path.endswith("*"):
@@ -310,6 +316,13 @@ def _is_good(path: str, rows: list[object], sample: object, wanted: Wanted) -> b
     is_own = found.id is not None and (plain(found.id) in shapes.FIRST_IDS or not path.endswith("*[]"))
     is_split = path.endswith("*[]") and _keys_at(sample, path[:-2]) <= shapes.SPLIT_NAMES
     return bool(found.candidate or found.references) and (is_own or (is_split and found.id is not None))
+
+
+def _raw_keys_at(sample: object, path: str) -> list[str]:
+    value = sample
+    for key in path.split(".")[:-1]:
+        value = value[key] if isinstance(value, dict) else None
+    return list(value)[:_SAMPLE] if isinstance(value, dict) else []
 
 
 def _keys_at(sample: object, path: str) -> set[str]:
@@ -343,7 +356,7 @@ def _listed(fields: Iterable[str]) -> str:
 
 def unknown(rows: Sequence[Mapping[str, object]], wanted: Wanted, kind: str) -> str:
     """Say what a file is that no shape describes: what its entries have, what was looked for, what is nearest."""
-    if what := _other_task(rows):
+    if what := other_task(rows):
         return f"holds {what}, not captions: {kind}"
     names = {name for row in rows for name in row}
     said = kind if "keys" in kind or not rows else f"{kind} with the keys {_listed(rows[0])}"
@@ -361,14 +374,6 @@ def unknown(rows: Sequence[Mapping[str, object]], wanted: Wanted, kind: str) -> 
     )
     found = f"has no captions under names that are known: {said}; looked for {looked}{nearest}"
     return f"{found}. Other names are given with --columns"
-
-
-def _other_task(rows: Sequence[Mapping[str, object]]) -> str:
-    """Return what a file of another task holds."""
-    found = (
-        what for keys, what in shapes.OTHERS if any(all(has_path(row, key) for key in keys.split()) for row in rows)
-    )
-    return next(found, "")
 
 
 def _nearness(shape: Shape, names: set[str]) -> float:

@@ -84,13 +84,16 @@ def records_of(
         shape = shapes.recognised(rows, lambda path: list(rows) if path in {"[]", name} else [])
     _check_side(source, shape, wanted)
     columns = _columns(source, rows, wanted, shape, is_table=table)
+    if shape is None and unknown and other_task(rows, shapes.NO_CAPTIONS):
+        raise InputError(f"{source}: {unknown(rows)}")
     missing = (
         columns.candidate is None if wanted.side == "candidates" else not (columns.references or columns.candidate)
     )
     if missing or (wanted.side == "references" and not columns.references):
         raise InputError(f"{source}: {unknown(rows) if unknown else 'has no captions under names that are known'}")
     if wanted.side == "both" and columns.candidate is None:
-        raise InputError(f"{source}: holds references ({columns}), and no candidates; give it with --references")
+        what = f" of the shape {shape.name}" if shape else ""
+        raise InputError(f"{source}: holds references{what} ({columns}), and no candidates; give it with --references")
     reading = _Reading.of(rows, wanted, columns, shape, is_table=table)
     shown_name = f"{name} ({columns})" if table else name
     if shape is not None and shape.name != name:
@@ -106,6 +109,7 @@ def records_of(
         split=reading.split,
         notes=reading.notes,
         left_out=reading.left_out,
+        joined=shape.joined if shape else False,
         images=images,
     )
     records = chain(head, objects)
@@ -126,6 +130,12 @@ def _objects(entries: Iterable[tuple[str, object]], faults: list[Fault]) -> Iter
             yield Record(place, value)
         else:
             faults.append(Fault(place, "", f"is {shown(value)}, expected an object"))
+
+
+def other_task(rows: Sequence[Row], tasks: Sequence[tuple[str, str]] = (*shapes.OTHERS, *shapes.NO_CAPTIONS)) -> str:
+    """Return what a file of another task holds, by its first entries; nothing: it may hold captions."""
+    found = (what for keys, what in tasks if any(all(has_path(row, key) for key in keys.split()) for row in rows))
+    return next(found, "")
 
 
 def _check_side(source: str, shape: Shape | None, wanted: Wanted) -> None:
@@ -169,6 +179,8 @@ def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | No
         named.references or ((given,) if there(given) else ()),
     )
     found = find_fields(names, named=named, side=wanted.side, is_text=is_texts(rows))
+    if found.candidate in found.references:  # what either side may be is the candidate
+        found = Columns(found.id, found.candidate)
     if shape is not None and wanted.side == "references" and not found.references and shape.references:
         return Columns(found.id or shape.id, None, (shape.references,))
     return found
@@ -207,16 +219,19 @@ class _Reading:
         """Look at the first entries."""
         names = list(dict.fromkeys(key for row in rows for key in row))
         captions = [name for name in (columns.candidate, *columns.references) if name]
-        joined = shape.joined if shape else any(has_path(row, _DENSE) for row in rows)
+        is_joined = shape.joined if shape else any(has_path(row, _DENSE) for row in rows)
         numbered = columns.id is None and (
-            is_table or (bool(columns.candidate and columns.references) and shape is None)
+            is_table
+            or (
+                bool(columns.candidate and columns.references) and (shape is None or shape.rows in {"columns", "lists"})
+            )
         )
         column = next((name for name in names if plain(name) in shapes.LANGUAGE_NAMES), None)
         codes = frozenset(_LANGUAGES.get(wanted.language or "en", (wanted.language or "",)))
         is_given = wanted.side == "references"
         flags = tuple(name for name in names if name in _FLAGS and is_given)
         needed = tuple(shape.keys.split()) if shape and shape.some else ()
-        plainly = all(path in names for path in (*captions, columns.id) if path) and not (flags or needed or joined)
+        plainly = all(path in names for path in (*captions, columns.id) if path) and not (flags or needed or is_joined)
         values = [row.get(name) for name in captions for row in rows]
         return cls(
             columns,
@@ -227,7 +242,7 @@ class _Reading:
             and len(columns.references) < 2
             and all(map(_is_plain, values)),
             numbered,
-            joined,
+            is_joined,
             is_table,
             tuple(n for n in names if is_given and plain(n) in shapes.ID_NAMES and n not in {columns.id, *captions}),
             next((name for name in names if is_given and plain(name) in shapes.SPLIT_KEYS), ""),
@@ -306,8 +321,13 @@ class _Reading:
             return value
         texts = captions_of(value)
         if texts and self.is_joined:
-            return " ".join(text if text.rstrip().endswith(_ENDS) else f"{text.rstrip()}." for text in texts)
+            return joined(texts)
         return value if texts is None else texts
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Return sentences as one text, each with its full stop."""
+    return " ".join(text if text.rstrip().endswith(_ENDS) else f"{text.rstrip()}." for text in texts)
 
 
 def _is_plain(value: object) -> bool:

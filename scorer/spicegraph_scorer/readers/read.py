@@ -197,7 +197,7 @@ def _missing_faults(
         yield Fault(
             "", "", f"has ids of several splits: {counts}; which is meant? Say so: --split {next(iter(splits))}"
         )
-    if len(missing) > _LISTED and len(missing) > len(collected.found):
+    if len(missing) > _LISTED and (collected.unknown or len(missing) > len(collected.found)):
         some = ", ".join(map(shown, missing[:_SOME]))
         all_images = len(missing) + len(collected.found)
         yield Fault(

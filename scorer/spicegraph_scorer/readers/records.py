@@ -33,6 +33,7 @@ class Format:
     soft: bool = False  # references of other files may replace those of this one
     aliases: tuple[str, ...] = ()  # what else the images are called by
     split: str = ""  # where the split stands
+    joined: bool = False  # the captions of an image are parts of one text
     notes: list[str] = field(default_factory=list, compare=False)  # what must be said; all there after the records
     left_out: set[object] = field(default_factory=set, compare=False)  # the images of captions that were left out
     images: Iterable[tuple[str, object]] | None = None  # what the file tells of images, each with its place
@@ -208,11 +209,12 @@ def not_utf8(content: bytes, error: UnicodeDecodeError) -> str:
     line, column = content.count(b"\n", 0, error.start) + 1, error.start - content.rfind(b"\n", 0, error.start)
     byte = content[error.start : error.start + 1]
     guess = f", {shown(byte.decode('latin-1'))} in Latin-1: save the file as UTF-8" if byte >= b"\xa0" else ""
-    return f"is not UTF-8 ({error.reason} in line {line}, column {column}: byte 0x{byte.hex()}{guess})"
+    place = f"line {line}, column {column}"
+    return f"is not UTF-8 ({error.reason} in {place}: byte 0x{byte.hex()}{guess})"
 
 
 def bounded_lines(source: Source, limits: ReadLimits, start: bytes = b"") -> Iterator[bytes]:
-    """Yield the lines of a file with their ends, within the limits, and never hold more than one of them; the first may be at hand."""
+    """Yield the lines of a file with their ends, within the limits, one at a time; ``start`` is the first, if read."""
     total, number = len(start), int(bool(start))
     if start:
         yield start

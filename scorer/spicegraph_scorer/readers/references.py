@@ -21,7 +21,7 @@ from spicegraph_scorer.readers.checks import (
     shown,
 )
 from spicegraph_scorer.readers.documents import read_json
-from spicegraph_scorer.readers.fields import Wanted
+from spicegraph_scorer.readers.fields import Wanted, joined
 from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, given_references, text_lines
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
 from spicegraph_scorer.readers.tables import (
@@ -30,6 +30,7 @@ from spicegraph_scorer.readers.tables import (
     read_binary_table,
     read_delimited,
     read_id_lines,
+    refuse_unknown_header,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +62,10 @@ def read_records(source: Source, *, limits: ReadLimits, wanted: Wanted) -> Recor
         return read_delimited(source, limits=limits, wanted=wanted)
     if source.name.lower().endswith((".yaml", ".yml")):
         raise InputError(f"{source.name}: is YAML, which is not read: save the same lists and keys as JSON")
-    return None if is_lines else read_id_lines(source, limits=limits, wanted=wanted)
+    found = None if is_lines else read_id_lines(source, limits=limits, wanted=wanted)
+    if found is None and not is_lines:
+        refuse_unknown_header(source)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,9 @@ def _together(paths: Sequence[str], read: Sequence[Annotations]) -> Annotations:
     captions: dict[ItemId, tuple[str, ...]] = {}
     called: dict[str, ItemId] = {}
     files: Counter[ItemId] = Counter()
-    file_names, splits, tags = {}, {}, {}
+    file_names: dict[ItemId, str] = {}
+    splits: dict[ItemId, str] = {}
+    tags: dict[ItemId, str] = {}
     aliases: dict[str, dict[object, ItemId]] = {}
     for each in read:
         for image, texts in each.captions.items():
@@ -248,8 +254,15 @@ def _from_records(source: Source, records: Records, *, empty_references: bool = 
         count += 1
         fields = record.fields
         image, text = fields.get(id_key), fields.get(captions_key)
-        is_usual = is_simple and type(image) is int and image in captions and type(text) is str
-        if is_usual and is_plain(text) and text != names.get(image):
+        # The usual record, checked at once.
+        if (
+            is_simple
+            and type(image) is int
+            and type(text) is str
+            and image in captions
+            and is_plain(text)
+            and text != names.get(image)
+        ):
             captions[image].append(text)
             continue
         faults += _collect(record, form, known, listed=listed, drop_empty=empty_references)
@@ -267,17 +280,20 @@ def _from_records(source: Source, records: Records, *, empty_references: bool = 
         )
     if faults:
         raise input_error(source.name, faults)
-    captions = {image_id: tuple(texts) for image_id, texts in known.captions.items()}
+    whole = {
+        image_id: (joined(texts),) if form.joined and texts else tuple(texts)
+        for image_id, texts in known.captions.items()
+    }
     notes = [*form.notes, *([f"{counted(known.padded, 'empty reference')} dropped"] if known.padded else [])]
     return Annotations(
-        captions,
+        whole,
         known.file_names,
         form.name,
         form.typed,
         aliases=known.aliases,
         splits=known.splits,
         tags=known.tags,
-        left_out=frozenset(image for image in form.left_out if not captions.get(image)),
+        left_out=frozenset(image for image in form.left_out if isinstance(image, int | str) and not whole.get(image)),
         notes=tuple(f"{source.name}: {note}" for note in notes),
     )
 

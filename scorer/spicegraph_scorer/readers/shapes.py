@@ -13,7 +13,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers.checks import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 Side: TypeAlias = Literal["both", "candidates", "references"]  # What of a file is read.
 
@@ -45,7 +45,7 @@ class Shape:
     @property
     def usual(self) -> tuple[str, ...]:
         """Where references would stand beside candidates."""
-        return (self.references,) if self.references and self.side == "both" else ()
+        return (self.references,) if self.side == "both" and self.references not in {"", self.candidate} else ()
 
 
 _IMAGE_LIST: Final = "images[]"
@@ -157,27 +157,29 @@ OTHERS: Final = (
     ("segmentation|bbox category_id", "boxes of objects (COCO instances or detections)"),
     ("keypoints category_id", "keypoints of people"),
     ("segments_info", "COCO panoptic segments"),
-    ("ref_id sentences", "referring expressions, which name parts of images"),
     ("question_id multiple_choice_answer|question_type", "annotations of visual question answering"),
-    ("question_id question", "questions"),
+    ("question_id question", "questions without captions"),
     ("qas|paragraphs", "questions on texts (SQuAD)"),
     ("cell_type source", "a Jupyter notebook"),
     ("geometry properties", "a map (GeoJSON)"),
     ("image_id scores", "scores, as spicegraph score writes them, not captions"),
 )  # Files of other tasks, which have captions' keys or ids: what an entry has, and what the file is.
 
+NO_CAPTIONS: Final = (("ref_id sentences", "referring expressions, which name parts of images"),)
+"""The same for files whose texts would be taken for captions."""
+
 IDS: Final = """
     custom_id image_id video_id audio_id coco_id clip_id photo_id id _id example_id question_id doc_id youtube_id ytid
     request_id key image_key file_name image_name video_name audio_name file image img video audio clip wav img_id imgid
     sample_id sample index idx uid uuid story_id dicom_id study_id path image_path image_file filepath video_path
-    audio_path photo_url image_url url img_url image_urls name test_idx row_idx
+    audio_path photo_url image_url url img_url image_urls vid vid_name clip_name clip docid doc name test_idx row_idx
 """
 PREDICTED: Final = """
     candidate candidates test prediction predictions pred preds predicted hypothesis hypotheses hyp hyps
     predicted_caption predicted_captions caption_predicted generated_caption generated_captions caption_generated
     generated_text generated generation generations pred_caption pred_captions caption_pred predicted_text model_output
     model_response model_prediction filtered_resps response responses output outputs completion completions sampled
-    decoded resps pred_str prediction_text generated_captions_list cand
+    decoded resps pred_str prediction_text cand predict gen gens gen_caption gen_captions
 """
 GIVEN: Final = "references refs reference ref facts"
 TRUE: Final = """
@@ -189,7 +191,7 @@ TRUE: Final = """
 CAPTIONS: Final = """
     caption caption_str sentences sentence descriptions description descs desc texts text raw comment comments
     paragraph paragraphs report story narration photo_description encap caption_text title_caption sents sent
-    conversations messages content tokenized_caption alt_text
+    conversations messages content alt_text impression findings annotations en en_caption caption_en captions_en
 """
 SPLITS: Final = "split subset partition"
 LANGUAGES: Final = "language lang locale"
@@ -199,10 +201,24 @@ _NUMBERED: Final = re.compile(
 )
 _CONTENT: Final = (
     "raw", "caption", "captions", "sentence", "sentences", "text", "description", "desc", "content", "value", "message",
-    "choices", "completion", "generated_text", "output", "body", "response", "parts", "outputs", "annotations", "en",
+    "choices", "candidates", "prediction", "generated_caption", "completion", "generated_text", "output", "body",
+    "response", "parts", "outputs", "annotations", "en",
 )  # fmt: skip
 _ASSISTANTS: Final = frozenset({"assistant", "gpt", "model", "bot"})
+_SILENT: Final = frozenset({"reasoning", "thinking", "tool_use", "tool_call", "image", "image_url", "input_image"})
 _DEPTH: Final = 8
+_PREDICTED_LIKE: Final = re.compile(
+    r"(?:pred(?:icted)?|gen(?:erated)?|hyp)_\w+|\w+_(?:pred|prediction|predicted|generated|hyp|output|response)s?"
+)
+_TRUE_LIKE: Final = re.compile(
+    r"(?:gt|gold(?:en)?|true|refs?|references?|human|ground_?truth|target)_\w+|\w+_(?:gt|gold|refs?|references?|truth)s?"
+)
+_ID_LIKE: Final = re.compile(r".*(?:[a-z]I[dD]|_id|ID|_key|_name|_file|_path|_url|[uU]rl)")
+_NO_ID_LIKE: Final = re.compile(r"(?:capt?|sent|ann|worker|user|model|answer|categ|licen|dialog|desc|dataset|eval|run)")
+_NO_TEXT: Final = re.compile(
+    r".*_(?:id|name|score|time|type|path|file|url|label|tokens|ids|index|idx|model|lang|language)s?"
+)
+_MAY_BE_CANDIDATES: Final = frozenset({"answer", "answers", "captions", "captionlist"})
 
 
 def plain(name: str) -> str:
@@ -223,7 +239,10 @@ SPLIT_KEYS: Final = frozenset(_PLAIN[SPLITS])
 SPLIT_NAMES: Final = frozenset({"train", "val", "validation", "validate", "test", "dev", "restval"})
 LANGUAGE_NAMES: Final = frozenset(_PLAIN[LANGUAGES])
 CONTAINERS: Final = frozenset(
-    _names("annotations images videos audios sentences data results predictions samples info")
+    _names(
+        "annotations images videos audios sentences data results predictions samples info files items records entries "
+        "examples questions documents instances rows database clips outputs captions references"
+    )
 )
 FIRST_IDS: Final = frozenset(_names("image_id video_id audio_id coco_id clip_id filename file_name"))
 
@@ -267,20 +286,20 @@ def captions_of(value: object, depth: int = _DEPTH) -> list[str] | None:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict) and depth:
-        return next((texts for key in _CONTENT if (texts := captions_of(value.get(key), depth - 1))), None)
+        inner = (captions_of(value.get(key), depth - 1) for key in _CONTENT)
+        return next((texts for texts in inner if texts), None)
     if not isinstance(value, list | tuple) or not depth:
         return None
-    if value and all(isinstance(part, dict) and ("from" in part or "role" in part) for part in value):
-        value = [part for part in value if part.get("from", part.get("role")) in _ASSISTANTS]
     if value and all(isinstance(part, dict) and "tuple" in part for part in value):
         return [graph] if (graph := _graph(value)) else None
-    texts: list[str] = []
-    for part in value:
-        found = captions_of(part, depth - 1)
-        if found is None or (isinstance(part, list) and len(found) != 1):  # a list of lists of words, or the like
-            return None
-        texts += found
-    return texts
+    if value and all(isinstance(part, dict) and ("from" in part or "role" in part) for part in value):
+        value = [part for part in value if part.get("from", part.get("role")) in _ASSISTANTS]
+    spoken = (part for part in value if not (isinstance(part, dict) and part.get("type") in _SILENT))
+    found = [(part, captions_of(part, depth - 1)) for part in spoken]
+    # A list of lists of words, or the like, is none of captions.
+    if any(texts is None or (isinstance(part, list) and len(texts) != 1) for part, texts in found):
+        return None
+    return [text for _, texts in found for text in texts or ()]
 
 
 def _graph(rows: Iterable[Mapping[str, object]]) -> str | None:
@@ -316,14 +335,16 @@ class Columns:
 def nested_names(rows: Iterable[Mapping[str, object]]) -> list[str]:
     """Return the keys of rows, and behind them the paths of what is wrapped."""
     keys = {key: None for row in rows for key in row}
-    inner = {
-        f"{key}.{below}": None
-        for row in rows
-        for key in _WRAPPERS
-        if isinstance(wrapped := row.get(key), dict)
-        for below in wrapped
-    }
+    inner = {path: None for row in rows for path in _wrapped(row)}
     return [*keys, *(path for path in inner if path not in keys)]
+
+
+def _wrapped(row: Mapping[str, object], before: str = "") -> Iterator[str]:
+    for key in _WRAPPERS:
+        if isinstance(below := row.get(key), dict):
+            yield from (f"{before}{key}.{name}" for name in below)
+            if not before:
+                yield from _wrapped(below, f"{key}.")
 
 
 def find_fields(
@@ -341,24 +362,32 @@ def find_fields(
         found = (by_name[name] for name in _PLAIN[of] if name in by_name)
         return next((name for name in found if name not in others and (not texts or is_text(name))), None)
 
+    def like(form: re.Pattern[str], *others: str | None) -> str | None:
+        found = (name for name in names if form.fullmatch(_last(name, names)) and not _NO_TEXT.fullmatch(name))
+        return next((name for name in found if name not in others and is_text(name)), None)
+
+    def only_id(*others: str | None) -> str | None:
+        found = [name for name in names if _ID_LIKE.fullmatch(name) and not _NO_ID_LIKE.match(name.lower())]
+        return found[0] if len(found) == 1 and found[0] not in others else None
+
     numbered = tuple(name for name in names if _NUMBERED.fullmatch(name.strip().lower()))
     if numbered and (base := by_name.get(plain(re.sub(r"\W*_?\d+$", "", numbered[0])))) and plain(base) == "raw":
         numbered = (base, *numbered)
     references = named.references or numbered
-    candidate = None if side == "references" else named.candidate or first(PREDICTED)
+    candidate = None if side == "references" else named.candidate or first(PREDICTED) or like(_PREDICTED_LIKE)
     soft = not named.references and not numbered
     if not references and (found := first(GIVEN, candidate)):
         references, soft = (found,), False
-    if not references and (found := first(TRUE, candidate)):
+    if not references and (found := first(TRUE, candidate) or like(_TRUE_LIKE, candidate)):
         references = (found,)
     if not references and (side == "references" or candidate) and (found := first(CAPTIONS, candidate)):
         references = (found,)
     if candidate is None and side != "references":
         candidate = first(CAPTIONS, *references)
-        if candidate is None and side == "candidates" and soft and references:
+        if candidate is None and side == "candidates" and soft and {plain(n) for n in references} & _MAY_BE_CANDIDATES:
             candidate, references = references[0], ()
     return Columns(
-        named.id or first(IDS, candidate, *references, texts=False),
+        named.id or first(IDS, candidate, *references, texts=False) or only_id(candidate, *references),
         candidate,
         references,
         soft=soft and bool(references),
@@ -388,11 +417,13 @@ def recognised(sample: object, rows: Callable[[str], list[object]]) -> Shape | N
             for shape in SHAPES
             if shape.keys
             and all(has_path(sample, path) for path in shape.beside.split())
-            and any(
-                all(has_path(row, key) for key in shape.keys.split())
-                for choice in shape.rows.split("|")
-                for row in rows(choice)
-            )
+            and any(_has_all(rows(choice), shape, choice) for choice in shape.rows.split("|"))
         ),
         None,
     )
+
+
+def _has_all(rows: Sequence[object], shape: Shape, path: str) -> bool:
+    """Say whether an entry has the keys of a shape; of entries by id all must have them."""
+    have = [all(has_path(row, key) for key in shape.keys.split()) for row in rows]
+    return bool(have) and (all(have) if path.endswith("*") else any(have))

@@ -86,6 +86,23 @@ def has_header(source: Source, wanted: Wanted) -> bool:
     return len(names) > 1 and any(has_captions) and (columns.id is not None or all(has_captions))
 
 
+def refuse_unknown_header(source: Source) -> None:
+    """Refuse a table whose columns have names that are not known, which would be read as plain text."""
+    lines = first_lines(source)
+    if not lines:
+        return
+    delimiter = _delimiter(lines[0])
+    rows = [_cells(line, delimiter) for line in lines]
+    fewest = 2 if delimiter == "\t" else 3
+    names = all(re.fullmatch(r"[A-Za-z_][\w.-]*", cell) for cell in rows[0])
+    if names and len(lines) > 1 and len(rows[0]) >= fewest and all(len(row) == len(rows[0]) for row in rows):
+        columns = ", ".join(map(shown, rows[0]))
+        raise InputError(
+            f"{source.name}: looks like a table whose columns ({columns}) have no captions under names that are known: "
+            "name them with --columns, or say that lines are captions: --delimiter none"
+        )
+
+
 def _cells(line: str, delimiter: str) -> list[str]:
     cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter == "|"), [])
     return [cell.strip() for cell in cells] if delimiter == "|" else cells
