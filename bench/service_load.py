@@ -144,6 +144,30 @@ async def server_rate(address: str, requests: Sequence[bytes], *, clients: int) 
         return len(requests) / (time.perf_counter() - began)
 
 
+async def answered_rate(address: str, requests: Sequence[bytes], *, clients: int) -> tuple[float, int]:
+    """Return answers a second to callers who come again when they may where they are refused, and the refusals."""
+    waiting = iter(requests)
+    refused = 0
+    async with grpc.aio.insecure_channel(address, [("grpc.enable_retries", 0)]) as channel:
+        call = score(channel)
+
+        async def work() -> None:
+            nonlocal refused
+            for data in waiting:
+                while True:
+                    try:
+                        await call(data)
+                        break
+                    except grpc.aio.AioRpcError as error:
+                        refused += 1
+                        pause = dict(error.trailing_metadata() or ()).get("grpc-retry-pushback-ms", "100")
+                        await asyncio.sleep(max(0.01, int(pause) / 1000))
+
+        began = time.perf_counter()
+        await asyncio.gather(*(work() for _ in range(clients)))
+        return len(requests) / (time.perf_counter() - began), refused
+
+
 def throughput() -> Iterator[Row]:
     metric = Spice(Ready())
     supply = new_candidates()
@@ -167,6 +191,45 @@ def throughput() -> Iterator[Row]:
         ratio = statistics.median(found)
         name = f"Score of {BATCH} new candidates, against the library in process; calls at a time: {clients}"
         yield Row(name, f"{ratio:.2f}", ">= 0.8", ratio >= 0.8)
+
+
+def small_calls() -> Iterator[Row]:
+    """One new item a call, with five new references: against the library with as many at once, and with one."""
+    metric = Spice(load_pipeline())
+    supply = new_candidates()
+    ratios: dict[tuple[int, int], list[float]] = {}  # by callers (0: the library) and items at once
+
+    def fresh(count: int) -> list[Item]:
+        texts = iter([one.text for one in itertools.islice(supply, 6 * count)])
+        return [Item(n, next(texts), tuple(itertools.islice(texts, 5))) for n in range(count)]
+
+    def library(at_once: int, count: int) -> float:
+        items = fresh(count)
+        began = time.perf_counter()
+        for start in range(0, count, at_once):
+            metric.total(metric.collect(Corpus(tuple(items[start : start + at_once]))))
+        return count / (time.perf_counter() - began)
+
+    with server() as running:
+        for turn in range(4):
+            found = {(0, BATCH): library(BATCH, 128), (0, 1): library(1, 40)}
+            for clients in (1, 8, 64):
+                requests = [
+                    pb.ScoreRequest(items=[item(each.id, each.candidate, each.references)]).SerializeToString()
+                    for each in fresh(max(40, 4 * clients))
+                ]
+                found[clients, 1], refused = uvloop.run(answered_rate(running.address, requests, clients=clients))
+            if turn:  # the first one warms up
+                for key, rate in found.items():
+                    ratios.setdefault(key, []).append(rate / found[0, BATCH])
+                rates = ", ".join(f"{key}: {rate:.0f}" for key, rate in found.items())
+                print(f"  items/s by (callers, at once): {rates}; {refused} refused of 64 callers", flush=True)
+    alone = statistics.median(ratios[0, 1])
+    yield Row(f"the library with one new item at a time, against {BATCH}", f"{alone:.2f}")
+    for clients, least in ((1, 0.5), (8, 0.85), (64, 0.85)):
+        ratio = statistics.median(ratios[clients, 1])
+        name = f"one new item a call, against the library with {BATCH} at once: {clients} callers"
+        yield Row(name, f"{ratio:.2f}", f">= {least}", ratio >= least)
 
 
 # --- JSON over HTTP against gRPC ---------------------------------------------------------------------------------
@@ -477,6 +540,7 @@ def main() -> None:
         "cold": cold_start,
         "latency": latency,
         "throughput": throughput,
+        "small": small_calls,
         "http": over_http,
         "coalescing": coalescing,
         "mixed": lambda: mixed(arguments.seconds / 4),

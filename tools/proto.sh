@@ -12,7 +12,7 @@ python=${PYTHON:-.venv/bin/python}
 buf_version=1.75.0
 generated=$(mktemp -d)
 trap 'rm -rf "$generated"' EXIT
-folders=(spicegraph_api/v1 spicegraph_api/challenge/v1 spicegraph_api/rewards/v1 spicegraph_api/detail/v1)
+folders=(spicegraph_api/v1 spicegraph_api/challenge/v1 spicegraph_api/rewards/v1 spicegraph_api/detail/v1 spicegraph_api/report/v1)
 
 protoc() { PATH="$(dirname "$python"):$PATH" "$python" -m grpc_tools.protoc --proto_path=proto "$@"; }
 for folder in "${folders[@]}"; do

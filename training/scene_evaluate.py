@@ -10,6 +10,7 @@ import numpy as np
 import scene_data
 from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.parser import SceneParser
+from spicegraph_parser.scenes.passes import PASSES
 from spicegraph_scorer import score_tuples
 
 LONG = 9  # words
@@ -47,8 +48,9 @@ def main() -> None:
     parser.add_argument("graphs", type=Path, nargs="+", help="captions with graphs (jsonl.gz)")
     parser.add_argument("--weights", type=Path, default=SCENE_WEIGHTS)
     parser.add_argument("--held-back", action="store_true", help="only the captions that training holds back")
+    parser.add_argument("--without", action="append", default=[], choices=[own.name for own in PASSES], metavar="PASS")
     arguments = parser.parse_args()
-    pipeline = SceneParser(arguments.weights)
+    pipeline = SceneParser(arguments.weights, without=frozenset(arguments.without))
     for path in arguments.graphs:
         captions = scene_data.read(path)
         if arguments.held_back:

@@ -13,7 +13,7 @@ from pathlib import Path
 import scene_data
 from heldout import Hashes, add_hashes, text_hash
 from scene_data import Caption, Labelled
-from spicegraph_parser.scenes.values import without_values
+from spicegraph_parser.scenes.values import unread, values_of
 
 FOLDER = Path(__file__).parent / "by_hand"
 
@@ -27,13 +27,19 @@ def stands(words: Sequence[str], name: str) -> bool:
     )
 
 
+def without_values(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of a sentence that the network reads."""
+    cut = set(unread(values_of(words)))
+    return tuple([word for at, word in enumerate(words) if at not in cut])
+
+
 def captions(path: Path, hashes: Hashes) -> Iterator[Caption]:
     """Yield captions as the network reads them: without values ("3 cm", quoted text), and with the facts that stay."""
     for caption in scene_data.read(path):
         if hashes.covers(caption.text):
             continue
         words = tuple(caption.words[:-1] if caption.words[-1] == "." else caption.words)
-        words = tuple(without_values(list(words), [len(words)])[0])
+        words = without_values(words)
         kept = [fact for fact in caption.tuples if all(stands(words, name) for name in fact[:2])]
         yield Caption(caption.text, words, tuple(kept))
 
@@ -44,7 +50,7 @@ def sentences(path: Path, words_of: Iterable[Sequence[str]]) -> Iterator[tuple[C
         rows = {row["sha1"]: row for row in map(json.loads, lines)}
     for whole in words_of:
         row = rows.pop(text_hash(" ".join(whole)), None)
-        words = without_values(list(whole), [len(whole)])[0]
+        words = without_values(whole)
         if row is not None:
             pairs = {(head, other): kind for head, other, kind in row["pairs"]}
             relations = {(subject, target): name for subject, target, name in row["relations"]}

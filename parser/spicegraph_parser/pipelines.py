@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain, groupby, islice
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from spicegraph_parser.caption_pipeline import pipeline_path
-from spicegraph_parser.errors import DataError, expect, expect_list, needs_extra
+from spicegraph_parser.errors import DataError, InputError, expect, expect_list, needs_extra
 from spicegraph_parser.fronts.spacy import is_doc, load_spacy
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spice.discourse import LONG, resolve_across
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
+    from spicegraph_parser.scenes.passes import Change
     from spicegraph_parser.spice.rules import Fact
 
 DEFAULT_PIPELINE = "en_caption"  # The pipeline that ships with the package.
@@ -46,17 +46,27 @@ class FrontEnd(Protocol):
         """See :meth:`CaptionPipeline.captions`."""
 
 
+@runtime_checkable
+class TracedFrontEnd(FrontEnd, Protocol):
+    """What parses captions by passes, and says what each changes."""
+
+    def trace(self, texts: Iterable[str]) -> Iterator[tuple[str, tuple[Change, ...]]]:
+        """See :meth:`CaptionPipeline.trace`."""
+
+
 @dataclass(frozen=True, slots=True)
 class CaptionPipeline:
     """A pipeline that turns captions into parses and facts.
 
     ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.5.0-8d5f3a21``.
-    Without ``loose``, which is faster, :meth:`facts` gives what SPICE counts only, and no loose words.
+    ``language`` is the code of the language that it reads. Without ``loose``, which is faster,
+    :meth:`facts` gives what SPICE counts only, and no loose words.
     """
 
     front_end: FrontEnd
     signature: str
     loose: bool = True
+    language: str = "en"
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """Parse captions, in order and in batches; an empty caption gives an empty sentence list.
@@ -73,6 +83,17 @@ class CaptionPipeline:
     def captions(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[ParsedCaption]:
         """Parse captions to facts, in order: by SPICE's rules, or as the scene parser sees them."""
         return self.front_end.captions(texts, batch_size=batch_size)
+
+    def trace(self, texts: Iterable[str]) -> Iterator[tuple[str, tuple[Change, ...]]]:
+        """Yield the sentences of captions with what each pass of the scene parser changes of them.
+
+        Raises:
+            InputError: this is not the scene parser.
+            LimitError: a caption is longer than ``MAX_CAPTION_LENGTH``.
+        """
+        if not isinstance(self.front_end, TracedFrontEnd):
+            raise InputError(f"the pipeline {self.signature} has no passes to trace; the scene parser has")
+        return self.front_end.trace(texts)
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption that scores count, with those of loose words if they are wanted."""
@@ -98,19 +119,14 @@ def _parse_bundled(
     product: tuple[MakeProduct, ...], texts: Iterable[str], *, batch_size: int | None = None
 ) -> Iterator[Caption]:
     """Parse captions with the bundled pipeline; its network is read when the first caption comes."""
+    from spicegraph_parser.caption_pipeline.analyser import load_analyser  # noqa: PLC0415 (reads with numpy)
+
     stream = iter(texts)
     done = 0
     while batch := list(islice(stream, batch_size or 2048)):
         normal = [normalise(text, i) for i, text in enumerate(batch, done)]
-        yield from _analyser(*product).captions(batch, normal)
+        yield from load_analyser(*product).captions(batch, normal)
         done += len(batch)
-
-
-@cache
-def _analyser(*product: MakeProduct) -> CaptionAnalyser:
-    from spicegraph_parser.caption_pipeline.analyser import CaptionAnalyser  # noqa: PLC0415 (reads with numpy)
-
-    return CaptionAnalyser.from_disk(pipeline_path(), *product)
 
 
 def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
@@ -128,10 +144,11 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     expect(name, str, "pipeline", "a name")
     if name.endswith(LONG):
         within = load_pipeline(name.removesuffix(LONG))
-        return CaptionPipeline(_ByRules(partial(_parse_across, within.front_end)), within.signature + LONG)
+        across = _ByRules(partial(_parse_across, within.front_end))
+        return CaptionPipeline(across, within.signature + LONG, language=within.language)
     network, plus, runtime = name.partition("+")
     if network in {DEFAULT_PIPELINE, SCENE}:
-        product: tuple[MakeProduct, ...] = ()
+        product: tuple[MakeProduct] | tuple[()] = ()
         if plus:
             if runtime not in RUNTIMES:
                 known = ", ".join(sorted(RUNTIMES))
@@ -145,7 +162,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
 
         return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), signature)
     front_end = load_spacy(name)
-    return CaptionPipeline(front_end, spacy_signature(front_end.nlp))
+    return CaptionPipeline(front_end, spacy_signature(front_end.nlp), language=front_end.language.code)
 
 
 def model_card(name: str = DEFAULT_PIPELINE) -> str:

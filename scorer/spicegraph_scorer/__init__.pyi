@@ -21,7 +21,10 @@ from spicegraph_scorer.metrics.spice.categories import make_categories as make_c
 from spicegraph_scorer.metrics.spice.categories import read_categories as read_categories
 from spicegraph_scorer.metrics.spice.metric import TupleResult as TupleResult
 from spicegraph_scorer.metrics.spice.metric import score_tuples as score_tuples
+from spicegraph_scorer.readers import SHAPES as SHAPES
 from spicegraph_scorer.readers import Dataset as Dataset
+from spicegraph_scorer.readers import Shape as Shape
+from spicegraph_scorer.readers import read as read
 from spicegraph_scorer.readers import read_items as read_items
 from spicegraph_scorer.readers.parses import read_parses as read_parses
 from spicegraph_scorer.scoring import SystemComparison as SystemComparison

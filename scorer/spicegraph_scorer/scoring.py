@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 from spicegraph_parser.errors import InputError, counted, expect
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_scorer.core.data import DataFields, MetricData, Resources, merged_data
+from spicegraph_scorer.core.empty_graphs import EmptyGraphs
 from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
-from spicegraph_scorer.core.items import Fingerprint, Item, ItemId, empty_candidates, in_order_of
+from spicegraph_scorer.core.items import CheckedItems, Fingerprint, Item, ItemId, empty_candidates, in_order_of
 from spicegraph_scorer.core.length import LengthControl, are_descriptions, controls_of
 from spicegraph_scorer.core.results import Json, Result, collect, result_of, signature_of
-from spicegraph_scorer.core.significance import Comparison, Resampling, compare
+from spicegraph_scorer.core.significance import Comparison, Resampling, compare, corrected
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics import METRICS, Factory, make_metrics, metric_names, needs_of
 from spicegraph_scorer.readers.checks import Candidates, Captions, Empty, GivenItem, check_items, paired_items, shown
-from spicegraph_scorer.readers.documents import Documents
+from spicegraph_scorer.readers.spacy_docs import Documents
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.readers.marks import ControlTokens
 
 
 def score(
@@ -38,6 +41,7 @@ def score(
     more: Mapping[str, Factory] | None = None,
     evidence: bool = True,
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
     **fields: Unpack[DataFields],
 ) -> Result:
     """Score candidates against their references.
@@ -63,6 +67,8 @@ def score(
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
         empty: ``refuse`` an empty candidate as a fault, or let it score ``zero``, as the original programs do;
             :attr:`spicegraph_scorer.core.results.Result.empty_candidates` says how many there were.
+        control_tokens: ``refuse`` captions that hold what models leave behind, such as ``<eos>``, ``▁`` or ``**``, as a
+            fault, ``strip`` it off, or ``keep`` it to be scored as words; the signature says what was there.
         fields: ``frequencies``, ``categories``, ``vectors`` and ``spice_text`` alone, in place of ``data``:
             ``score(items, categories=mine)`` is ``score(items, data=MetricData(categories=mine))``.
 
@@ -84,12 +90,14 @@ def score(
         expect(confidence, Resampling, "confidence", "Resampling(draws, seed)")
     if empty not in ("refuse", "zero"):
         raise InputError(f"empty: expected 'refuse' or 'zero', got {shown(empty)}")
+    if control_tokens not in ("refuse", "strip", "keep"):
+        raise InputError(f"control_tokens: expected 'refuse', 'strip' or 'keep', got {shown(control_tokens)}")
     if more is not None:
         expect(more, Mapping, "more", "an object {name: what makes the metric}")
         for name, make in more.items():
             expect(make, Callable, f"more[{name!a}]", "a function of Resources")  # type: ignore[arg-type]
     documents = Documents()
-    checked = check_items(documents.texts(items), empty=empty)
+    checked = check_items(documents.texts(items), empty=empty, control_tokens=control_tokens)
     with rare_collections():
         made = resources(
             documents.source(pipeline, checked),
@@ -119,6 +127,7 @@ def score_captions(
     more: Mapping[str, Factory] | None = None,
     evidence: bool = True,
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
     **fields: Unpack[DataFields],
 ) -> Result:
     """Score candidates and references that stand in two collections, the form in which most programs have them.
@@ -137,6 +146,7 @@ def score_captions(
         more: as for :func:`score`.
         evidence: as for :func:`score`.
         empty: as for :func:`score`.
+        control_tokens: as for :func:`score`.
         fields: as for :func:`score`.
 
     Example:
@@ -148,7 +158,9 @@ def score_captions(
         (1.0, Counts(matched=1, candidate=1, reference=1))
     """
     documents = Documents()
-    items = paired_items(documents.texts(candidates), documents.texts(references), empty=empty)
+    items = paired_items(
+        documents.texts(candidates), documents.texts(references), empty=empty, control_tokens=control_tokens
+    )
     return score(
         items,
         metrics,
@@ -161,6 +173,7 @@ def score_captions(
         more=more,
         evidence=evidence,
         empty=empty,
+        control_tokens=control_tokens,
         **fields,
     )
 
@@ -197,12 +210,17 @@ class SystemComparison:
     signature: Mapping[str, Json]
     metrics: Mapping[str, tuple[Comparison, ...]]
     length: Mapping[str, LengthControl] = field(default_factory=dict)  # second minus first; empty for short captions
+    empty_graphs: tuple[EmptyGraphs, ...] = ()  # of both systems
 
     def to_dict(self) -> dict[str, Json]:
-        """Return JSON values: ``signature``, and ``scores``: by name, the fields of a :class:`Comparison`."""
+        """Return JSON values: ``signature``, and ``scores``: by name, the fields of a :class:`Comparison`.
+
+        Where there are any, ``length``, and ``empty_graphs`` of both systems.
+        """
         rows = [asdict(comparison) for comparisons in self.metrics.values() for comparison in comparisons]
         length = {"length": {name: asdict(control) for name, control in self.length.items()}} if self.length else {}
-        return {"signature": self.signature, "scores": {row.pop("name"): row for row in rows}, **length}
+        empty = {"empty_graphs": [each.to_dict() for each in self.empty_graphs]} if any(self.empty_graphs) else {}
+        return {"signature": self.signature, "scores": {row.pop("name"): row for row in rows}, **length, **empty}
 
 
 def compare_systems(
@@ -228,18 +246,28 @@ def compare_systems(
     source = documents.source(pipeline, [*items, *other_items])
     chosen = make_metrics(metrics, resources(source, progress, merged_data(data, fields), evidence=False))
     statistics, other_statistics = collect(items, chosen), collect(other_items, chosen)
-    comparisons = {
+    compared = {
         name: compare(metric, statistics[name], other_statistics[name], resampling=resampling)
         for name, metric in chosen.items()
     }
-    both = replace(Fingerprint.of(items), empty=empty_candidates([*items, *other_items]))
+    tests = iter(corrected(chain.from_iterable(compared.values())))
+    comparisons = {name: tuple(islice(tests, len(rows))) for name, rows in compared.items()}
+    marks = items.marks + other_items.marks
+    both = replace(Fingerprint.of(items), empty=empty_candidates([*items, *other_items]), marks=marks)
     signature = signature_of(both, {name: metric.signature() for name, metric in chosen.items()})
     words = [(len(b.candidate.split()), len(a.candidate.split())) for a, b in zip(items, other_items, strict=True)]
     length: dict[str, LengthControl] = {}
     if are_descriptions(words):
         for name, metric in chosen.items():
             length |= controls_of(words, metric.total(other_statistics[name]), metric.total(statistics[name]))
-    return SystemComparison({**signature, "resampling": resampling.signature()}, comparisons, length)
+    empty = tuple(
+        EmptyGraphs.first(
+            of_system, ((map(metric.empty_graphs, found[name]), metric.signature()) for name, metric in chosen.items())
+        )
+        for of_system, found in ((items, statistics), (other_items, other_statistics))
+    )
+    drawn: dict[str, Json] = {**resampling.signature(), "correction": "holm"}
+    return SystemComparison({**signature, "resampling": drawn}, comparisons, length, empty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +319,7 @@ def choose_best(
     for index, image in enumerate(images):
         if image not in best or values[index] > values[best[image]]:
             best[image] = index
-    chosen = tuple(replace(items[index], id=image) for image, index in best.items())
+    chosen = CheckedItems.with_marks([replace(items[i], id=image) for image, i in best.items()], items.marks)
     return BestCandidates(chosen, score.name, tuple(values[index] for index in best.values()))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import grpc
 
@@ -14,7 +14,7 @@ from spicegraph_api.challenge.v1.methods import METHODS
 from spicegraph_service.client.evaluation import PAGE, Connection, TlsOptions, service_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from google.protobuf.message import Message
     from google.protobuf.timestamp_pb2 import Timestamp
@@ -43,9 +43,18 @@ class ChallengeClient(Connection):
     _config: ClassVar[str] = service_config(METHODS)
 
     def __init__(
-        self, address: str, token: str, *, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
+        self,
+        address: str,
+        token: str,
+        *,
+        tls: TlsOptions | None = None,
+        timeout_s: float | None = 60.0,
+        keepalive_s: float | None = 30.0,
+        silence_s: float | None = 60.0,
     ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+        super().__init__(
+            address, token=token, tls=tls, timeout_s=timeout_s, keepalive_s=keepalive_s, silence_s=silence_s
+        )
         self._stub = ChallengeServiceStub(self._channel)
 
     def create_challenge(self, challenge: pb.Challenge) -> pb.Challenge:
@@ -229,11 +238,13 @@ class ChallengeClient(Connection):
         for reply in self._stub.GetSubmissionReport(request, metadata=self._metadata):
             yield reply.chunk
 
-    def _upload(self, call: Callable[..., _Reply], first: Message, path: str | Path) -> _Reply:
+    def _upload(self, call: grpc.StreamUnaryMultiCallable[Any, _Reply], first: Message, path: str | Path) -> _Reply:
         def messages() -> Iterator[Message]:
             yield first
             while chunk := stream.read(_CHUNK):
                 yield type(first)(chunk=chunk)
 
+        waiting = self._waiting("messages")
         with Path(path).open("rb") as stream:
-            return call(messages(), metadata=self._metadata)
+            reply: _Reply = waiting.reply(call.future(waiting.messages(messages()), metadata=self._metadata))
+            return reply

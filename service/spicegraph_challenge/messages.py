@@ -157,6 +157,7 @@ def new_settings(message: pb.ChallengeSettings, info: WorkerInfo) -> pb.Challeng
         raise wrong("challenge.settings.metrics", str(error)) from error
     graph_style(message.graph_style, info, field="challenge.settings.graph_style")
     settings.empty = settings.empty or scores_pb2.EMPTY_CANDIDATES_REFUSE
+    settings.control_tokens = settings.control_tokens or scores_pb2.CONTROL_TOKENS_REFUSE
     if not settings.spice_text:
         toolkit = with_spice_text(message.metrics, MetricData()).spice_text == "coco"
         settings.spice_text = scores_pb2.SPICE_TEXT_COCO if toolkit else scores_pb2.SPICE_TEXT_WRITTEN

@@ -53,7 +53,7 @@ def open_service(options: ChallengeOptions, host: Host) -> ChallengeService:
 def files_of(path: Path) -> set[str]:
     """Return the files that a copy of the database needs."""
     with Database(str(path), migrate=False) as database, database.reading() as session:
-        return submissions.used_files(session)
+        return submissions.used_files(session, copied=True)
 
 
 def gauges(registry: CollectorRegistry) -> tuple[Gauge, Gauge]:

@@ -284,15 +284,18 @@ class ChallengeServicer(ChallengeServiceServicer):
         settings, chunks = await messages.first(request_iterator, "settings")
         messages.check_settings(settings)
         transactions = self._state.transactions
+        most = self._state.options.max_submission << 20
         splits = await transactions.read(lambda session, _now: messages.split_names(session, settings))
         async with self._uploads[account.user_id]:
+            await transactions.read(lambda session, now: submissions.check_refused(session, account, now, most=most))
             with self._files.incoming() as incoming:
-                most = self._state.options.max_submission << 20
                 key = await messages.receive(chunks, incoming, transactions, most_bytes=most)
                 settings.method = messages.method_name(settings, splits)
 
                 def accept(session: Session, now: datetime) -> pb.CreateSubmissionResponse:
-                    submission, existed = submissions.accept(session, account, settings, (key, incoming.size), now)
+                    submission, existed = submissions.accept(
+                        session, account, settings, (key, incoming.size), now, most_bytes=most
+                    )
                     if not existed:
                         self._files.keep(incoming, key)
                     message = self._message(submission, Turn(account, session, now))

@@ -23,7 +23,7 @@ from spicegraph_parser.scenes.visible import name_noun
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import without_loose
 from spicegraph_scorer.core.categories import ALL, CategoryScore
-from spicegraph_scorer.core.facts import FactsInOrder, FactSource
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource, captions_of
 from spicegraph_scorer.core.metric import Metric, Needs, Score
 from spicegraph_scorer.metrics.graded.vectors import Vectors, vectors_of
 
@@ -87,6 +87,7 @@ class Capture(Metric[CaptureStatistic]):
     precision and recall are weighed like that, too.
     """
 
+    english: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"vectors"}))
     explains: ClassVar[bool] = True
 
@@ -114,7 +115,7 @@ class Capture(Metric[CaptureStatistic]):
 
     def collect(self, corpus: Corpus) -> list[CaptureStatistic]:
         """Return the scores of each item."""
-        facts = FactsInOrder(self.source, corpus.items)
+        facts = FactsInOrder(self.source, captions_of(corpus.items))
         statistics = []
         for item in corpus.items:
             references = [elements_of(facts.take(text)) for text in item.references]

@@ -25,6 +25,7 @@ from spicegraph_scorer.metrics.chair import mentions
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, values_of
 from spicegraph_scorer.metrics.graded.texts import Meaning, cosines
 from spicegraph_scorer.metrics.graded.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
+from spicegraph_scorer.metrics.spice.categories import SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,7 +66,7 @@ class Claim:
     Attributes:
         words: object; object and attribute; or subject, relation, object.
         spans: where its words stand in the candidate, as character offsets; empty for claims of the references.
-        aspect: ``object``, ``attribute``, ``colour``, ``count``, ``action`` or ``place``.
+        aspect: ``object``, ``attribute``, ``colour``, ``count``, ``size``, ``action`` or ``place``.
         status: of the candidate's claims ``supported``, ``contradicted`` or ``unmentioned``; of the references'
             ``supported`` or ``missing``; ``unchecked`` of either where a word is of nothing that can be seen.
         probability: that it is wrong, or of a reference's claim 1 minus how far it is said; in [0, 1].
@@ -278,7 +279,7 @@ def aspect_of(words: Sequence[str]) -> str:
         return "text" if words[0] in WORDS["writing"] else "object"
     label = words[1].split("/")[0]
     if len(words) == 2:
-        return next((family for family, _ in values_of((label,))), "attribute")
+        return next((family for family, _ in values_of((label,))), "size" if label in SIZES else "attribute")
     if not WORDS["written"].isdisjoint(label.split()):
         return "text"
     if content_words([Fact((label,), "", ())]):

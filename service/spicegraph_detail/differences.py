@@ -75,7 +75,8 @@ class ClaimDifference:
 
     Attributes:
         kind: ``contradicted``, ``unsupported`` or ``missing``.
-        aspect: ``object``, ``attribute``, ``colour``, ``count``, ``relation``, ``action``, ``place`` or ``text``.
+        aspect: ``object``, ``attribute``, ``colour``, ``count``, ``size``, ``relation``, ``action``, ``place`` or
+            ``text``.
         claim: what the candidate says, in words; empty where something is missing.
         reference: what the references say, in words; empty where they say nothing of it.
         spans: where the claim's words stand in the candidate, as character offsets.

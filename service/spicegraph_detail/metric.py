@@ -73,6 +73,7 @@ class Detail(Metric[DetailStatistic]):
         ['Detail', 'Detail_Correctness', 'Detail_Coverage']
     """
 
+    english: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs(facts=True, loose=True, data=frozenset({"vectors", "meaning"}))
     explains: ClassVar[bool] = True
 

@@ -51,7 +51,7 @@ class DifferenceServicer(DifferenceServiceServicer):
         else:
             tenant = await references.check(set_id, evidence=True)
             items = await references.resolve(set_id, request.items, first=0)
-        call.charge(kit.count_captions(items))
+        call.charge(kit.count_captions(items), kit.count_cost(items))
         results, corpus = await scheduler.score(
             items,
             _METRICS,

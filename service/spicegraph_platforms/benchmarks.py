@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_scorer.readers.marks import ControlTokens
 
 
 def score_submission(
@@ -39,6 +40,7 @@ def score_submission(
     metrics: Sequence[str] = ("spice",),
     show_references: bool = False,
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
     pipeline: str = DEFAULT_PIPELINE,
     data: MetricData | None = None,
 ) -> dict[str, float]:
@@ -52,7 +54,15 @@ def score_submission(
     submission = _only_file(Path(input_folder) / "res")
     page_file, scores_file = (Path(output_folder) / name for name in ("detailed_results.html", "scores.json"))
     refuse_overwriting([str(page_file), str(scores_file)], [str(references), str(submission)])
-    result = score_files(str(submission), str(references), metrics=metrics, empty=empty, pipeline=pipeline, data=data)
+    result = score_files(
+        str(submission),
+        str(references),
+        metrics=metrics,
+        empty=empty,
+        control_tokens=control_tokens,
+        pipeline=pipeline,
+        data=data,
+    )
     scores = leaderboard_scores(result)
     made_folder(output_folder)
     options = ReportOptions(metrics=check_names(metrics), data=data or MetricData())
@@ -89,6 +99,7 @@ def plugin_output(
     *,
     metrics: Sequence[str] = ("spice",),
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
     pipeline: str = DEFAULT_PIPELINE,
     data: MetricData | None = None,
 ) -> dict[str, Json]:
@@ -98,7 +109,14 @@ def plugin_output(
     ``score``; images without a prediction are left out, and a warning says how many.
     """
     result = score_files(
-        str(predictions), str(references), metrics=metrics, partial=True, empty=empty, pipeline=pipeline, data=data
+        str(predictions),
+        str(references),
+        metrics=metrics,
+        partial=True,
+        empty=empty,
+        control_tokens=control_tokens,
+        pipeline=pipeline,
+        data=data,
     )
     rows = zip(result.items, result.item_scores(), strict=True)
     return {**result.corpus, "per_item": {str(item.id): scores for item, scores in rows}}

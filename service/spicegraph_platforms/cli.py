@@ -22,6 +22,7 @@ def codabench(
     output_folder: Annotated[str, typer.Argument(metavar="OUTPUT", help="The folder to write to.")],
     *,
     scoring: kit.ScoringOptions,
+    control_tokens: kit.ControlTokensOption = None,
     show_references: Annotated[
         bool,
         typer.Option(
@@ -38,6 +39,7 @@ def codabench(
             output_folder,
             metrics=scoring.names,
             empty=scoring.empty,
+            control_tokens=control_tokens or "refuse",
             show_references=show_references,
             pipeline=pipeline,
             data=data,
@@ -54,6 +56,7 @@ def capevalkit(
     references: Annotated[str, typer.Option(metavar="FILE", help='JSON Lines of {"id", "references"}.')],
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The JSON file to write.")],
     scoring: kit.ScoringOptions,
+    control_tokens: kit.ControlTokensOption = None,
     pipeline: kit.PipelineOption = DEFAULT_PIPELINE,
 ) -> None:
     """Run as a CapEvalKit plug-in: score predictions, write corpus and item scores as JSON."""
@@ -61,6 +64,12 @@ def capevalkit(
     data = scoring.data()
     with kit.warned_progress():
         results = plugin_output(
-            predictions, references, metrics=scoring.names, empty=scoring.empty, pipeline=pipeline, data=data
+            predictions,
+            references,
+            metrics=scoring.names,
+            empty=scoring.empty,
+            control_tokens=control_tokens or "refuse",
+            pipeline=pipeline,
+            data=data,
         )
     kit.write_text(msgspec.json.format(msgspec.json.encode(results), indent=2).decode() + "\n", output)

@@ -18,8 +18,10 @@ import msgspec
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL, Counts
+from spicegraph_scorer.core.items import marks_of
 from spicegraph_scorer.metrics.spice.metric import jar_output
 from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.readers.marks import marks_notes
 from spicegraph_scorer.scoring import score
 from spicegraph_service import kit
 
@@ -75,7 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.out is not None:
             kit.check_output(options.out)
             kit.refuse_overwriting([options.out], [options.input])
-        items = read_items(options.input).items
+        items = read_items(options.input, control_tokens="keep").items
+        for note in marks_notes(len(items), marks_of(items)):
+            kit.say_warning(f"{options.input}: {note}")
         # The folder of the cache is made where it is missing, as the program does.
         cache = None if options.cache is None else str(kit.made_folder(options.cache) / _CACHE_FILE)
         with kit.local_facts(options.pipeline, workers=workers, cache=cache) as facts, kit.progress_bar() as progress:

@@ -28,6 +28,7 @@ from spicegraph_scorer.core.items import Fingerprint, Item, ItemId
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import make_metrics, needs_of
 from spicegraph_scorer.readers.checks import SHOWN_FAULTS, Empty, Fault, input_error, label, shown
+from spicegraph_scorer.readers.marks import ControlTokens, marks_notes
 from spicegraph_scorer.readers.read import items_of
 from spicegraph_scorer.readers.records import JSON_LINES, Record, Records, decode
 from spicegraph_scorer.readers.tables import Columns, table_records
@@ -59,10 +60,11 @@ class RowReader:
 
     columns: Columns | None = None
     empty: Empty = "refuse"
+    control_tokens: ControlTokens = "refuse"
 
     def items(self, rows: pa.Table) -> tuple[tuple[Item, ...], list[Fault]]:
         """Return the items, and every fault of what is not an item; a place is the name of the file."""
-        return items_of(self.records(rows), empty=self.empty)
+        return items_of(self.records(rows), empty=self.empty, control_tokens=self.control_tokens)
 
     def records(self, rows: pa.Table) -> Records:
         """Return what the items are made of."""
@@ -120,7 +122,7 @@ def find_rows(rows: pa.Table, *, reader: RowReader, wanted: Hashes) -> list[tupl
     left = dict.fromkeys(wanted.tolist(), 2)
     wanted_rows = []
     for record in records:
-        items, _ = items_of(Records(form, [record], []), empty=reader.empty)
+        items, _ = items_of(Records(form, [record], []), empty=reader.empty, control_tokens="keep")
         for item, value in zip(items, hashes_of(item.id for item in items).tolist(), strict=True):
             if left.get(value, 0):
                 left[value] -= 1
@@ -250,6 +252,8 @@ def checked_corpus(
         raise input_error(source, [*totals.faults, *faults], count=totals.faulty + count_again)
     if totals.fingerprint.empty:
         warnings.warn(f"{source}: {counted(totals.fingerprint.empty, 'empty candidate')} scored as zero", stacklevel=2)
+    for note in marks_notes(totals.fingerprint.items, totals.fingerprint.marks):
+        warnings.warn(f"{source}: {note}", stacklevel=2)
     return totals
 
 

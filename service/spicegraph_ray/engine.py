@@ -16,6 +16,7 @@ import re
 import shutil
 import socket
 import tempfile
+import warnings
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -90,7 +91,10 @@ def score_on_ray(task: Task) -> Result:
         for part in parts:
             for name, of_part in part.statistics.items():
                 statistics[name] += of_part
-        return result_of(tuple(corpus.items), metrics, statistics, confidence=task.confidence)
+        result = result_of(tuple(corpus.items), metrics, statistics, confidence=task.confidence)
+    for note in result.empty_graphs.notes():
+        warnings.warn(f"{task.source}: {note}", stacklevel=2)
+    return result
 
 
 def summarize_on_ray(task: Task, scores: str | None = None) -> Summary:
@@ -230,7 +234,7 @@ def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowRe
         raise InputError(f"{task.source}: holds Parquet files and others; expected one kind")
     if not is_parquet.pop():
         return read_text(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES), RowReader(
-            empty=task.empty
+            empty=task.empty, control_tokens=task.control_tokens
         )
     rows = read_parquet(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES)
     try:
@@ -241,7 +245,7 @@ def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowRe
     if columns.id is None or columns.candidate is None or not columns.references:
         known = str(columns) or "none"
         raise InputError(f"{task.source}: needs columns of ids, candidates and references, found: {known}")
-    return rows.select_columns([*used, PATH]), RowReader(columns, task.empty)
+    return rows.select_columns([*used, PATH]), RowReader(columns, task.empty, task.control_tokens)
 
 
 @contextmanager
@@ -325,6 +329,10 @@ RAY: Final = Engine(
         "references": "--references",
         "partial": "--partial",
         "ids": "--ids",
+        "rewrite": "--answer-tags",
+        "split": "--split",
+        "caption_language": "--caption-language",
+        "drop_empty_references": "--drop-empty-references",
         "candidates": "--candidates",
         "parses": "--parses",
         "graphs": "--graphs",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from spicegraph_rewards.answers import answer_of
 from spicegraph_rewards.reward import parse_reward, reward_metric
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics import METRICS
@@ -34,6 +35,14 @@ def reward(
     credit: Annotated[
         bool, typer.Option("--credit", help="In JSON and JSON Lines: what each word of a caption earned of its reward.")
     ] = False,
+    answer_tags: Annotated[
+        bool,
+        typer.Option(
+            "--answer-tags",
+            help="Candidates are completions: score their answers alone, without <think>, and of what stands in "
+            "<answer>, <caption> or \\boxed{}; one without an answer scores 0.",
+        ),
+    ] = False,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Add a 95 % bootstrap interval to every corpus score.")
     ] = False,
@@ -51,12 +60,11 @@ def reward(
             parsing.parser,
             workers=parsing.workers,
             cache=parsing.cache_place,
-            columns=given.table,
-            references=given.references,
-            partial=given.partial,
-            ids=given.ids,
+            **given.reading,
+            control_tokens=given.control_tokens or "refuse",
             empty=scoring.empty,
             credit=credit,
+            rewrite=kit.Rewrite("answer_tags", "answers alone", answer_of) if answer_tags else None,
             more={"reward": reward_metric(terms)},
             confidence=Resampling(seed=seed) if confidence else None,
             data=data,

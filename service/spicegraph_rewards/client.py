@@ -29,6 +29,7 @@ class RewardOptions(TypedDict, total=False):
     advantage: pb.Advantage.ValueType  # what advantages are taken over
     groups: Sequence[str]  # of each item; the image by default
     credit: bool  # say which words earned each reward
+    answer_tags: bool  # candidates are completions, of which the answer is rewarded
 
 
 class RewardClient(Client):

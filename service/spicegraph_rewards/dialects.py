@@ -2,7 +2,8 @@
 
 A program is a row of :data:`DIALECTS`: its path, what reads the samples of a body, and what makes its answer of the
 rewards. The URL's query names the ``reward`` and the ``reference_set``, in which labels name the images; a body with
-references of its own needs no set. None of these clients asks again, and all wait 30 seconds at most.
+references of its own needs no set. Rewarded is the answer of a completion, unless the query says
+``answer_tags=false``. None of these clients asks again, and all wait 30 seconds at most.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 from spicegraph_api.rewards.v1.rewards_pb2 import RewardRequest, RewardResponse
 from spicegraph_api.v1.scores_pb2 import Item
 from spicegraph_parser.errors import InputError, expect_texts
+from spicegraph_rewards.answers import answer_of
 from spicegraph_rewards.trainers import completion_of, references_of
 from spicegraph_service.kit import Dialect
 
@@ -28,8 +30,13 @@ def _dialect(path: str, samples: Callable[[bytes], list[Item]], answer: Callable
 
     def read(data: bytes, query: Mapping[str, str]) -> RewardRequest:
         items = samples(data)
+        answers = query.get("answer_tags", "true")
+        if answers not in {"true", "false"}:
+            raise InputError(f"answer_tags: is {answers[:20]!a}, expected true or false")
         for number, item in enumerate(items):
             item.id = str(number)
+            if answers == "true":
+                item.candidate = answer_of(item.candidate)
         return RewardRequest(reward=query.get("reward", ""), reference_set=query.get("reference_set"), items=items)
 
     return Dialect(path, _METHOD, read, answer)

@@ -10,6 +10,7 @@ from spicegraph_api.rewards.v1.methods import METHODS
 from spicegraph_api.rewards.v1.rewards_pb2_grpc import RewardServiceServicer, add_RewardServiceServicer_to_server
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import InputError
+from spicegraph_rewards.answers import answer_of
 from spicegraph_rewards.dialects import DIALECTS
 from spicegraph_rewards.model import Baseline, advantages_of
 from spicegraph_rewards.reward import DRAFT_TERMS, parse_reward
@@ -48,6 +49,8 @@ class RewardServicer(RewardServiceServicer):
         scheduler, references, call = self._host.scheduler, self._host.references, kit.current_call()
         scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
         metrics = self._metrics(request, scheduler.info)
+        for item in request.items if request.answer_tags else ():
+            item.candidate = answer_of(item.candidate)
         set_id = request.reference_set if request.HasField("reference_set") else None
         kit.check_items(request.items, self._host.limits, reference_set=set_id is not None, empty="zero", seen=set())
         tenant = call.tenant
@@ -58,7 +61,7 @@ class RewardServicer(RewardServiceServicer):
             items = await references.resolve(set_id, request.items, first=0)
         if request.drafts:
             items = [item._replace(draft=draft) for item, draft in zip(items, request.drafts, strict=True)]
-        call.charge(kit.count_captions(items))
+        call.charge(kit.count_captions(items), kit.count_cost(items))
         results, corpus = await scheduler.score(
             items,
             metrics,

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from spicegraph_parser.errors import DataError, InputError, expect, expect_list, expect_texts
+from spicegraph_rewards.answers import answer_of
 from spicegraph_rewards.model import RewardModel
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
@@ -49,20 +50,24 @@ def caption_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
         raise InputError(f"completion: {shown(completion)} is not a completion: {reason}") from error
 
 
-def trl_reward(model: RewardModel, *, column: str = "image_id", name: str = "spicegraph") -> Callable[..., list[float]]:
+def trl_reward(
+    model: RewardModel, *, column: str = "image_id", name: str = "spicegraph", answer_tags: bool = True
+) -> Callable[..., list[float]]:
     """Return a reward function for TRL's ``GRPOTrainer`` and ``RLOOTrainer`` (``reward_funcs``).
 
     Args:
         model: the reward.
         column: the data set's column that names each prompt's image.
         name: what the trainer calls it in its logs.
+        answer_tags: reward :func:`~spicegraph_rewards.answers.answer_of` each completion, not all that it says.
     """
 
     def reward(completions: Sequence[Any], **columns: Any) -> list[float]:
         if column not in columns:
             raise InputError(f"the data set has no column {column!a}, which names each prompt's image")
         expect_list(completions, "completions")
-        return model.rewards(columns[column], [caption_of(completion) for completion in completions])
+        captions = [caption_of(completion) for completion in completions]
+        return model.rewards(columns[column], answers_of(captions, answer_tags=answer_tags))
 
     reward.__name__ = name
     return reward
@@ -83,7 +88,8 @@ def compute_score(
         extra_info: not used.
         settings: ``reward``, its terms (default ``spice-g=1``), and ``idf``, a file of document frequencies, which
             CIDEr needs (``custom_reward_function.reward_kwargs``); or ``url``, that of a server
-            (``http://HOST:PORT/verl?reward=guarded``), which is asked once, and has 30 seconds.
+            (``http://HOST:PORT/verl?reward=guarded``), which is asked once, and has 30 seconds; ``answer_tags``:
+            whether the answer of a caption is rewarded, not all that it says (:func:`trl_reward`); it is by default.
 
     Raises:
         InputError: the reward or the references are faulty; a server says so.
@@ -106,9 +112,15 @@ def compute_scores(
 
 
 def _of_rows(
-    captions: Sequence[str], truths: Sequence[Any], *, reward: str = "spice-g=1", idf: str = "", url: str = ""
+    captions: Sequence[str],
+    truths: Sequence[Any],
+    *,
+    reward: str = "spice-g=1",
+    idf: str = "",
+    url: str = "",
+    answer_tags: bool = True,
 ) -> list[float]:
-    captions = expect_texts(captions, "solution_str")
+    captions = answers_of(expect_texts(captions, "solution_str"), answer_tags=answer_tags)
     expect_list(truths, "ground_truth")
     references = [
         tuple(references_of(truth) if isinstance(truth, str) else expect_texts(truth, "ground_truth"))
@@ -120,6 +132,11 @@ def _of_rows(
     images = [json.dumps(texts) for texts in references]
     model.add(dict(zip(images, references, strict=True)))
     return model.rewards(images, captions)
+
+
+def answers_of(captions: Sequence[str], *, answer_tags: bool) -> list[str]:
+    """Return what captions give as their answers, or all that they say; one without an answer is empty."""
+    return [answer_of(caption) for caption in captions] if answer_tags else list(captions)
 
 
 def references_of(truth: str) -> tuple[str, ...]:
@@ -163,13 +180,14 @@ def completion_of(query: str, prompt: str) -> str:
     return said.removeprefix(asked).strip()
 
 
-def openrlhf_reward(model: RewardModel) -> Callable[..., dict[str, Any]]:
+def openrlhf_reward(model: RewardModel, *, answer_tags: bool = True) -> Callable[..., dict[str, Any]]:
     """Return ``reward_func`` for a file that OpenRLHF loads (``--remote_rm_url FILE.py``).
 
     Labels (``--label_key``) name the images. Queries are prompts with their completions.
 
     Args:
         model: the reward; rewards of 0 to 1 are the best for OpenRLHF's dynamic filtering.
+        answer_tags: as for :func:`trl_reward`.
     """
 
     def reward_func(
@@ -178,7 +196,8 @@ def openrlhf_reward(model: RewardModel) -> Callable[..., dict[str, Any]]:
         import torch  # noqa: PLC0415 (there where OpenRLHF is)
 
         captions = [completion_of(query, prompt) for query, prompt in zip(queries, prompts, strict=True)]
-        rewards = torch.tensor(model.rewards(labels, captions), dtype=torch.float32)
+        answers = answers_of(captions, answer_tags=answer_tags)
+        rewards = torch.tensor(model.rewards(labels, answers), dtype=torch.float32)
         return {"rewards": rewards, "scores": rewards, "extra_logs": {"spicegraph": rewards}}
 
     return reward_func

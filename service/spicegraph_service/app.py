@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 from functools import partial
 from pkgutil import resolve_name
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING
 import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
-from prometheus_client import start_http_server
 
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_service.config import ServerConfig, default_store, host_and_port
@@ -31,11 +31,13 @@ from spicegraph_service.rpc.auth import Authenticator, Certificates
 from spicegraph_service.rpc.host import Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
 from spicegraph_service.rpc.limits import Budget, Limits
+from spicegraph_service.rpc.metrics_port import serve_metrics
+from spicegraph_service.rpc.open_calls import OpenCalls
 from spicegraph_service.rpc.references import References
 from spicegraph_service.rpc.scheduler import Scheduler
 from spicegraph_service.rpc.service import HealthMonitor, Service, enable_reflection
 from spicegraph_service.rpc.telemetry import CallLog, ProcessCollector, Telemetry
-from spicegraph_service.store import MEMORY, open_store, parse_signature
+from spicegraph_service.store import MEMORY, StoreError, open_store, parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -47,10 +49,13 @@ if TYPE_CHECKING:
 _PRIVATE = " private"  # parses of private references are not found by guesses
 _KEEPALIVE_S = 60.0  # without a sign of life of a client before it is asked for one
 _UNANSWERED_S = 20.0  # keepalives, and handshakes
-_MOST_CALLS = 1_024  # under way
+_MOST_CALLS = 2_048  # under way
+_STREAMS = 100  # of a connection: it can't open and reset thousands of calls before the first is looked at
+_PINGS_S = 5.0  # of a client, one in so many seconds at most, with calls and without
 # Refused calls leave reference cycles (errors with their frames). Python looks for them in the middle of calls: after
 # 50,000 values, as other commands have it, that takes tens of milliseconds, after 2,000 one or two.
 _COLLECTIONS = (2_000, 20, 100)
+_STORE_S = 30.0  # at the start, until a store must answer
 _NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 _log = logging.getLogger(__name__)
 
@@ -127,7 +132,10 @@ class Server:
         if config.tls_cert is not None and config.tls_key is not None:
             self._certificates = Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
         self._interceptor = CallInterceptor(
-            self.services, CallLog(self.telemetry, most=config.log_calls), self._tracing
+            self.services, CallLog(self.telemetry, most=config.log_calls), self._tracing, most=_MOST_CALLS
+        )
+        self._open_calls = OpenCalls(
+            self._interceptor.methods, silence_s=config.silence, refused=self.telemetry.refused
         )
         self._web = self._build_web(config.http) if config.http is not None else None
         self._server: grpc.aio.Server | None = None
@@ -166,7 +174,7 @@ class Server:
         from spicegraph_service.rpc.gateway import Gateway  # noqa: PLC0415
         from spicegraph_service.rpc.http_server import WebServer  # noqa: PLC0415
 
-        gateway = Gateway(self.services, self._interceptor, max_calls=_MOST_CALLS)
+        gateway = Gateway(self.services, self._interceptor)
         return WebServer(
             address,
             gateway,
@@ -178,6 +186,7 @@ class Server:
             reuse_port=self.config.reuse_port,
             grace_s=self.config.grace,
             origins=self.config.origins,
+            hosts=self.config.allowed_hosts,
         )
 
     def _open_way(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
@@ -196,7 +205,11 @@ class Server:
             _log.info("HTTP on port %d", self.web_port)
         if self.config.metrics_address is not None:
             host, port = host_and_port(self.config.metrics_address)
-            self._metrics_server, _ = start_http_server(port, host, registry=self.telemetry.registry)
+            try:
+                self._metrics_server = serve_metrics(host, port, self.telemetry.registry)
+            except OSError as error:
+                address = self.config.metrics_address
+                raise InputError(f"cannot listen on {address}: {error.strerror or error}") from error
             self.metrics_port = self._metrics_server.server_port
             _log.info("metrics on port %d", self.metrics_port)
         _log.info("listening on port %d; %s", self.port, "tokens needed" if self.config.needs_tokens else "no tokens")
@@ -254,6 +267,8 @@ class Server:
         """Refuse new calls, let those under way finish, and release everything."""
         self._serving = False
         await self._health.stop()
+        self._open_calls.leave()
+        self._interceptor.leave()
         for service in self.services:
             service.leave()
         endings: list[Coroutine[None, None, object]] = []
@@ -305,11 +320,14 @@ class Server:
     def _listen(self) -> grpc.aio.Server:
         config = self.config
         server = grpc.aio.server(
-            interceptors=[self._interceptor],
+            interceptors=[self._open_calls, self._interceptor],
             options=[
                 ("grpc.max_receive_message_length", self._limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.http2.bdp_probe", 0),  # a stranger's bytes wait outside until they are asked for
+                ("grpc.max_concurrent_streams", _STREAMS),
+                ("grpc.http2.min_ping_interval_without_data_ms", round(1000 * _PINGS_S)),
+                ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.so_reuseport", int(config.reuse_port)),
                 ("grpc.keepalive_time_ms", round(1000 * _KEEPALIVE_S)),
                 ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
@@ -318,7 +336,6 @@ class Server:
                 ("grpc.max_allowed_incoming_connections", connections.MOST),
                 *([("grpc.max_connection_age_ms", round(1000 * age))] if (age := config.connection_age) else []),
             ],
-            maximum_concurrent_rpcs=_MOST_CALLS,
         )
         for service in self.services:
             service.add_to(server)
@@ -363,9 +380,23 @@ def serve(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> 
         runner.run(run(config, options))
 
 
+async def _made(config: ServerConfig, options: Mapping[str, object]) -> Server:
+    """Make a server; a store that does not answer yet, as when all start together, is tried again for a while."""
+    pause, end = 0.5, time.monotonic() + _STORE_S
+    while True:
+        try:
+            return Server(config, options)
+        except StoreError as error:
+            if time.monotonic() + pause > end:
+                raise
+            _log.warning("the store does not answer (next try in %.1f s): %s", pause, error)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 5.0)
+
+
 async def run(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> None:
     """Serve until SIGTERM or SIGINT; a second signal does not wait for calls under way. SIGHUP reloads."""
-    server = Server(config, options)
+    server = await _made(config, options)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

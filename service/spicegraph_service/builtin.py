@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import typer
 
 from spicegraph_service.registry import Command, ServiceEntry
 
@@ -13,6 +16,7 @@ COMMANDS: Final = (
     Command("compare", f"{_CLI}.score:compare", "Compare two systems, with tests of every difference.", "Score"),
     Command("report", f"{_CLI}.report:report", "Show what systems get wrong, on one HTML page.", "Score"),
     Command("parse", f"{_CLI}.parse:parse", "Turn captions into the tuples of their scene graphs.", "Score"),
+    Command("inputs", f"{_CLI}.inputs:inputs", "Say what a file is taken for.", "Prepare"),
     Command("idf", f"{_CLI}.learn:idf", "Freeze CIDEr's document frequencies.", "Prepare"),
     Command("vectors", f"{_CLI}.learn:vectors", "Make vectors for SPICE-G from your own captions.", "Prepare"),
     Command("pipelines", f"{_CLI}.parse:pipelines", "Print the model card of the bundled pipeline.", "Prepare"),
@@ -27,3 +31,22 @@ COMMANDS: Final = (
 
 EVALUATION: Final = ServiceEntry("spicegraph_service.rpc.host:open_evaluation")
 REFERENCES: Final = ServiceEntry("spicegraph_service.rpc.host:open_references")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportServing:
+    """How a server makes reports.
+
+    Options:
+        reports: How many error reports are made at the same time, each in a process of its own; others wait.
+        report_memory: Memory that a report's process may take, in MiB; 0: any.
+        report_gauges: Show Prometheus SPICE by category and the rates of errors of so many systems, by their names,
+            those of the last reports; 0: none.
+    """
+
+    reports: Annotated[int, typer.Option(min=1)] = 1
+    report_memory: Annotated[int, typer.Option(min=0)] = 8_192
+    report_gauges: Annotated[int, typer.Option(min=0, max=100)] = 0
+
+
+REPORTS: Final = ServiceEntry("spicegraph_service.rpc.reports:open_reports", options=ReportServing)

@@ -41,6 +41,8 @@ class ServerConfig:
         address: Where to listen; unix:PATH works too.
         http: Also answer JSON over HTTP on this address (extra web), and show the evaluation server's pages.
         http_origins: Web pages that may call over HTTP from a browser (https://example.org); *: all.
+        hosts: Names and addresses by which clients reach --http, as in their header Host; *: any. Those of this machine
+            alone are always taken, and by default others only where other machines can reach it.
         workers: Number of worker processes; 0: one less than the machine has cores.
         pipeline: What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.
         vectors: The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.
@@ -85,6 +87,7 @@ class ServerConfig:
     address: Annotated[str, typer.Option(metavar="HOST:PORT")] = "127.0.0.1:50051"
     http: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
     http_origins: Annotated[str, typer.Option(metavar="ORIGIN,...")] = ""
+    hosts: Annotated[str, typer.Option(metavar="HOST,...")] = ""
     workers: Annotated[int, typer.Option(min=0)] = 0
     pipeline: Annotated[str, typer.Option(metavar="NAME")] = DEFAULT_PIPELINE
     vectors: Annotated[Path | None, typer.Option(metavar="FILE")] = None
@@ -131,6 +134,12 @@ class ServerConfig:
     def origins(self) -> frozenset[str]:
         """The pages that may call over HTTP from a browser."""
         return frozenset(origin.strip() for origin in self.http_origins.split(",") if origin.strip())
+
+    @property
+    def allowed_hosts(self) -> frozenset[str]:
+        """What the header Host may say over HTTP, beside the names of this machine alone; ``*``: anything."""
+        given = frozenset(host.strip().lower() for host in self.hosts.split(",") if host.strip())
+        return given or (frozenset() if self.http is not None and is_local(self.http) else frozenset("*"))
 
     @property
     def needs_tokens(self) -> bool:

@@ -1,6 +1,7 @@
 """The names of the kit by the module that has them: what type checkers read, and ``kit.py`` at run time."""
 
 from spicegraph_service.cli.options import (
+    ControlTokensOption as ControlTokensOption,
     EmptyOption as EmptyOption,
     GraphStyle as GraphStyle,
     GraphStyleOption as GraphStyleOption,
@@ -14,7 +15,7 @@ from spicegraph_service.cli.options import (
     system_names as system_names,
 )
 from spicegraph_service.cli.stores import ExpiresOption as ExpiresOption, token_end as token_end
-from spicegraph_service.engines import Engine as Engine, System as System, Task as Task
+from spicegraph_service.engines import Engine as Engine, Rewrite as Rewrite, System as System, Task as Task
 from spicegraph_service.engines.local import Spread as Spread, local_facts as local_facts, spread_over as spread_over
 from spicegraph_service.engines.objects import (
     ID_COLUMN as ID_COLUMN,
@@ -61,6 +62,7 @@ from spicegraph_service.output.pages import (
     static as static,
 )
 from spicegraph_service.output.results import ResultFormat as ResultFormat, ResultOutput as ResultOutput
+from spicegraph_service.output.standing import best_points as best_points, standings as standings
 from spicegraph_service.output.tables import rendered as rendered, signature_lines as signature_lines
 from spicegraph_service.output.terminal import (
     check_output as check_output,
@@ -106,7 +108,11 @@ from spicegraph_service.rpc.gateway import FailedCallError as FailedCallError, G
 from spicegraph_service.rpc.host import Dialect as Dialect, Host as Host
 from spicegraph_service.rpc.http import HTTP_STATUSES as HTTP_STATUSES, peer_of as peer_of
 from spicegraph_service.rpc.interceptor import Context as Context, current_call as current_call
-from spicegraph_service.rpc.scheduler import Scheduler as Scheduler, count_captions as count_captions
+from spicegraph_service.rpc.scheduler import (
+    Scheduler as Scheduler,
+    count_captions as count_captions,
+    count_cost as count_cost,
+)
 from spicegraph_service.rpc.service import Caller as Caller, Service as Service, TokenService as TokenService
 from spicegraph_service.rpc.status import (
     CallError as CallError,

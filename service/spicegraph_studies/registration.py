@@ -1,4 +1,4 @@
-"""What the studies of metrics add to the program: the commands ``agree`` and ``bounds``."""
+"""What the studies of metrics add to the program: the commands ``agree``, ``bounds`` and ``diversity``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from spicegraph_service.kit import Command
 
 COMMANDS: Final = (
     Command("bounds", "spicegraph_studies.cli.bounds:bounds", "Find how high and how low scores can go.", "Study"),
+    Command(
+        "diversity",
+        "spicegraph_studies.cli.diversity:diversity",
+        "Measure how different several captions of one image are.",
+        "Study",
+    ),
     Command(
         "agree",
         "spicegraph_studies.cli.agree:agree",

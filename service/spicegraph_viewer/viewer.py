@@ -6,6 +6,7 @@ import asyncio
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
@@ -17,7 +18,7 @@ from spicegraph_parser.errors import SpicegraphError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Comparison, Resampling
 from spicegraph_scorer.metrics import METRICS, lower_is_better
-from spicegraph_service.kit import Line, Mark, System, histogram, ink, interval_chart, number
+from spicegraph_service.kit import Line, Mark, System, best_points, histogram, ink, interval_chart, number, standings
 from spicegraph_service.report import Pictures, Report, ReportOptions, build_report, chunks, image_sources, index
 from spicegraph_service.report.verdict import (
     Verdict,
@@ -109,7 +110,7 @@ def overview_of(table: ResultTable) -> Overview:
             label, pair, both, tests[score], systems=len(names), of="items", lower=score in lower
         )
         points = [
-            *(category_points({n: tests[c] for n, c in categories.items()}, names[best]) if categories else ()),
+            *_of_categories(table, categories, tests, best),
             *other_scores([tests[name] for name in plain if name != score], lower, pair),
         ]
         decided = Verdict(headline, f"Means of {table.count:,} items. {detail}", tuple(points))
@@ -122,6 +123,36 @@ def overview_of(table: ResultTable) -> Overview:
         score,
         _charts(table, score, {label: rows[score]} | of_categories),
     )
+
+
+def _of_categories(
+    table: ResultTable, categories: Mapping[str, str], tests: Mapping[str, Comparison], best: int
+) -> Iterator[tuple[str, str]]:
+    """Yield where the best of two systems is better, or who is the best of several in each category."""
+    names = [system.name for system in table.systems]
+    if not categories:
+        return
+    if len(names) == 2:
+        yield from category_points({name: tests[column] for name, column in categories.items()}, names[best])
+        return
+    columns = [[table.column(n, column) for column in categories.values()] for n in range(len(names))]
+    pairs = {
+        (a, b): {name: _tested(name, *both) for name, *both in zip(categories, columns[a], columns[b], strict=True)}
+        for a, b in combinations(range(len(names)), 2)
+    }
+    values = [[_interval(column)[0] for column in of_system] for of_system in columns]
+    counts = [int(np.isfinite(column).sum()) for column in columns[0]]
+    yield from best_points(standings(tuple(categories), values, counts, pairs), names)
+
+
+def _tested(name: str, first: Numbers, second: Numbers) -> Comparison:
+    """Return a test of two systems as far as both are read: a mean of differences in its standard errors."""
+    size = min(len(first), len(second))
+    mean, low, high = _interval(second[:size] - first[:size])
+    if mean is None or low is None:
+        return Comparison(name, None, None, mean, None, None, None, None)
+    p = math.erfc(abs(mean) * _NORMAL / (mean - low) / math.sqrt(2)) if mean > low else float(mean == 0)
+    return Comparison(name, None, None, mean, low, high, p, p)
 
 
 def _charts(table: ResultTable, score: str, categories: Mapping[str, Sequence[Mark]]) -> dict[str, Markup]:

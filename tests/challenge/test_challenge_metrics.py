@@ -156,6 +156,47 @@ def test_a_challenge_may_take_empty_captions(served: tuple[Arena, ChallengeClien
     assert "empty candidates 2 scored zero" in " ".join(page.split())
 
 
+def test_what_models_leave_behind_is_refused_at_intake_or_taken_off(
+    served: tuple[Arena, ChallengeClient], tools: type
+) -> None:
+    arena, client = served
+    references = arena.write("references.json", tools.annotations(PUNCTUATED))
+    texts = ("a man <eos> <pad>", "A sign.", "A white T-shirt!</s>", "A flag.")
+    entries = [{"image_id": key, "caption": text} for key, text in enumerate(texts)]
+    results = arena.write("captions_val_mine_results.json", entries)
+    ended = {}
+    for name, rule in (
+        ("refusing", scores_pb2.CONTROL_TOKENS_UNSPECIFIED),
+        ("stripping", scores_pb2.CONTROL_TOKENS_STRIP),
+        ("keeping", scores_pb2.CONTROL_TOKENS_KEEP),
+    ):
+        client.create_challenge(tools.challenge(name, metrics=["rouge", "spice"], control_tokens=rule))
+        client.upload_references(name, "val", "c5", references)
+        *_, ended[name] = client.watch(client.submit(name, results)[0].id)
+    assert client.get_challenge("refusing").challenge.settings.control_tokens == scores_pb2.CONTROL_TOKENS_REFUSE
+    assert [(fault.field, fault.reason) for fault in ended["refusing"].failure.faults] == [
+        (
+            "caption",
+            "2 of 4 candidates contain what models leave behind, such as 'a man <eos> <pad>' (image_id 0); "
+            "'A white T-shirt!</s>' (image_id 2); take them off, and submit again",
+        )
+    ]
+    items = {
+        rule: read_items(str(results), references=[str(references)], control_tokens=rule).items
+        for rule in ("strip", "keep")
+    }
+    for name, of_rule in (("stripping", items["strip"]), ("keeping", items["keep"])):
+        found = {row.name: row.value if row.HasField("value") else None for row in ended[name].scores[0].scores}
+        result = score(of_rule, ["rouge", "spice"])
+        assert found == {each.name: each.value for run in result.runs for each in run.scores}
+    assert b"a man" in b"".join(client.report(ended["keeping"].id))
+    entries[0]["caption"] = "<pad>"
+    results = arena.write("captions_val_mine_results.json", entries)
+    *_, last = client.watch(client.submit("stripping", results)[0].id)
+    faults = [(fault.item, fault.reason) for fault in last.failure.faults]
+    assert faults == [("without control tokens (image_id 0)", "is empty")]
+
+
 def test_errors_are_counted_and_told_rounded_down(tmp_path: Path) -> None:
     """Of 40 images 30 have a blue cup called red: 20 or 30 are told, and of the eight others nothing."""
     worker = Evaluator(load_pipeline())

@@ -335,6 +335,59 @@ def test_trouble_of_the_server_s_own_is_given_a_second_chance(
         assert session.get_one(Submission, greedy).failure == "VALIDATION_LIMIT"
 
 
+def test_refused_files_are_bounded_by_bytes_and_number(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They count against no limit of submissions; the server's own failures count against nothing."""
+    monkeypatch.setattr(submissions, "_MOST_REFUSED", 3)
+    ann = Account(2, "ann", Role.PARTICIPANT)
+    new = pb.SubmissionSettings(challenge="pets", method="m", file_name="f.json")
+    with database.writing() as session:
+        now = database.now(session)
+
+        def send(key: str, size: int, failure: str = "INVALID_FILE") -> None:
+            found, _ = accept(session, ann, new, (key * 64, size), now)
+            submissions.check_refused(session, ann, now)
+            found.state, found.failure = State.FAILED, failure
+            session.delete(found.job)
+            session.flush()
+
+        send("c", submissions.REFUSED_BYTES - 10)
+        send("d", 8, "INTERNAL")
+        with pytest.raises(CallError) as failure:
+            send("e", 11)
+        assert failure.value.reason == "SUBMISSION_LIMIT"
+        assert str(failure.value).startswith("1 files with 128 MiB were refused or cancelled today")
+        send("e", 5)
+        with pytest.raises(CallError, match="2 files with 128 MiB"):
+            submissions.check_refused(session, ann, now, size=6)
+        submissions.check_refused(session, ann, now, size=6, most=submissions.REFUSED_BYTES)
+        with pytest.raises(CallError, match="3 files"):
+            send("f", 1)  # is taken, and after it nothing
+        submissions.check_refused(session, ann, now + timedelta(days=1))
+        submissions.check_refused(session, Account(1, "root", Role.ORGANISER), now)
+
+
+def test_a_refused_file_s_bytes_go_at_once(database: Database, tmp_path: Path) -> None:
+    """Its faults stay; so do the bytes where another submission has the same, and a backup needs them no more."""
+    made = runner(Transactions(database), tmp_path)
+    files = made._state.files
+    keys = []
+    for word in ("bad", "good"):
+        (tmp_path / word).write_text(word)
+        keys.append(files.adopt(tmp_path / word))
+    account = Account(2, "ann", Role.PARTICIPANT)
+    new = pb.SubmissionSettings(challenge="pets", method="m", file_name="f.json")
+    with database.writing() as session:
+        now = database.now(session)
+        bad, _ = accept(session, account, new, (keys[0], 3), now)
+        accept(session, account, new, (keys[1], 4), now)
+        assert not set(keys) & used_files(session, copied=True)
+        assert set(keys) <= used_files(session)
+        bad.state = State.FAILED
+    for key in keys:
+        asyncio.run(made._discard(key))
+    assert [files.path(key).exists() for key in keys] == [False, True]
+
+
 def test_files_that_nobody_needs_are_deleted_after_a_day(database: Database, tmp_path: Path) -> None:
     files = FileStore(tmp_path / "files")
     keys = {}

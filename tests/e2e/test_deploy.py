@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from spicegraph_challenge.service import gauges
 from spicegraph_service.cli.app import make_app
+from spicegraph_service.rpc.reports import Gauges
 from spicegraph_service.rpc.telemetry import ProcessCollector, Telemetry
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def known_metrics() -> set[str]:
     telemetry = Telemetry()
     telemetry.registry.register(ProcessCollector(dict))
     gauges(telemetry.registry)
+    Gauges(telemetry.registry, 1)
     names = set()
     for family in telemetry.registry.collect():
         names |= {family.name, f"{family.name}_{'total' if family.type == 'counter' else 'info'}"}
@@ -95,6 +97,7 @@ FIRING = {
         ('spicegraph_requests_total{instance="a",code="RESOURCE_EXHAUSTED"}', "0+6x120"),
         ('spicegraph_requests_total{instance="a",code="OK"}', "0+94x120"),
     ],
+    "SpicegraphFlooded": [('spicegraph_refusals_total{instance="a",reason="OPEN_STREAMS"}', "0+60x120")],
     "SpicegraphErrors": [('spicegraph_requests_total{instance="a",code="INTERNAL"}', "0+1x120")],
     "SpicegraphSlow": [
         ('spicegraph_request_seconds_bucket{instance="a",method="EvaluationService/Score",le="5"}', "0+97x120"),
@@ -112,6 +115,8 @@ QUIET = [
     ('spicegraph_worker_deaths_total{instance="a"}', "3x120"),
     ('spicegraph_requests_total{instance="a",code="RESOURCE_EXHAUSTED"}', "0+4x120"),
     ('spicegraph_requests_total{instance="a",code="OK"}', "0+96x120"),
+    ('spicegraph_refusals_total{instance="a",reason="OPEN_STREAMS"}', "0+20x120"),
+    ('spicegraph_refusals_total{instance="a",reason="QUEUE_FULL"}', "0+600x120"),
     ('spicegraph_challenge_oldest_queued_seconds{instance="a"}', "1700x120"),
     ('spicegraph_challenge_submissions{instance="a",state="failed"}', "9x120"),
 ]

@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml  # type: ignore[import-untyped]  # there are no types for it in the lock
 
+from nltk_data import write_nltk_data
 from spicegraph_service import registry
 from spicegraph_service.cli import main
 from waiting import wait_until
@@ -56,6 +57,7 @@ READMES = [
     ),
 ]
 INSTALLED = Path(sys.executable).parent
+FRENCH = {"chien": ["dog.n.01"], "canapé": ["sofa.n.01"], "divan": ["sofa.n.01"], "plage": ["beach.n.01"]}
 AS_INSTALLED = {ROOT / "README.md", ROOT / "docs" / "five-minutes.md", ROOT / "service" / "README.md"}
 WITH_BLOCKS = [path for path in (*PAGES, *READMES) if "```" in path.read_text(encoding="utf-8")]
 PORTS = ("50051", "50951", "50952")  # in the pages; each is another one here, so that nothing else is in the way
@@ -122,8 +124,9 @@ def free_port() -> str:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with the examples and nothing else of the repository."""
+    """A folder with the examples and nothing else of the repository; a home with words in French for nltk."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    write_nltk_data(tmp_path / "nltk_data", {"fra": FRENCH})
     return tmp_path
 
 

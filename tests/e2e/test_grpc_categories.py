@@ -13,6 +13,7 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_scorer import score
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
 from spicegraph_service.client import category, item
 
@@ -127,3 +128,59 @@ def test_too_many_definitions_are_refused(client: Client) -> None:
         client.score([item("1", "a dog", ["a dog"])], categories=many)
     assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert wrong_fields(raised.value) == {"categories[50].name"}
+
+
+def corpus_row(row: scores_pb2.CorpusCategory) -> dict[str, object]:
+    """A category of a reply in the shape of the command line's JSON."""
+
+    def known(message: scores_pb2.CorpusCategory | scores_pb2.CategorySums, field: str) -> float | None:
+        return getattr(message, field) if message.HasField(field) else None
+
+    means = {"f": known(row, "f1"), "pr": known(row, "precision"), "re": known(row, "recall"), "items": row.item_count}
+    if not row.HasField("sums"):
+        return means
+    sums = row.sums
+    tallies = {"tp": sums.matched, "fp": sums.invented, "fn": sums.missed}
+    shares = {"pr": known(sums, "precision"), "re": known(sums, "recall"), "f": known(sums, "f1")}
+    return {**means, "micro": {**tallies, **shares}}
+
+
+@pytest.mark.parametrize("count", [3, 90])  # within a chunk, and more than one
+@pytest.mark.parametrize("metrics", [["spice"], ["spice-exact", "spice-g", "bleu"]])
+def test_categories_of_the_corpus_are_those_that_the_command_line_prints(
+    client: Client, metrics: list[str], count: int
+) -> None:
+    expected = score(ITEMS[:count], metrics, categories=SAME, confidence=Resampling(200, 7))
+    sent = [item(i.id, i.candidate, i.references) for i in ITEMS[:count]]
+    asked = {
+        "metrics": metrics,
+        "categories": SENT,
+        "detail": scores_pb2.DETAIL_CATEGORIES,
+        "confidence": scores_pb2.Resampling(draws=200, seed=7),
+    }
+    *_, last = client.stream(iter(sent), **asked)
+    for corpus in (client.score(sent, **asked).corpus, last.corpus):
+        assert [b.metric for b in corpus.breakdowns] == [m for m in metrics if m != "bleu"]
+        for breakdown, run in zip(corpus.breakdowns, expected.runs, strict=False):
+            rows = {row.category: row for row in breakdown.categories}
+            wanted = {name: means.to_dict() for name, means in run.categories().items()}
+            assert {name: corpus_row(row) for name, row in rows.items()} == wanted
+            ends = [(bound.low, bound.high) for bound in run.intervals]
+            got = [(row.interval.low, row.interval.high) for row in rows.values() if row.HasField("f1")]
+            assert got == [pair for pair in ends if pair != (None, None)]
+            assert rows["Color"].spice_category == scores_pb2.SPICE_CATEGORY_COLOR
+            assert rows["Animal"].spice_category == scores_pb2.SPICE_CATEGORY_UNSPECIFIED
+        bounds = {s.name: (s.interval.low, s.interval.high) for s in corpus.scores if s.interval.HasField("low")}
+        assert bounds == {i.name: (i.low, i.high) for run in expected.runs for i in run.intervals if i.low is not None}
+
+
+def test_categories_of_the_corpus_are_sent_where_they_are_asked_for(client: Client) -> None:
+    corpus = client.score([item("1", "a dog", ["a dog"])]).corpus
+    assert not corpus.breakdowns
+    assert not any(s.HasField("interval") for s in corpus.scores)
+
+
+def test_draws_are_bounded(client: Client) -> None:
+    with pytest.raises(grpc.RpcError) as raised:
+        client.score([item("1", "a dog", ["a dog"])], confidence=scores_pb2.Resampling(draws=10_001))
+    assert wrong_fields(raised.value) == {"confidence.draws"}

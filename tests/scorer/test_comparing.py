@@ -34,7 +34,7 @@ def test_the_scores_are_those_of_score_and_a_clear_difference_is_significant():
     assert scores["Bleu_1"]["second"] == pytest.approx(second["Bleu_1"], abs=1e-12)
     assert scores["SPICE"]["p_bootstrap"] == scores["SPICE"]["p_randomization"] == 1 / 201
     assert scores["SPICE_Color"]["difference"] is None
-    assert found.signature["resampling"] == {"draws": 200, "seed": 12345, "interval": 0.95}
+    assert found.signature["resampling"] == {"draws": 200, "seed": 12345, "interval": 0.95, "correction": "holm"}
     assert set(found.signature["metrics"]) == {"spice", "bleu"}
 
 

@@ -13,7 +13,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, compare_systems, score, score_captions
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_scorer.readers.documents import Documents
+from spicegraph_scorer.readers.spacy_docs import Documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

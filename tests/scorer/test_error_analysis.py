@@ -56,6 +56,12 @@ CASES: dict[str, tuple[Tuples, Tuples, set[tuple[str, ...]]]] = {
         [("runway",)],
         {("object_invented", "dog"), ("object_missed", "runway")},
     ),
+    "count in digits off by one": (
+        [("dog",), ("dog", "3")],
+        [("dog",), ("dog", "two")],
+        {("count_off_by_one", "two", "3"), ("count_missed", "two", "dog")},
+    ),
+    "count in digits that no reference gives": ([("dog",), ("dog", "3")], [("dog",)], {("count_invented", "3", "dog")}),
     "attribute near": (
         [("umbrella",), ("umbrella", "color")],
         [("umbrella",), ("umbrella", "colorful")],
@@ -242,3 +248,24 @@ def test_every_kind_has_its_chances() -> None:
     for name, kind in KINDS.items():
         assert (CHANCES[kind.among].side, CHANCES[kind.among].length) == (kind.side, kind.length), name
     assert {kind.among for kind in KINDS.values()} == CHANCES.keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "category"),
+    [
+        ("color_confused", "Color"),
+        ("count_missed", "Cardinality"),
+        ("size_opposite", "Size"),
+        ("attribute_misplaced", "Attribute"),
+        ("attribute_invented", "Attribute"),
+        ("verb_missed", "Relation"),
+        ("object_invented", "Object"),
+    ],
+)
+def test_a_kind_belongs_to_a_category(kind: str, category: str) -> None:
+    assert KINDS[kind].category == category
+
+
+def test_a_count_in_digits_is_right_where_references_have_the_word() -> None:
+    report = analyse_errors([statistic([("dog",), ("dog", "2")], [("dog",), ("dog", "two")])])
+    assert [(kind.count, kind.of) for kind in report.kinds if kind.name.startswith("count_")] == [(0, 1)] * 4

@@ -127,7 +127,7 @@ def test_what_is_no_delimiter_is_refused(given: str) -> None:
 def test_a_delimiter_of_a_format_without_columns_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('[{"image_id": 1, "test": "a dog", "refs": ["a dog"]}]')
-    with pytest.raises(InputError, match="which has no columns: --columns and --delimiter are for tables"):
+    with pytest.raises(InputError, match="is JSON, which has no columns: --delimiter is for tables"):
         read_items(str(path), columns=parse_columns(None, delimiter="|"))
 
 
@@ -178,3 +178,40 @@ def test_usual_captions_have_no_notes() -> None:
     items = [Item(n, "a man rides a horse", ("a man on a horse", "a rider", "horse")) for n in range(2)]
     items += [Item(n, "a man rides a horse", ("a man on a horse", "a rider", "a horse")) for n in range(2, 10)]
     assert list(notes_on("a.json", items)) == []
+
+
+def _notes(*candidates: str, reference: str = "A cat sits on a red sofa.") -> list[str]:
+    items = [Item(number, text, (f"{reference} {number}",)) for number, text in enumerate(candidates)]
+    return [note for note in notes_on("x", items) if "BLEU" not in note]
+
+
+def test_phrases_that_open_captions_are_said() -> None:
+    texts = [
+        "The image shows a cat on a sofa.",
+        "The image shows a dog in a park.",
+        "In this picture, a man rides a horse.",
+        "This photo depicts two birds on a wire.",
+        "a bus on a street",
+    ]
+    assert _notes(*texts) == [
+        "x: 4 of 5 candidates open with words such as 'The image shows', which count as part of the caption; "
+        "references do not"
+    ]
+    assert _notes(*texts[2:], "a red bus", "a blue bus") == []
+    assert _notes(*texts, reference="The image shows a cat") == []
+
+
+def test_captions_that_are_all_the_same_are_said() -> None:
+    assert _notes(*["a cat on a mat"] * 6) == ["x: 6 of 6 candidates are the same: 'a cat on a mat'"]
+    assert _notes(*["a cat on a mat"] * 4) == []
+
+
+def test_further_lines_are_said() -> None:
+    texts = ["A cat on a sofa.\n\nIt is a sunny day.", "a dog\n", "a bus on a street", "two birds", "a man"]
+    assert _notes(*texts) == ["x: 1 of 5 candidates have several lines, which all count as the caption"]
+
+
+def test_refusals_are_said() -> None:
+    expected = "x: 1 of 2 candidates say that the model can't answer, which is scored as a caption"
+    assert expected in _notes("I'm sorry, I can't help with that.", "a dog runs")
+    assert _notes(*(f"a dog with {number} legs" for number in range(200)), "I am unable to see an image above.") == []

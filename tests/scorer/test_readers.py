@@ -88,6 +88,21 @@ def test_coco_results_take_their_references_from_the_annotations_in_their_order(
     assert dataset.left_out == 0
 
 
+def test_a_number_and_the_same_number_as_text_are_one_image_which_is_said(write: Callable[[str, object], str]) -> None:
+    dataset = read_items(
+        write("r.json", results(("1", "a dog"), (2, "a cat"))), references=write("a.json", ANNOTATIONS)
+    )
+    assert dataset.items == (DOG, CAT)
+    (note,) = dataset.notes
+    assert "1 ids are strings here and numbers in the references: taken as equal" in note
+
+
+def test_equal_records_are_read_once_which_is_said(write: Callable[[str, object], str]) -> None:
+    dataset = read_items(write("in.json", JAR + JAR))
+    assert dataset.items == (DOG,)
+    assert "1 records stand twice: one of each is read" in dataset.notes[0]
+
+
 def test_annotations_need_no_list_of_images(write: Callable[[str, object], str]) -> None:
     annotations = write("a.json", {"annotations": ANNOTATIONS["annotations"]})
     assert read_items(write("r.json", RESULTS), references=annotations).items == (CAT, DOG)
@@ -135,15 +150,15 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "a number": ("17", "is not JSON, Parquet or a table with known columns"),
     "empty list": ("[]", "there is nothing to score"),
     "list of strings": (["a dog"], "item 1: is 'a dog', expected an object"),
-    "unknown keys": ([{"img": 1, "text": "x"}], '\'img\', \'text\', expected "image_id", "test", "refs"'),
+    "unknown keys": ([{"img": 1, "words": "x"}], "a list of objects with the keys 'img', 'words'; looked for an id"),
     "annotations as input": (
         ANNOTATIONS,
         "is a COCO annotations file, which holds references; give it with --references",
     ),
-    "unknown keys in a line": (lines({"img": 1}), "an object with the keys 'img', expected one object per line"),
-    "a pretty object": (json.dumps({"a": 1}, indent=1), "an object with the keys 'a', expected one object per line"),
+    "unknown keys in a line": (lines({"img": 1}), "an object with the keys 'img'; looked for an id"),
+    "a pretty object": (json.dumps({"a": 1}, indent=1), "an object with the keys 'a'; looked for an id"),
     "pretty annotations": (json.dumps(ANNOTATIONS, indent=1), "is a COCO annotations file, which holds references"),
-    "a spread item": (json.dumps({"id": 1, "caption": "a"}, indent=1), "is one object that is spread over several"),
+    "a spread item": (json.dumps({"id": 1, "caption": "a"}, indent=1), "contains no references (JSON Lines)"),
     "a broken object": ('{\n"a": 1', "is not JSON"),
     "a bad line": (lines({"id": 1, "candidate": "a", "refs": ["b"]}) + "oops\n", "line 2: is not JSON"),
     "a list as line": (lines({"id": 1, "candidate": "a", "refs": ["b"]}, [1]), "line 2: is [1], expected an object"),
@@ -159,8 +174,9 @@ BAD_FILES: dict[str, tuple[object, str]] = {
     "id is a list": (jar(image_id=[1]), "image_id: is a list, expected"),
     "id is empty": (jar(image_id=" "), "image_id: is empty"),
     "id is huge": (jar(image_id=10**30), "image_id: has more than 18 digits"),
-    "id twice": (JAR + JAR, "item 2 (image_id 1), image_id: is also the id of item 1"),
-    "no candidate": ([{"image_id": 1, "refs": ["b"]}], "item 1 (image_id 1), test: is missing"),
+    "id twice": (JAR + jar(test="a cat"), "item 2 (image_id 1), image_id: is also the id of item 1"),
+    "no candidate": ([*JAR, {"image_id": 2, "refs": ["b"]}], "item 2 (image_id 2), test: is missing"),
+    "no candidates": ([{"image_id": 1, "refs": ["b"]}], "holds references (id: image_id, references: refs), and no"),
     "empty candidate": (jar(test=""), "item 1 (image_id 1), test: is empty"),
     "blank candidate": (jar(test=" \t\n"), "item 1 (image_id 1), test: is empty"),
     "candidate is null": (jar(test=None), "item 1 (image_id 1), test: is null, expected a string"),
@@ -206,10 +222,10 @@ BAD_PAIRS: dict[str, tuple[object, object, str]] = {
         ANNOTATIONS,
         "item 3 (image_id 3), image_id: is not in the references",
     ),
-    "id of the wrong type": (
-        results(("1", "a dog"), (2, "a cat")),
+    "two ids of an image": (
+        results(("1", "a dog"), (1, "a bird"), (2, "a cat")),
         ANNOTATIONS,
-        "is not in the references, which have 1: a number, not a string",
+        "item 2 (image_id 1), image_id: is also the id of item 1",
     ),
     "image without result": (RESULTS[1:], ANNOTATIONS, "image_id 2: is in "),
     "hint for a subset": (RESULTS[1:], ANNOTATIONS, "say so: --partial"),
@@ -224,7 +240,7 @@ BAD_PAIRS: dict[str, tuple[object, object, str]] = {
         annotated(annotations=ANNOTATIONS["annotations"][:1]),
         "(image_id 2), image_id: has no reference caption",
     ),
-    "no annotations": (RESULTS, {"images": []}, "is not COCO annotations"),
+    "no annotations": (RESULTS, {"images": []}, "an object with the keys 'images'; looked for an id"),
     "results as references": (RESULTS, RESULTS, "is COCO results, which hold candidates"),
     "annotation is no object": (RESULTS, annotated(annotations=["x"]), "annotation 1: is 'x', expected an object"),
     "annotation without caption": (

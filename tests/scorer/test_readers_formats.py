@@ -285,12 +285,11 @@ def test_missing_references_are_one_fault_of_the_file_beside_those_of_its_items(
         read_items(write(some))
 
 
-def test_columns_are_told_of_tables_only(write: Callable[[object], str]) -> None:
-    lines = '{"id": 1, "candidate": "a dog", "system": "a cat", "references": ["b"]}\n'
-    with pytest.raises(
-        InputError, match="is JSON Lines, which has no columns: --columns and --delimiter are for tables"
-    ):
-        read_items(write(lines), columns=Columns(candidate="system"))
+def test_columns_are_told_of_json_too(write: Callable[[object], str]) -> None:
+    lines = '{"id": 1, "candidate": "a dog", "run": {"system": "a cat"}, "references": ["b"]}\n'
+    assert read_items(write(lines), columns=Columns(candidate="run.system")).items == (Item(1, "a cat", ("b",)),)
+    with pytest.raises(InputError, match=r"has no column 'nope'; its columns are 'id', 'candidate'"):
+        read_items(write(lines), columns=Columns(candidate="nope"))
     table = "key,gold\n1,the dog\n"
     items = read_items(write({"1": "a dog"}), references=write(table), columns=Columns(references=("gold",))).items
     assert items == (Item(1, "a dog", ("the dog",)),)

@@ -11,7 +11,7 @@ import pytest
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric, Score
-from spicegraph_scorer.core.significance import Resampling, compare, intervals
+from spicegraph_scorer.core.significance import Comparison, Resampling, compare, corrected, intervals
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.bleu import Bleu
 from spicegraph_scorer.metrics.cider import Cider
@@ -117,3 +117,26 @@ def test_a_seed_repeats_itself_and_another_one_does_not():
 def test_bad_input_is_one_clear_error(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def _tested(*ps: float | None) -> list[Comparison]:
+    return [Comparison(str(n), 0.0, 1.0, 1.0, 0.5, 1.5, p, None if p is None else p / 2) for n, p in enumerate(ps)]
+
+
+def test_p_values_are_corrected_by_holm_s_procedure() -> None:
+    # Holm (1979): the smallest of m times m, the next m - 1 times, never less than one before
+    found = [test.p_corrected for test in corrected(_tested(0.01, 0.04, 0.03, None, 0.005))]
+    assert found == [pytest.approx(0.03), pytest.approx(0.06), pytest.approx(0.06), None, pytest.approx(0.02)]
+    assert [test.is_sure for test in corrected(_tested(0.01, 0.04, 0.03, None, 0.005))] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_the_larger_of_both_p_values_decides() -> None:
+    (test,) = corrected([Comparison("a", 0.0, 1.0, 1.0, 0.5, 1.5, 0.001, 0.2)])
+    assert (test.p_corrected, test.is_sure) == (0.2, False)
+    assert not _tested(0.001)[0].is_sure  # nothing was looked at yet

@@ -104,3 +104,18 @@ def test_pipelines_prints_the_card_of_the_scene_parser(capsys) -> None:
     assert all(name in card for name in ("DOCCI", "ImageInWords", "Localized Narratives", "## Known weaknesses"))
     assert main(["pipelines", "other"]) != 0
     assert "en_caption and scene" in capsys.readouterr().err
+
+
+@pytest.mark.model
+def test_a_trace_has_the_passes_that_changed_something(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the scene parser alone."""
+    caption = "A surgeon without gloves sits"
+    assert main(["parse", caption, "--graph-style", "scene", "--trace"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == caption.lower()
+    assert "  not_seen: + denied gloves" in out
+    assert "  denied_modifiers: + relation surgeon - with - gloves" in out
+    assert main(["parse", caption, "--trace"]) == 2
+    assert "--trace shows the passes of the scene parser" in capsys.readouterr().err
+    with pytest.raises(InputError, match="has no passes to trace"):
+        load_pipeline().trace([caption])

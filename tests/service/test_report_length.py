@@ -15,7 +15,7 @@ from spicegraph_service.report.verdict import _ranks, has_descriptions, length_c
 from word_facts import WordFacts
 
 WORDS = [f"w{n}" for n in range(60)]
-OPTIONS = ReportOptions(resampling=Resampling(50), human=False)
+OPTIONS = ReportOptions(resampling=Resampling(200), human=False)
 
 
 def system(name: str, texts: list[list[str]]) -> System:
@@ -46,7 +46,7 @@ def test_a_system_that_is_only_longer_is_said_to_be_so() -> None:
 
 def test_the_verdict_names_the_score_that_was_asked_for() -> None:
     """SPICE is in every report; where only others were asked for, the first of them decides, and its length is told."""
-    said, better = system("said", [WORDS[:40]] * 5), system("better", [[*WORDS[:30], *WORDS[:10]]] * 5)
+    said, better = system("said", [WORDS[:40]] * 12), system("better", [[*WORDS[:30], *WORDS[:10]]] * 12)
     for names, score in ((("rouge", "cider"), "ROUGE_L"), (("rouge", "spice"), "SPICE"), (("chair",), "CHAIRi")):
         options = replace(OPTIONS, metrics=names)
         report = build_report([said, better], options, pipeline=WordFacts())

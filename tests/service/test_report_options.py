@@ -182,7 +182,7 @@ def test_37_reds_turned_to_blue_are_37_confusions_in_the_report() -> None:
     good = tuple(Item(n, "red car", references) for n in range(100))
     bad = tuple(Item(n, "blue car" if n < 37 else "red car", references) for n in range(100))
     systems = [System("good", good), System("bad", bad)]
-    report = build_report(systems, ReportOptions(resampling=Resampling(20)), pipeline=Cars())
+    report = build_report(systems, ReportOptions(resampling=Resampling(200)), pipeline=Cars())
     kinds = {kind.name: kind for kind in report.systems[1].kinds if kind.count}
     assert set(kinds) == {"color_confused", "color_missed"}
     (group,) = kinds["color_confused"].groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING
 
@@ -117,9 +118,11 @@ def test_names_differ() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--format", "csv"), "several systems are written as table or json, not as csv"),
-        (("--format", "spice", "--metrics", "spice"), "several systems are written as table or json, not as spice"),
-        (("-o", "out.parquet"), "several systems are written as table or json, not as parquet"),
+        (
+            ("--format", "spice", "--metrics", "spice"),
+            "several systems are written as table, json, csv, latex, markdown, not as spice",
+        ),
+        (("-o", "out.parquet"), "several systems are written as table, json, csv, latex, markdown, not as parquet"),
         (("--partial", "c=less.json"), "less.json: can't be scored beside a.json: image 1 is in only one of the two"),
     ],
 )
@@ -152,3 +155,22 @@ def test_a_file_holds_the_table_or_the_json(folder: Path, capsys: pytest.Capture
     assert _output(capsys, "a.json", "b.json", "--metrics", "rouge", "-o", "out.json.gz") == shown
     assert _output(capsys, "a.json", "b.json", "--metrics", "rouge", "-o", "o.json", "--format", "json") == ""
     assert [one["name"] for one in json.loads((folder / "o.json").read_text())["systems"]] == ["a", "b"]
+
+
+@pytest.mark.model
+def test_several_systems_are_a_table_of_the_paper_s_with_the_best_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    systems = ("a.json", "b.json", "c.json", "--metrics", "spice,bleu", "--format")
+    lines = list(csv.DictReader(_output(capsys, *systems, "csv").splitlines()))
+    assert [line["System"] for line in lines] == ["a", "b", "c", "Images"]
+    assert list(lines[0])[:8] == ["System", "SPICE", "Object", "Relation", "Attribute", "Color", "Count", "Size"]
+    alone = json.loads(_output(capsys, "c.json", "--metrics", "spice,bleu", "--format", "json"))["corpus"]
+    assert float(lines[2]["SPICE"]) == alone["SPICE"]
+    assert float(lines[2]["Color"]) == alone["SPICE_categories"]["Color"]["f"]
+    assert float(lines[2]["Bleu_4"]) == alone["Bleu_4"]
+    assert (lines[3]["SPICE"], lines[3]["Color"], lines[3]["Size"]) == ("2", "2", "0")
+    markdown = _output(capsys, *systems, "markdown")
+    assert "| c | **" in markdown
+    assert "corrected for" in markdown
+    latex = _output(capsys, *systems, "latex")
+    assert r"c & \textbf{" in latex
+    assert latex.rstrip().endswith(r"\end{tabular}")

@@ -6,11 +6,6 @@ python=${PYTHON:-../../../.venv/bin/python}
 protos=${SPICEGRAPH_PROTO:-../../../proto}
 mkdir -p gen bin
 GOBIN="$PWD/bin" go install google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
-options=()
-for file in "$protos"/spicegraph_api/v1/*.proto; do
-  options+=("--go_opt=Mspicegraph_api/v1/${file##*/}=example.com/spicegraph/gen")
-  options+=("--go-grpc_opt=Mspicegraph_api/v1/${file##*/}=example.com/spicegraph/gen")
-done
 PATH="$PWD/bin:$PATH" "$python" -m grpc_tools.protoc --proto_path="$protos" \
   --go_out=. --go_opt=module=example.com/spicegraph --go-grpc_out=. --go-grpc_opt=module=example.com/spicegraph \
-  "${options[@]}" "$protos"/spicegraph_api/v1/*.proto
+  "$protos"/spicegraph_api/{v1,report/v1}/*.proto

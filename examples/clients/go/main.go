@@ -1,4 +1,5 @@
-// Scores captions with a spicegraph server: as a batch, on scene graphs as people draw them, and as a stream.
+// Scores captions with a spicegraph server: as a batch, on scene graphs as people draw them, and as a stream; and asks what a
+// captioner gets wrong.
 //
 //	./generate.sh && go run . [HOST:PORT]
 //
@@ -12,13 +13,16 @@ import (
 	"io"
 	"log"
 	"os"
+	"sort"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
-	pb "example.com/spicegraph/gen"
+	reports "example.com/spicegraph/gen/spicegraph_api/report/v1"
+	pb "example.com/spicegraph/gen/spicegraph_api/v1"
 )
 
 // A server that is busy refuses a call at once and says in grpc-retry-pushback-ms when to make it again.
@@ -74,6 +78,9 @@ func main() {
 	if err := stream(ctx, client); err != nil {
 		log.Fatal(err)
 	}
+	if err := analyze(ctx, reports.NewReportServiceClient(connection)); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func score(ctx context.Context, client pb.EvaluationServiceClient, way string, style pb.GraphStyle) error {
@@ -115,6 +122,70 @@ func stream(ctx context.Context, client pb.EvaluationServiceClient) error {
 		}
 		if reply.GetCorpus() != nil {
 			print("stream", "corpus", reply.GetCorpus().GetScores())
+		}
+	}
+}
+
+// analyze prints how well the captions name colours, and the most frequent confusions: one call for both.
+func analyze(ctx context.Context, client reports.ReportServiceClient) error {
+	call, err := client.Analyze(ctx)
+	if err != nil {
+		return err
+	}
+	settings := &reports.AnalysisSettings{Systems: []string{"mine"}, WithoutHuman: true}
+	payload := &reports.AnalyzeRequest_Settings{Settings: settings}
+	if err := call.Send(&reports.AnalyzeRequest{Payload: payload}); err != nil {
+		return err
+	}
+	batch := &reports.SystemsBatch{}
+	for _, item := range items {
+		batch.Items = append(batch.Items, &reports.SystemsItem{
+			Id: item.GetId(), Candidates: []string{item.GetCandidate()}, References: item.GetReferences(),
+		})
+	}
+	if err := call.Send(&reports.AnalyzeRequest{Payload: &reports.AnalyzeRequest_Items{Items: batch}}); err != nil {
+		return err
+	}
+	if err := call.CloseSend(); err != nil {
+		return err
+	}
+	for {
+		reply, err := call.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		report := reply.GetReport()
+		if report == nil {
+			continue // how far it is
+		}
+		mine := report.GetSystems()[0]
+		for _, row := range mine.GetCategories() {
+			if row.GetName() == "Color" {
+				fmt.Printf("report\tColor\t%.3f\t%.3f\t%.3f\t%d\t%d\t%d\n",
+					row.GetPr(), row.GetRe(), row.GetF(), row.GetTp(), row.GetFp(), row.GetFn())
+			}
+		}
+		type confusion struct {
+			title string
+			group *reports.ErrorGroup
+		}
+		var found []confusion
+		for _, kind := range mine.GetKinds() {
+			for _, group := range kind.GetGroups() {
+				if kind.GetPrimary() && kind.GetSide() == pb.ErrorSide_ERROR_SIDE_INVENTED {
+					found = append(found, confusion{kind.GetTitle(), group})
+				}
+			}
+		}
+		sort.SliceStable(found, func(i, j int) bool { return found[i].group.GetCount() > found[j].group.GetCount() })
+		if len(found) > 5 {
+			found = found[:5]
+		}
+		for _, each := range found {
+			fmt.Printf("report\t%s\t%s\t%d\n", each.title, strings.Join(each.group.GetWords(), " / "), each.group.GetCount())
 		}
 	}
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
+from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.caption_pipeline.encoder import MakeProduct, float_product
 from spicegraph_parser.caption_pipeline.lemmas import Lemmas
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, cut_sentences, network_from
@@ -15,10 +17,11 @@ from spicegraph_parser.ptb import plain_words, split_sentences, tokenize
 from spicegraph_parser.spice.parse import Caption, Parse, Span, find_spans, without_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from spicegraph_parser.caption_pipeline.network import Network
+    from spicegraph_parser.spice.parse import Arc
 
 
 class CaptionAnalyser:
@@ -47,11 +50,7 @@ class CaptionAnalyser:
         if not ptb:
             return [Caption(text, ()) for text in texts]
         lengths = [length for tokens in read for length in tokens.lengths]
-        tag_numbers, heads, labels = analyse_sentences(self._network, ptb, lengths)
-        tags = tuple(self._tags[tag_numbers].tolist())
-        lemmas = self._lemmas.of(ptb, tags)
-        positions = chain.from_iterable([range(1, length + 1) for length in lengths])
-        arcs = tuple(zip(self._labels[labels].tolist(), heads.tolist(), positions, strict=True))
+        tags, lemmas, arcs = self._columns(ptb, lengths)
         captions = []
         end = 0
         for text, tokens in zip(texts, read, strict=True):
@@ -65,6 +64,31 @@ class CaptionAnalyser:
                 sentences.append(Parse.from_columns(*columns, spans))
             captions.append(Caption(text, tuple(sentences)))
         return captions
+
+    def parses(self, sentences: Sequence[Sequence[str]]) -> Iterator[Parse]:
+        """Yield the parses of sentences that are read already, from the PTB forms of their words."""
+        ptb = list(chain.from_iterable(sentences))
+        tags, lemmas, arcs = self._columns(ptb, list(map(len, sentences))) if ptb else ((), (), ())
+        end = 0
+        for forms in sentences:
+            start, end = end, end + len(forms)
+            yield Parse.from_columns(forms, tags[start:end], lemmas[start:end], arcs[start:end], ())
+
+    def _columns(
+        self, ptb: Sequence[str], lengths: Sequence[int]
+    ) -> tuple[Sequence[str], Sequence[str], Sequence[Arc]]:
+        """Return the tags, lemmas and edges of the words of sentences."""
+        tag_numbers, heads, labels = analyse_sentences(self._network, ptb, lengths)
+        tags = tuple(self._tags[tag_numbers].tolist())
+        positions = chain.from_iterable([range(1, length + 1) for length in lengths])
+        arcs = tuple(zip(self._labels[labels].tolist(), heads.tolist(), positions, strict=True))
+        return tags, self._lemmas.of(ptb, tags), arcs
+
+
+@cache
+def load_analyser(product: MakeProduct = float_product) -> CaptionAnalyser:
+    """Return the bundled pipeline, read once for each way to make its products."""
+    return CaptionAnalyser.from_disk(pipeline_path(), product)
 
 
 class _LemmaCache(dict[tuple[str, str], str]):

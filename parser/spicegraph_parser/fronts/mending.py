@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.fronts.tree import NAMING, NOMINAL, SUBJECTS, VERBAL, Sentence
+from spicegraph_parser.fronts.tree import NAMING, NOMINAL, SILENT, SUBJECTS, VERBAL, Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,7 +43,16 @@ def _is_bare(tree: Sentence, position: int) -> bool:
 def _is_like_adjective(tree: Sentence, position: int) -> bool:
     before, behind = tree.universal[position - 1], [*tree.universal, ""][position + 1]
     is_in_front = behind == "NOUN" or [*tree.forms, ""][position + 1] in tree.language.nouns
+    if behind == "ADJ" and before == "DET":
+        return _is_like_prenominal(tree, position)
     return before in {"NOUN", "PROPN", "ADJ"} or (is_in_front and not tree.children(position, "cop"))
+
+
+def _is_like_prenominal(tree: Sentence, position: int) -> bool:
+    """Say whether what hangs behind an adjective as another one is its noun: "vieil escalier"."""
+    is_one = tree.language.adjectives.get(tree.forms[position]) in tree.language.prenominal
+    behind = tree.children(position, "amod")
+    return is_one and position + 1 in behind and tree.forms[position + 1] not in tree.language.adjectives
 
 
 def _is_like_verb(tree: Sentence, position: int) -> bool:
@@ -140,6 +149,9 @@ def _rehang_adjective(tree: Sentence, position: int) -> None:
     noun = _noun_before(tree, position)
     if not noun and tree.universal[position + 1 : position + 2] == ["NOUN"]:
         noun = position + 1
+    elif not noun and _is_like_prenominal(tree, position):
+        noun = position + 1
+        tree.universal[noun] = "NOUN"
     if not noun:
         return
     if noun != tree.heads[position] and tree.is_below(noun, position):
@@ -166,22 +178,22 @@ def adjectives(tree: Sentence) -> None:
     for position in range(1, tree.size + 1):
         if tree.labels[position] != "amod":
             continue
+        head, near = tree.heads[position], position - 1
+        if tree.universal[position] == "NOUN" == tree.universal[head] and head == position + 1:  # un gril brillant
+            tree.promote(position, "amod")
+            position, head, near = head, position, position  # noqa: PLW2901
         if tree.universal[position] in {"NOUN", "PROPN", "DET", "ADV"}:
             tree.universal[position] = "ADJ"
-        near, head = position - 1, tree.heads[position]
-        if (
-            tree.universal[position] == "ADJ"
-            and near > head
-            and tree.universal[near] == "NOUN"
-            and tree.is_below(near, head)
-        ):
-            apart = any(
-                {tree.feature(near, name), ""}.isdisjoint({tree.feature(position, name)})
-                and tree.feature(position, name)
-                for name in ("Gender", "Number")
-            )
-            if not apart and not is_compound(tree, near):
-                tree.attach(position, near, "amod")
+        if tree.labels[near] == SILENT and tree.forms[near].isalnum():  # T-shirt
+            near = tree.heads[near]
+        is_nearer = tree.universal[position] == "ADJ" and near > head and tree.universal[near] == "NOUN"
+        if is_nearer and tree.is_below(near, head) and _agree(tree, near, position) and not is_compound(tree, near):
+            tree.attach(position, near, "amod")
+
+
+def _agree(tree: Sentence, noun: int, adjective: int) -> bool:
+    pairs = [(tree.feature(noun, name), tree.feature(adjective, name)) for name in ("Gender", "Number")]
+    return all(of_noun == other or not of_noun or not other for of_noun, other in pairs)
 
 
 def is_compound(tree: Sentence, noun: int) -> bool:
@@ -236,6 +248,9 @@ def main_verbs(tree: Sentence) -> None:
         if not subject or tree.universal[wrong] not in {*NAMING, "ADJ"}:
             continue
         if any(tree.lemmas[p] in tree.language.copulas for p in copulas):
+            continue
+        if tree.universal[wrong] == "ADJ" and _noun_before(tree, wrong) not in {0, subject}:
+            _rehang_adjective(tree, wrong)
             continue
         verbs = [
             p for p in range(subject + 1, tree.size + 1) if tree.universal[p] == "VERB" and _is_free(tree, p, wrong)

@@ -47,7 +47,7 @@ def _names(tree: Sentence) -> None:
 def _found(tree: Sentence, phrases: Phrases) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
     """Yield where phrases stand, the longest at a place, and which; a word matches by its form or its lemma."""
     by_first: dict[str, list[tuple[str, ...]]] = {}
-    for phrase in sorted(phrases, key=len, reverse=True):
+    for phrase in sorted(phrases, key=lambda phrase: (-len(phrase), phrase)):
         by_first.setdefault(phrase[0], []).append(phrase)
     start = 1
     while start <= tree.size:
@@ -200,7 +200,8 @@ def _subjects(tree: Sentence) -> None:
     """The subject of a verb without one: its governor's, or the noun that a small parser hangs a main verb on."""
     for verb in range(1, tree.size + 1):
         head, label = tree.heads[verb], tree.labels[verb].partition(":")[0]
-        if label == "acl" and tree.has(verb, "Tense=Pres") and _is_worn(tree, head):
+        is_posture = tree.has(verb, "Tense=Pres") or tree.forms[verb] in tree.language.participles
+        if label in {"acl", "amod"} and is_posture and _is_worn(tree, head):
             head = tree.heads[head]
             tree.attach(verb, head, tree.labels[verb])
         is_clause = tree.universal[verb] in VERBAL or tree.children(verb, "cop", "aux:pass")
@@ -288,6 +289,8 @@ def _pronouns(tree: Sentence) -> None:
             tree.labels[position] = "nmod:poss"
         elif tree.has(position, "Reflex=Yes") or label.startswith("expl"):
             tree.labels[position], tree.universal[position] = "expl", "PART"
+        elif tree.universal[position] == "PRON" and tree.features[position] == "Person=3":  # "y", which is a place
+            tree.universal[position] = "PART"
         elif tree.has(position, "PronType=Ind") and tree.universal[position] == "PRON":
             tree.universal[position] = "NOUN"
 

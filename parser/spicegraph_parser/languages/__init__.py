@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Words = frozenset[str]
 Phrases = frozenset[tuple[str, ...]]
+Endings = tuple[tuple[str, str], ...]
 Forms = Mapping[str, str]  # forms and their lemma; the table has the lemma in front: "bleu bleue bleus"
 
 
@@ -53,12 +54,16 @@ class Language:
     verbs: Forms = field(default_factory=dict)  # finite ones that are also written like a noun or an adjective
     participles: Forms = field(default_factory=dict)
     adjectives: Forms = field(default_factory=dict)
+    prenominal: Words = frozenset()  # adjectives that stand in front of their noun
     lemmas: Mapping[str, str] = field(default_factory=dict)  # of forms of any class
     infinitives: tuple[str, ...] = ()  # endings: a verb's lemma with another one is wrong
     verb_endings: Mapping[str, str] = field(default_factory=dict)  # of forms, and of the infinitive in their place
-    colours: Words = frozenset()  # attributes that SPICE's category of that name counts, beside WordNet's
+    colours: Words = frozenset()  # attributes of SPICE's category of that name; none: those that WordNet knows as such
     counts: Words = frozenset()
     sizes: Words = frozenset()
+    senses: Phrases = frozenset()  # words with the English ones whose synsets they have, in place of WordNet's for them
+    prepositions: Phrases = frozenset()  # with the English ones that they are: "sur on"; of English "onto on"
+    endings: Endings = ()  # of words that WordNet lacks: the ending, and what stands in its place
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return find_language, (self.code,)  # one table a process, also where parses go to others
@@ -100,6 +105,7 @@ _KINDS: Final[Mapping[Any, Callable[[str], Any]]] = {
     "str": str,
     "Words": lambda text: frozenset(text.split()),
     "Phrases": lambda text: frozenset(tuple(phrase.split()) for phrase in text.split(",")),
+    "Endings": lambda text: tuple((end.strip("-"), "".join(rest)) for end, *rest in map(str.split, text.split(","))),
     "Mapping[str, str]": lambda text: dict(pair.split() for pair in text.split(",")),
     "Forms": lambda text: {form: row.split()[0] for row in text.split(",") for form in row.split()},
     "tuple[str, ...]": lambda text: tuple(text.split()),

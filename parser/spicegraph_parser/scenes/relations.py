@@ -42,7 +42,7 @@ _JOINTS: Final = word_set("as while when whilst because if although though then 
 """Words that join clauses."""
 _PREPOSITIONS_OR_JOINTS: Final = frozenset({"after", "before", "since", "until"})
 """Words that join clauses where a clause follows: not in "run after a cat"."""
-_FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
+FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _THAT: Final = ("that", "IN")
 _THAN: Final = "than"
 _RELATIVES: Final = frozenset({"WDT", "WP", "WP$", "WRB"})
@@ -101,7 +101,7 @@ def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: i
     """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses."""
     between = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
     behind = itertools.takewhile(lambda tag: tag not in _RELATIVES, tags[end:])
-    joints = _JOINTS if _FINITE.isdisjoint(behind) else _JOINTS | _PREPOSITIONS_OR_JOINTS
+    joints = _JOINTS if FINITE.isdisjoint(behind) else _JOINTS | _PREPOSITIONS_OR_JOINTS
     tagged_words = [(words[at].lower(), tags[at]) for at in between]
     return any(word in joints or (word, tag) == _THAT for word, tag in tagged_words)
 
@@ -153,6 +153,8 @@ def forms_of(form: str, tag: str) -> frozenset[str]:
 _COVERED: Final = {"covered": "cover", "topped": "top", "lined": "line", "adorned": "adorn", "decorated": "decorate"}
 _BY_WITH_IN: Final = word_set("by with in")
 _HAVE: Final = "have"
+OFTEN: Final = frozenset([_HAVE, "wear"])
+"""What people draw for verbs of many kinds."""
 
 
 def preposition_between(

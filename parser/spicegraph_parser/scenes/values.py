@@ -14,7 +14,7 @@ from spicegraph_parser.scenes.prepositions import is_preposition_word
 from spicegraph_parser.spice.parse import is_word, tables, word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 _LABELS: Final = word_set("labeled labelled titled entitled captioned marked inscribed")
 _SAYS: Final = word_set("says say saying said reads read reading")
@@ -56,24 +56,11 @@ class Value(NamedTuple):
 _CUES: Final = _OPENING | _LABELS | _SAYS | _TEXTS | {"size"}
 
 
-def without_values(
-    forms: Sequence[str], lengths: Sequence[int]
-) -> tuple[Sequence[str], Sequence[int], list[tuple[Value, ...]]]:
-    """Return the words that the network reads, their number by sentence, and each sentence's values."""
-    every: list[tuple[Value, ...]] = [()] * len(lengths)
-    kept: list[str] = []
-    sizes: list[int] = []
-    start = 0
-    for number, length in enumerate(lengths):
-        sentence_forms = forms[start : start + length]
-        start += length
-        if not _CUES.isdisjoint([form.lower() for form in sentence_forms]) or any(map(_DIGIT.match, sentence_forms)):
-            every[number] = values(sentence_forms)
-            cut = set(unread(every[number]))
-            sentence_forms = [form for position, form in enumerate(sentence_forms) if position not in cut]
-        kept += sentence_forms
-        sizes.append(len(sentence_forms))
-    return kept, sizes, every
+def values_of(forms: Sequence[str]) -> tuple[Value, ...]:
+    """Return the values of a sentence; most have no word that values start with."""
+    if _CUES.isdisjoint([form.lower() for form in forms]) and not any(map(_DIGIT.match, forms)):
+        return ()
+    return values(forms)
 
 
 def values(forms: Sequence[str]) -> tuple[Value, ...]:
@@ -177,24 +164,25 @@ def unread(sentence_values: Sequence[Value]) -> Iterator[int]:
         yield from value.cut
 
 
-def placed(labels: Labels, sentence_values: Sequence[Value], length: int) -> Labels:
-    """Return the labels of a sentence that was read without its values, with positions in all of it."""
-    cut = set(unread(sentence_values))
-    at = [position for position in range(length) if position not in cut]
-    tags = [_UNREAD] * length
+def placed(labels: Labels, cut: Collection[int], tags: Sequence[str]) -> Labels:
+    """Return the labels of a sentence that was read without some words, with positions in all of it.
+
+    ``tags`` has a tag for each word, of which those of words that were cut stay.
+    """
+    at = [position for position in range(len(tags)) if position not in cut]
+    own_tags = list(tags)
     for position, tag in zip(at, labels.tags, strict=True):
-        tags[position] = tag
+        own_tags[position] = tag
     return Labels(
-        tags,
+        own_tags,
         [at[word] for word in labels.objects],
         [(at[head], at[part]) for head, part in labels.parts],
         [(at[head], at[word]) for head, word in labels.attributes],
         [(at[subject], at[target], name) for subject, target, name in labels.relations],
-        placed(labels.faint._replace(tags=labels.tags), sentence_values, length) if labels.faint else None,
+        placed(labels.faint._replace(tags=labels.tags), cut, tags) if labels.faint else None,
     )
 
 
-_UNREAD: Final = "VBN"  # The tag of a word that the network does not read, such as "labeled".
 _BEARERS: Final = _TEXTS | word_set(tables(__package__)["bearers"])
 """Nouns of what mostly bears the text where several things stand before it."""
 

@@ -10,7 +10,7 @@ from spicegraph_parser.errors import LimitError
 from spicegraph_parser.spice.cleanup import clean_up
 from spicegraph_parser.spice.collapse import collapse
 from spicegraph_parser.spice.graph import SceneGraph, merge
-from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.lexicon import Synonyms, load_lexicon
 from spicegraph_parser.spice.loose import (
     DENIED,
     LOOSE,
@@ -99,7 +99,7 @@ class ParsedCaption:
         notes = [Fact((fact.words[0], "no"), DENIED, (fact.tokens[0], ())) for fact in denied]
         return (*said, *named, *kept, *notes)
 
-    def graph(self, lexicon: Lexicon | None = None, *, exact: bool = False) -> SceneGraph:
+    def graph(self, lexicon: Synonyms | None = None, *, exact: bool = False) -> SceneGraph:
         """Return the scene graph of this caption alone."""
         graph = merge([self.facts], lexicon or load_lexicon(), exact=exact)
         return replace(graph, spans=(tuple([span for parse in self.sentences for span in parse.spans]),))

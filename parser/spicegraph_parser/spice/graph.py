@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from spicegraph_parser.spice.lexicon import Concept, Lexicon
+    from spicegraph_parser.spice.lexicon import Concept, Synonyms
     from spicegraph_parser.spice.parse import Span
     from spicegraph_parser.spice.rules import Fact
 
@@ -161,7 +161,7 @@ class ConceptGraph(NamedTuple):
 
 
 def merge(
-    captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False, loose: bool = False
+    captions: Iterable[Sequence[Fact]], lexicon: Synonyms, *, exact: bool = False, loose: bool = False
 ) -> SceneGraph:
     """Merge the facts of captions of one image into a scene graph.
 
@@ -191,7 +191,7 @@ def merge(
     return SceneGraph(tuple(objects), tuple(attributes), tuple(relations))
 
 
-def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exact: bool = False) -> ConceptGraph:
+def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Synonyms, *, exact: bool = False) -> ConceptGraph:
     """Merge as :func:`merge` does, without loose words, and keep no evidence: for counting, in half the time."""
     graph, known, add = _merger(lexicon.exact_concept if exact else lexicon.concept)
     for facts in captions:
@@ -201,7 +201,7 @@ def merge_concepts(captions: Iterable[Sequence[Fact]], lexicon: Lexicon, *, exac
     return graph
 
 
-def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Lexicon) -> tuple[ConceptGraph, list[int], list[int]]:
+def merge_counted(captions: Iterable[Sequence[Fact]], lexicon: Synonyms) -> tuple[ConceptGraph, list[int], list[int]]:
     """Merge as :func:`merge` does, loose words included; return also how many captions say each object and label."""
     graph, known, add = _merger(lexicon.concept)
     said: list[_Place] = []

@@ -1,6 +1,7 @@
 """From a word to its concept: the synonym lookup of SPICE, over WordNet 3.0.
 
-The index is built by ``tools/build_lexicon.py`` and ships with the package.
+The index of English is built by ``tools/build_lexicon.py`` and ships with the package; :mod:`open_wordnet
+<spicegraph_parser.spice.open_wordnet>` has other languages.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, overload
 
 import msgspec
 
 from spicegraph_parser.errors import DataError
+from spicegraph_parser.languages import find_language
 from spicegraph_parser.spice.parse import word_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 _FORMAT = 1
 # Suffix and its replacement; the first that gives a word of the index is the word's base.
@@ -105,6 +107,25 @@ def data_file(name: str) -> bytes:
         raise DataError(f"WordNet's file {name} is not installed; reinstall spicegraph") from error
 
 
+class Synonyms(Protocol):
+    """What gives the words of a language their concepts; it can be pickled."""
+
+    @property
+    def signature(self) -> str:
+        """Its source and version, for the signature of a score."""
+
+    @property
+    def concept(self) -> Callable[[str], Concept]:
+        """The concept of a lower-cased word or phrase."""
+
+    @property
+    def exact_concept(self) -> Callable[[str], Concept]:
+        """The same without its synonyms."""
+
+    def synsets(self, phrase: str) -> frozenset[int]:
+        """Return the synset numbers of a word or phrase (empty if unknown)."""
+
+
 class _LexiconFile(msgspec.Struct):
     format: int
     source: str
@@ -182,11 +203,33 @@ class Lexicon:
         return word
 
 
-@lru_cache(maxsize=1)
-def load_lexicon() -> Lexicon:
-    """Return the bundled lexicon, loaded once per process.
+@overload
+def load_lexicon() -> Lexicon: ...
+@overload
+def load_lexicon(language: str) -> Synonyms: ...
+def load_lexicon(language: str = "en") -> Synonyms:
+    """Return the lexicon of a language, loaded once per process: of English the bundled index.
+
+    Args:
+        language: a code of two or three letters: ``fr``, ``fra``. The words of other languages than English come from
+            the Open Multilingual Wordnet, through nltk.
 
     Raises:
-        DataError: the index is missing or damaged.
+        InputError: the language is not known.
+        DataError: the index is missing or damaged, or nltk's data are missing; the message has the line that gets them.
+
+    Example:
+        >>> sorted(load_lexicon().concept("puppy").synsets)
+        [1322604, 10471640]
     """
+    known = find_language(language)
+    if known.code == "en":
+        return _bundled()
+    from spicegraph_parser.spice.open_wordnet import load_open_lexicon  # noqa: PLC0415 (it imports this module)
+
+    return load_open_lexicon(known.code)
+
+
+@lru_cache(maxsize=1)
+def _bundled() -> Lexicon:
     return Lexicon(data_file("wordnet.msgpack.gz"))

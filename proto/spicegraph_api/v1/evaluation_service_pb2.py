@@ -26,37 +26,38 @@ from spicegraph_api.v1 import scene_graph_pb2 as spicegraph__api_dot_v1_dot_scen
 from spicegraph_api.v1 import scores_pb2 as spicegraph__api_dot_v1_dot_scores__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*spicegraph_api/v1/evaluation_service.proto\x12\rspicegraph.v1\x1a#spicegraph_api/v1/scene_graph.proto\x1a\x1espicegraph_api/v1/scores.proto\"X\n\x14ParseCaptionsRequest\x12\x10\n\x08\x63\x61ptions\x18\x01 \x03(\t\x12.\n\x0bgraph_style\x18\x02 \x01(\x0e\x32\x19.spicegraph.v1.GraphStyle\"Y\n\x15ParseCaptionsResponse\x12.\n\x08\x63\x61ptions\x18\x01 \x03(\x0b\x32\x1c.spicegraph.v1.ParsedCaption\x12\x10\n\x08pipeline\x18\x02 \x01(\t\"\xdc\x02\n\x0cScoreRequest\x12\"\n\x05items\x18\x01 \x03(\x0b\x32\x13.spicegraph.v1.Item\x12\x0f\n\x07metrics\x18\x02 \x03(\t\x12%\n\x06\x64\x65tail\x18\x03 \x01(\x0e\x32\x15.spicegraph.v1.Detail\x12\x1a\n\rreference_set\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x35\n\ncategories\x18\x05 \x03(\x0b\x32!.spicegraph.v1.CategoryDefinition\x12,\n\nspice_text\x18\x06 \x01(\x0e\x32\x18.spicegraph.v1.SpiceText\x12-\n\x05\x65mpty\x18\x07 \x01(\x0e\x32\x1e.spicegraph.v1.EmptyCandidates\x12.\n\x0bgraph_style\x18\x08 \x01(\x0e\x32\x19.spicegraph.v1.GraphStyleB\x10\n\x0e_reference_set\"f\n\rScoreResponse\x12(\n\x05items\x18\x01 \x03(\x0b\x32\x19.spicegraph.v1.ItemResult\x12+\n\x06\x63orpus\x18\x02 \x01(\x0b\x32\x1b.spicegraph.v1.CorpusResult\"\xbf\x02\n\x13ScoreStreamSettings\x12\x0f\n\x07metrics\x18\x01 \x03(\t\x12%\n\x06\x64\x65tail\x18\x02 \x01(\x0e\x32\x15.spicegraph.v1.Detail\x12\x1a\n\rreference_set\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x35\n\ncategories\x18\x04 \x03(\x0b\x32!.spicegraph.v1.CategoryDefinition\x12,\n\nspice_text\x18\x05 \x01(\x0e\x32\x18.spicegraph.v1.SpiceText\x12-\n\x05\x65mpty\x18\x06 \x01(\x0e\x32\x1e.spicegraph.v1.EmptyCandidates\x12.\n\x0bgraph_style\x18\x07 \x01(\x0e\x32\x19.spicegraph.v1.GraphStyleB\x10\n\x0e_reference_set\"/\n\tItemBatch\x12\"\n\x05items\x18\x01 \x03(\x0b\x32\x13.spicegraph.v1.Item\"\x82\x01\n\x12ScoreStreamRequest\x12\x36\n\x08settings\x18\x01 \x01(\x0b\x32\".spicegraph.v1.ScoreStreamSettingsH\x00\x12)\n\x05items\x18\x02 \x01(\x0b\x32\x18.spicegraph.v1.ItemBatchH\x00\x42\t\n\x07payload\"l\n\x13ScoreStreamResponse\x12(\n\x05items\x18\x01 \x03(\x0b\x32\x19.spicegraph.v1.ItemResult\x12+\n\x06\x63orpus\x18\x02 \x01(\x0b\x32\x1b.spicegraph.v1.CorpusResult\"\x16\n\x14GetServerInfoRequest\"g\n\nMetricInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x31\n\tsignature\x18\x02 \x01(\x0b\x32\x1e.spicegraph.v1.MetricSignature\x12\x18\n\x10\x63orpus_dependent\x18\x03 \x01(\x08\"\x84\x02\n\x06Limits\x12\x11\n\tmax_items\x18\x01 \x01(\x05\x12\x18\n\x10max_stream_items\x18\x02 \x01(\x03\x12\x16\n\x0emax_references\x18\x03 \x01(\x05\x12\x1e\n\x16max_caption_characters\x18\x04 \x01(\x05\x12\x19\n\x11max_id_characters\x18\x05 \x01(\x05\x12\x19\n\x11max_message_bytes\x18\x06 \x01(\x03\x12!\n\x19max_reference_set_entries\x18\x07 \x01(\x03\x12\x1f\n\x17max_reference_set_bytes\x18\x08 \x01(\x03\x12\x1b\n\x13max_item_characters\x18\t \x01(\x05\"\xa5\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08pipeline\x18\x02 \x01(\t\x12*\n\x07metrics\x18\x03 \x03(\x0b\x32\x19.spicegraph.v1.MetricInfo\x12%\n\x06limits\x18\x04 \x01(\x0b\x32\x15.spicegraph.v1.Limits\x12\x16\n\x0escene_pipeline\x18\x05 \x01(\t2\xe9\x02\n\x11\x45valuationService\x12Z\n\rParseCaptions\x12#.spicegraph.v1.ParseCaptionsRequest\x1a$.spicegraph.v1.ParseCaptionsResponse\x12\x42\n\x05Score\x12\x1b.spicegraph.v1.ScoreRequest\x1a\x1c.spicegraph.v1.ScoreResponse\x12X\n\x0bScoreStream\x12!.spicegraph.v1.ScoreStreamRequest\x1a\".spicegraph.v1.ScoreStreamResponse(\x01\x30\x01\x12Z\n\rGetServerInfo\x12#.spicegraph.v1.GetServerInfoRequest\x1a$.spicegraph.v1.GetServerInfoResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*spicegraph_api/v1/evaluation_service.proto\x12\rspicegraph.v1\x1a#spicegraph_api/v1/scene_graph.proto\x1a\x1espicegraph_api/v1/scores.proto\"X\n\x14ParseCaptionsRequest\x12\x10\n\x08\x63\x61ptions\x18\x01 \x03(\t\x12.\n\x0bgraph_style\x18\x02 \x01(\x0e\x32\x19.spicegraph.v1.GraphStyle\"Y\n\x15ParseCaptionsResponse\x12.\n\x08\x63\x61ptions\x18\x01 \x03(\x0b\x32\x1c.spicegraph.v1.ParsedCaption\x12\x10\n\x08pipeline\x18\x02 \x01(\t\"\x83\x04\n\x0cScoreRequest\x12\"\n\x05items\x18\x01 \x03(\x0b\x32\x13.spicegraph.v1.Item\x12\x0f\n\x07metrics\x18\x02 \x03(\t\x12%\n\x06\x64\x65tail\x18\x03 \x01(\x0e\x32\x15.spicegraph.v1.Detail\x12\x1a\n\rreference_set\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x35\n\ncategories\x18\x05 \x03(\x0b\x32!.spicegraph.v1.CategoryDefinition\x12,\n\nspice_text\x18\x06 \x01(\x0e\x32\x18.spicegraph.v1.SpiceText\x12-\n\x05\x65mpty\x18\x07 \x01(\x0e\x32\x1e.spicegraph.v1.EmptyCandidates\x12.\n\x0bgraph_style\x18\x08 \x01(\x0e\x32\x19.spicegraph.v1.GraphStyle\x12\x34\n\x0e\x63ontrol_tokens\x18\t \x01(\x0e\x32\x1c.spicegraph.v1.ControlTokens\x12\x10\n\x08language\x18\n \x01(\t\x12\x1a\n\x12reference_language\x18\x0b \x01(\t\x12\x32\n\nconfidence\x18\x0c \x01(\x0b\x32\x19.spicegraph.v1.ResamplingH\x01\x88\x01\x01\x42\x10\n\x0e_reference_setB\r\n\x0b_confidence\"f\n\rScoreResponse\x12(\n\x05items\x18\x01 \x03(\x0b\x32\x19.spicegraph.v1.ItemResult\x12+\n\x06\x63orpus\x18\x02 \x01(\x0b\x32\x1b.spicegraph.v1.CorpusResult\"\xe6\x03\n\x13ScoreStreamSettings\x12\x0f\n\x07metrics\x18\x01 \x03(\t\x12%\n\x06\x64\x65tail\x18\x02 \x01(\x0e\x32\x15.spicegraph.v1.Detail\x12\x1a\n\rreference_set\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x35\n\ncategories\x18\x04 \x03(\x0b\x32!.spicegraph.v1.CategoryDefinition\x12,\n\nspice_text\x18\x05 \x01(\x0e\x32\x18.spicegraph.v1.SpiceText\x12-\n\x05\x65mpty\x18\x06 \x01(\x0e\x32\x1e.spicegraph.v1.EmptyCandidates\x12.\n\x0bgraph_style\x18\x07 \x01(\x0e\x32\x19.spicegraph.v1.GraphStyle\x12\x34\n\x0e\x63ontrol_tokens\x18\x08 \x01(\x0e\x32\x1c.spicegraph.v1.ControlTokens\x12\x10\n\x08language\x18\t \x01(\t\x12\x1a\n\x12reference_language\x18\n \x01(\t\x12\x32\n\nconfidence\x18\x0b \x01(\x0b\x32\x19.spicegraph.v1.ResamplingH\x01\x88\x01\x01\x42\x10\n\x0e_reference_setB\r\n\x0b_confidence\"/\n\tItemBatch\x12\"\n\x05items\x18\x01 \x03(\x0b\x32\x13.spicegraph.v1.Item\"\x82\x01\n\x12ScoreStreamRequest\x12\x36\n\x08settings\x18\x01 \x01(\x0b\x32\".spicegraph.v1.ScoreStreamSettingsH\x00\x12)\n\x05items\x18\x02 \x01(\x0b\x32\x18.spicegraph.v1.ItemBatchH\x00\x42\t\n\x07payload\"l\n\x13ScoreStreamResponse\x12(\n\x05items\x18\x01 \x03(\x0b\x32\x19.spicegraph.v1.ItemResult\x12+\n\x06\x63orpus\x18\x02 \x01(\x0b\x32\x1b.spicegraph.v1.CorpusResult\"\x16\n\x14GetServerInfoRequest\"g\n\nMetricInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x31\n\tsignature\x18\x02 \x01(\x0b\x32\x1e.spicegraph.v1.MetricSignature\x12\x18\n\x10\x63orpus_dependent\x18\x03 \x01(\x08\"\x84\x02\n\x06Limits\x12\x11\n\tmax_items\x18\x01 \x01(\x05\x12\x18\n\x10max_stream_items\x18\x02 \x01(\x03\x12\x16\n\x0emax_references\x18\x03 \x01(\x05\x12\x1e\n\x16max_caption_characters\x18\x04 \x01(\x05\x12\x19\n\x11max_id_characters\x18\x05 \x01(\x05\x12\x19\n\x11max_message_bytes\x18\x06 \x01(\x03\x12!\n\x19max_reference_set_entries\x18\x07 \x01(\x03\x12\x1f\n\x17max_reference_set_bytes\x18\x08 \x01(\x03\x12\x1b\n\x13max_item_characters\x18\t \x01(\x05\"\xa5\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08pipeline\x18\x02 \x01(\t\x12*\n\x07metrics\x18\x03 \x03(\x0b\x32\x19.spicegraph.v1.MetricInfo\x12%\n\x06limits\x18\x04 \x01(\x0b\x32\x15.spicegraph.v1.Limits\x12\x16\n\x0escene_pipeline\x18\x05 \x01(\t2\xe9\x02\n\x11\x45valuationService\x12Z\n\rParseCaptions\x12#.spicegraph.v1.ParseCaptionsRequest\x1a$.spicegraph.v1.ParseCaptionsResponse\x12\x42\n\x05Score\x12\x1b.spicegraph.v1.ScoreRequest\x1a\x1c.spicegraph.v1.ScoreResponse\x12X\n\x0bScoreStream\x12!.spicegraph.v1.ScoreStreamRequest\x1a\".spicegraph.v1.ScoreStreamResponse(\x01\x30\x01\x12Z\n\rGetServerInfo\x12#.spicegraph.v1.GetServerInfoRequest\x1a$.spicegraph.v1.GetServerInfoResponseBP\n\x11org.spicegraph.v1P\x01Z9example.com/spicegraph/gen/spicegraph_api/v1;spicegraphv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'spicegraph_api.v1.evaluation_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\021org.spicegraph.v1P\001Z9example.com/spicegraph/gen/spicegraph_api/v1;spicegraphv1'
   _globals['_PARSECAPTIONSREQUEST']._serialized_start=130
   _globals['_PARSECAPTIONSREQUEST']._serialized_end=218
   _globals['_PARSECAPTIONSRESPONSE']._serialized_start=220
   _globals['_PARSECAPTIONSRESPONSE']._serialized_end=309
   _globals['_SCOREREQUEST']._serialized_start=312
-  _globals['_SCOREREQUEST']._serialized_end=660
-  _globals['_SCORERESPONSE']._serialized_start=662
-  _globals['_SCORERESPONSE']._serialized_end=764
-  _globals['_SCORESTREAMSETTINGS']._serialized_start=767
-  _globals['_SCORESTREAMSETTINGS']._serialized_end=1086
-  _globals['_ITEMBATCH']._serialized_start=1088
-  _globals['_ITEMBATCH']._serialized_end=1135
-  _globals['_SCORESTREAMREQUEST']._serialized_start=1138
-  _globals['_SCORESTREAMREQUEST']._serialized_end=1268
-  _globals['_SCORESTREAMRESPONSE']._serialized_start=1270
-  _globals['_SCORESTREAMRESPONSE']._serialized_end=1378
-  _globals['_GETSERVERINFOREQUEST']._serialized_start=1380
-  _globals['_GETSERVERINFOREQUEST']._serialized_end=1402
-  _globals['_METRICINFO']._serialized_start=1404
-  _globals['_METRICINFO']._serialized_end=1507
-  _globals['_LIMITS']._serialized_start=1510
-  _globals['_LIMITS']._serialized_end=1770
-  _globals['_GETSERVERINFORESPONSE']._serialized_start=1773
-  _globals['_GETSERVERINFORESPONSE']._serialized_end=1938
-  _globals['_EVALUATIONSERVICE']._serialized_start=1941
-  _globals['_EVALUATIONSERVICE']._serialized_end=2302
+  _globals['_SCOREREQUEST']._serialized_end=827
+  _globals['_SCORERESPONSE']._serialized_start=829
+  _globals['_SCORERESPONSE']._serialized_end=931
+  _globals['_SCORESTREAMSETTINGS']._serialized_start=934
+  _globals['_SCORESTREAMSETTINGS']._serialized_end=1420
+  _globals['_ITEMBATCH']._serialized_start=1422
+  _globals['_ITEMBATCH']._serialized_end=1469
+  _globals['_SCORESTREAMREQUEST']._serialized_start=1472
+  _globals['_SCORESTREAMREQUEST']._serialized_end=1602
+  _globals['_SCORESTREAMRESPONSE']._serialized_start=1604
+  _globals['_SCORESTREAMRESPONSE']._serialized_end=1712
+  _globals['_GETSERVERINFOREQUEST']._serialized_start=1714
+  _globals['_GETSERVERINFOREQUEST']._serialized_end=1736
+  _globals['_METRICINFO']._serialized_start=1738
+  _globals['_METRICINFO']._serialized_end=1841
+  _globals['_LIMITS']._serialized_start=1844
+  _globals['_LIMITS']._serialized_end=2104
+  _globals['_GETSERVERINFORESPONSE']._serialized_start=2107
+  _globals['_GETSERVERINFORESPONSE']._serialized_end=2272
+  _globals['_EVALUATIONSERVICE']._serialized_start=2275
+  _globals['_EVALUATIONSERVICE']._serialized_end=2636
 # @@protoc_insertion_point(module_scope)

@@ -92,6 +92,10 @@ class ScoreRequest(_message.Message):
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
     EMPTY_FIELD_NUMBER: _builtins.int
     GRAPH_STYLE_FIELD_NUMBER: _builtins.int
+    CONTROL_TOKENS_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    REFERENCE_LANGUAGE_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """How much evidence comes back."""
     reference_set: _builtins.str
@@ -102,6 +106,12 @@ class ScoreRequest(_message.Message):
     """What is done with empty candidates; unspecified: they are scored, and get 0."""
     graph_style: _scene_graph_pb2.GraphStyle.ValueType
     """The scene graphs that SPICE, SPICE-G and SPIDEr compare."""
+    control_tokens: _scores_pb2.ControlTokens.ValueType
+    """What is done with control tokens and other marks of models in captions; unspecified: they are refused."""
+    language: _builtins.str
+    """What captions are in, by code (fr); empty: what the server's pipeline reads, which it must be."""
+    reference_language: _builtins.str
+    """What references are in, if that is another language: en. SPICE matches what both languages share."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.Item]:
         """The items, with unique ids. Between 1 and `Limits.max_items`."""
@@ -114,6 +124,10 @@ class ScoreRequest(_message.Message):
     def categories(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.CategoryDefinition]:
         """Categories that SPICE metrics count beside their own; at most 50."""
 
+    @_builtins.property
+    def confidence(self) -> _scores_pb2.Resampling:
+        """Asks for 95 % intervals of the corpus scores; absent: without. At most 200 million draws of items."""
+
     def __init__(
         self,
         *,
@@ -125,13 +139,22 @@ class ScoreRequest(_message.Message):
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
         empty: _scores_pb2.EmptyCandidates.ValueType = ...,
         graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
+        control_tokens: _scores_pb2.ControlTokens.ValueType = ...,
+        language: _builtins.str = ...,
+        reference_language: _builtins.str = ...,
+        confidence: _scores_pb2.Resampling | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_reference_set", b"_reference_set", "confidence", b"confidence", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "items", b"items", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_reference_set", b"_reference_set", "categories", b"categories", "confidence", b"confidence", "control_tokens", b"control_tokens", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "items", b"items", "language", b"language", "metrics", b"metrics", "reference_language", b"reference_language", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
+    _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reference_set) -> _WhichOneofReturnType__reference_set | None: ...
 
 Global___ScoreRequest: _TypeAlias = ScoreRequest  # noqa: Y015
@@ -179,6 +202,10 @@ class ScoreStreamSettings(_message.Message):
     SPICE_TEXT_FIELD_NUMBER: _builtins.int
     EMPTY_FIELD_NUMBER: _builtins.int
     GRAPH_STYLE_FIELD_NUMBER: _builtins.int
+    CONTROL_TOKENS_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    REFERENCE_LANGUAGE_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
     """As in ScoreRequest."""
     reference_set: _builtins.str
@@ -189,12 +216,22 @@ class ScoreStreamSettings(_message.Message):
     """As in ScoreRequest."""
     graph_style: _scene_graph_pb2.GraphStyle.ValueType
     """As in ScoreRequest."""
+    control_tokens: _scores_pb2.ControlTokens.ValueType
+    """As in ScoreRequest."""
+    language: _builtins.str
+    """As in ScoreRequest."""
+    reference_language: _builtins.str
+    """As in ScoreRequest."""
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """As in ScoreRequest."""
 
     @_builtins.property
     def categories(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.CategoryDefinition]:
+        """As in ScoreRequest."""
+
+    @_builtins.property
+    def confidence(self) -> _scores_pb2.Resampling:
         """As in ScoreRequest."""
 
     def __init__(
@@ -207,13 +244,22 @@ class ScoreStreamSettings(_message.Message):
         spice_text: _scores_pb2.SpiceText.ValueType = ...,
         empty: _scores_pb2.EmptyCandidates.ValueType = ...,
         graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
+        control_tokens: _scores_pb2.ControlTokens.ValueType = ...,
+        language: _builtins.str = ...,
+        reference_language: _builtins.str = ...,
+        confidence: _scores_pb2.Resampling | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_reference_set", b"_reference_set", "confidence", b"confidence", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "categories", b"categories", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "metrics", b"metrics", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_reference_set", b"_reference_set", "categories", b"categories", "confidence", b"confidence", "control_tokens", b"control_tokens", "detail", b"detail", "empty", b"empty", "graph_style", b"graph_style", "language", b"language", "metrics", b"metrics", "reference_language", b"reference_language", "reference_set", b"reference_set", "spice_text", b"spice_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
+    _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__reference_set) -> _WhichOneofReturnType__reference_set | None: ...
 
 Global___ScoreStreamSettings: _TypeAlias = ScoreStreamSettings  # noqa: Y015

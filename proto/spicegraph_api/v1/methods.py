@@ -41,5 +41,6 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "DeleteReferenceSet": Method(REFERENCES_SCOPE),
         "ShareReferenceSet": Method(REFERENCES_SCOPE),
     },
+    "spicegraph.report.v1.ReportService": {"Analyze": Method(SCORE_SCOPE), "RenderReport": Method(SCORE_SCOPE)},
 }
 """Every method of every service, by the service's full name."""

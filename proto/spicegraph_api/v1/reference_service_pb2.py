@@ -24,47 +24,49 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from spicegraph_api.v1 import scene_graph_pb2 as spicegraph__api_dot_v1_dot_scene__graph__pb2
+from spicegraph_api.v1 import scores_pb2 as spicegraph__api_dot_v1_dot_scores__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)spicegraph_api/v1/reference_service.proto\x12\rspicegraph.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#spicegraph_api/v1/scene_graph.proto\"O\n\x0eReferenceShare\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12-\n\x06rights\x18\x02 \x03(\x0e\x32\x1d.spicegraph.v1.ReferenceRight\"\xcb\x01\n\x0cReferenceSet\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0b\x65ntry_count\x18\x03 \x01(\x03\x12\x15\n\rcaption_count\x18\x04 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05owner\x18\x06 \x01(\t\x12-\n\x06shares\x18\x07 \x03(\x0b\x32\x1d.spicegraph.v1.ReferenceShare\"0\n\x0eReferenceEntry\x12\n\n\x02id\x18\x01 \x01(\t\x12\x12\n\nreferences\x18\x02 \x03(\t\"\\\n\x14ReferenceSetSettings\x12\x14\n\x0c\x64isplay_name\x18\x01 \x01(\t\x12.\n\x0bgraph_style\x18\x02 \x01(\x0e\x32\x19.spicegraph.v1.GraphStyle\"E\n\x13ReferenceEntryBatch\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.spicegraph.v1.ReferenceEntry\"\x96\x01\n\x19\x43reateReferenceSetRequest\x12\x37\n\x08settings\x18\x01 \x01(\x0b\x32#.spicegraph.v1.ReferenceSetSettingsH\x00\x12\x35\n\x07\x65ntries\x18\x02 \x01(\x0b\x32\".spicegraph.v1.ReferenceEntryBatchH\x00\x42\t\n\x07payload\"P\n\x1a\x43reateReferenceSetResponse\x12\x32\n\rreference_set\x18\x01 \x01(\x0b\x32\x1b.spicegraph.v1.ReferenceSet\"$\n\x16GetReferenceSetRequest\x12\n\n\x02id\x18\x01 \x01(\t\"M\n\x17GetReferenceSetResponse\x12\x32\n\rreference_set\x18\x01 \x01(\x0b\x32\x1b.spicegraph.v1.ReferenceSet\"A\n\x18ListReferenceSetsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"i\n\x19ListReferenceSetsResponse\x12\x33\n\x0ereference_sets\x18\x01 \x03(\x0b\x32\x1b.spicegraph.v1.ReferenceSet\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\'\n\x19\x44\x65leteReferenceSetRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x1c\n\x1a\x44\x65leteReferenceSetResponse\"e\n\x18ShareReferenceSetRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12-\n\x06rights\x18\x03 \x03(\x0e\x32\x1d.spicegraph.v1.ReferenceRight\"O\n\x19ShareReferenceSetResponse\x12\x32\n\rreference_set\x18\x01 \x01(\x0b\x32\x1b.spicegraph.v1.ReferenceSet*\x84\x01\n\x0eReferenceRight\x12\x1f\n\x1bREFERENCE_RIGHT_UNSPECIFIED\x10\x00\x12\x18\n\x14REFERENCE_RIGHT_READ\x10\x01\x12\x19\n\x15REFERENCE_RIGHT_SCORE\x10\x02\x12\x1c\n\x18REFERENCE_RIGHT_EVIDENCE\x10\x03\x32\x9c\x04\n\x10ReferenceService\x12k\n\x12\x43reateReferenceSet\x12(.spicegraph.v1.CreateReferenceSetRequest\x1a).spicegraph.v1.CreateReferenceSetResponse(\x01\x12`\n\x0fGetReferenceSet\x12%.spicegraph.v1.GetReferenceSetRequest\x1a&.spicegraph.v1.GetReferenceSetResponse\x12\x66\n\x11ListReferenceSets\x12\'.spicegraph.v1.ListReferenceSetsRequest\x1a(.spicegraph.v1.ListReferenceSetsResponse\x12i\n\x12\x44\x65leteReferenceSet\x12(.spicegraph.v1.DeleteReferenceSetRequest\x1a).spicegraph.v1.DeleteReferenceSetResponse\x12\x66\n\x11ShareReferenceSet\x12\'.spicegraph.v1.ShareReferenceSetRequest\x1a(.spicegraph.v1.ShareReferenceSetResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)spicegraph_api/v1/reference_service.proto\x12\rspicegraph.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#spicegraph_api/v1/scene_graph.proto\x1a\x1espicegraph_api/v1/scores.proto\"O\n\x0eReferenceShare\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12-\n\x06rights\x18\x02 \x03(\x0e\x32\x1d.spicegraph.v1.ReferenceRight\"\xcb\x01\n\x0cReferenceSet\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0b\x65ntry_count\x18\x03 \x01(\x03\x12\x15\n\rcaption_count\x18\x04 \x01(\x03\x12/\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05owner\x18\x06 \x01(\t\x12-\n\x06shares\x18\x07 \x03(\x0b\x32\x1d.spicegraph.v1.ReferenceShare\"0\n\x0eReferenceEntry\x12\n\n\x02id\x18\x01 \x01(\t\x12\x12\n\nreferences\x18\x02 \x03(\t\"\x92\x01\n\x14ReferenceSetSettings\x12\x14\n\x0c\x64isplay_name\x18\x01 \x01(\t\x12.\n\x0bgraph_style\x18\x02 \x01(\x0e\x32\x19.spicegraph.v1.GraphStyle\x12\x34\n\x0e\x63ontrol_tokens\x18\x03 \x01(\x0e\x32\x1c.spicegraph.v1.ControlTokens\"E\n\x13ReferenceEntryBatch\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.spicegraph.v1.ReferenceEntry\"\x96\x01\n\x19\x43reateReferenceSetRequest\x12\x37\n\x08settings\x18\x01 \x01(\x0b\x32#.spicegraph.v1.ReferenceSetSettingsH\x00\x12\x35\n\x07\x65ntries\x18\x02 \x01(\x0b\x32\".spicegraph.v1.ReferenceEntryBatchH\x00\x42\t\n\x07payload\"P\n\x1a\x43reateReferenceSetResponse\x12\x32\n\rreference_set\x18\x01 \x01(\x0b\x32\x1b.spicegraph.v1.ReferenceSet\"$\n\x16GetReferenceSetRequest\x12\n\n\x02id\x18\x01 \x01(\t\"M\n\x17GetReferenceSetResponse\x12\x32\n\rreference_set\x18\x01 \x01(\x0b\x32\x1b.spicegraph.v1.ReferenceSet\"A\n\x18ListReferenceSetsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"i\n\x19ListReferenceSetsResponse\x12\x33\n\x0ereference_sets\x18\x01 \x03(\x0b\x32\x1b.spicegraph.v1.ReferenceSet\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\'\n\x19\x44\x65leteReferenceSetRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x1c\n\x1a\x44\x65leteReferenceSetResponse\"e\n\x18ShareReferenceSetRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12-\n\x06rights\x18\x03 \x03(\x0e\x32\x1d.spicegraph.v1.ReferenceRight\"O\n\x19ShareReferenceSetResponse\x12\x32\n\rreference_set\x18\x01 \x01(\x0b\x32\x1b.spicegraph.v1.ReferenceSet*\x84\x01\n\x0eReferenceRight\x12\x1f\n\x1bREFERENCE_RIGHT_UNSPECIFIED\x10\x00\x12\x18\n\x14REFERENCE_RIGHT_READ\x10\x01\x12\x19\n\x15REFERENCE_RIGHT_SCORE\x10\x02\x12\x1c\n\x18REFERENCE_RIGHT_EVIDENCE\x10\x03\x32\x9c\x04\n\x10ReferenceService\x12k\n\x12\x43reateReferenceSet\x12(.spicegraph.v1.CreateReferenceSetRequest\x1a).spicegraph.v1.CreateReferenceSetResponse(\x01\x12`\n\x0fGetReferenceSet\x12%.spicegraph.v1.GetReferenceSetRequest\x1a&.spicegraph.v1.GetReferenceSetResponse\x12\x66\n\x11ListReferenceSets\x12\'.spicegraph.v1.ListReferenceSetsRequest\x1a(.spicegraph.v1.ListReferenceSetsResponse\x12i\n\x12\x44\x65leteReferenceSet\x12(.spicegraph.v1.DeleteReferenceSetRequest\x1a).spicegraph.v1.DeleteReferenceSetResponse\x12\x66\n\x11ShareReferenceSet\x12\'.spicegraph.v1.ShareReferenceSetRequest\x1a(.spicegraph.v1.ShareReferenceSetResponseBP\n\x11org.spicegraph.v1P\x01Z9example.com/spicegraph/gen/spicegraph_api/v1;spicegraphv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'spicegraph_api.v1.reference_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
-  _globals['_REFERENCERIGHT']._serialized_start=1414
-  _globals['_REFERENCERIGHT']._serialized_end=1546
-  _globals['_REFERENCESHARE']._serialized_start=130
-  _globals['_REFERENCESHARE']._serialized_end=209
-  _globals['_REFERENCESET']._serialized_start=212
-  _globals['_REFERENCESET']._serialized_end=415
-  _globals['_REFERENCEENTRY']._serialized_start=417
-  _globals['_REFERENCEENTRY']._serialized_end=465
-  _globals['_REFERENCESETSETTINGS']._serialized_start=467
-  _globals['_REFERENCESETSETTINGS']._serialized_end=559
-  _globals['_REFERENCEENTRYBATCH']._serialized_start=561
-  _globals['_REFERENCEENTRYBATCH']._serialized_end=630
-  _globals['_CREATEREFERENCESETREQUEST']._serialized_start=633
-  _globals['_CREATEREFERENCESETREQUEST']._serialized_end=783
-  _globals['_CREATEREFERENCESETRESPONSE']._serialized_start=785
-  _globals['_CREATEREFERENCESETRESPONSE']._serialized_end=865
-  _globals['_GETREFERENCESETREQUEST']._serialized_start=867
-  _globals['_GETREFERENCESETREQUEST']._serialized_end=903
-  _globals['_GETREFERENCESETRESPONSE']._serialized_start=905
-  _globals['_GETREFERENCESETRESPONSE']._serialized_end=982
-  _globals['_LISTREFERENCESETSREQUEST']._serialized_start=984
-  _globals['_LISTREFERENCESETSREQUEST']._serialized_end=1049
-  _globals['_LISTREFERENCESETSRESPONSE']._serialized_start=1051
-  _globals['_LISTREFERENCESETSRESPONSE']._serialized_end=1156
-  _globals['_DELETEREFERENCESETREQUEST']._serialized_start=1158
-  _globals['_DELETEREFERENCESETREQUEST']._serialized_end=1197
-  _globals['_DELETEREFERENCESETRESPONSE']._serialized_start=1199
-  _globals['_DELETEREFERENCESETRESPONSE']._serialized_end=1227
-  _globals['_SHAREREFERENCESETREQUEST']._serialized_start=1229
-  _globals['_SHAREREFERENCESETREQUEST']._serialized_end=1330
-  _globals['_SHAREREFERENCESETRESPONSE']._serialized_start=1332
-  _globals['_SHAREREFERENCESETRESPONSE']._serialized_end=1411
-  _globals['_REFERENCESERVICE']._serialized_start=1549
-  _globals['_REFERENCESERVICE']._serialized_end=2089
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\021org.spicegraph.v1P\001Z9example.com/spicegraph/gen/spicegraph_api/v1;spicegraphv1'
+  _globals['_REFERENCERIGHT']._serialized_start=1501
+  _globals['_REFERENCERIGHT']._serialized_end=1633
+  _globals['_REFERENCESHARE']._serialized_start=162
+  _globals['_REFERENCESHARE']._serialized_end=241
+  _globals['_REFERENCESET']._serialized_start=244
+  _globals['_REFERENCESET']._serialized_end=447
+  _globals['_REFERENCEENTRY']._serialized_start=449
+  _globals['_REFERENCEENTRY']._serialized_end=497
+  _globals['_REFERENCESETSETTINGS']._serialized_start=500
+  _globals['_REFERENCESETSETTINGS']._serialized_end=646
+  _globals['_REFERENCEENTRYBATCH']._serialized_start=648
+  _globals['_REFERENCEENTRYBATCH']._serialized_end=717
+  _globals['_CREATEREFERENCESETREQUEST']._serialized_start=720
+  _globals['_CREATEREFERENCESETREQUEST']._serialized_end=870
+  _globals['_CREATEREFERENCESETRESPONSE']._serialized_start=872
+  _globals['_CREATEREFERENCESETRESPONSE']._serialized_end=952
+  _globals['_GETREFERENCESETREQUEST']._serialized_start=954
+  _globals['_GETREFERENCESETREQUEST']._serialized_end=990
+  _globals['_GETREFERENCESETRESPONSE']._serialized_start=992
+  _globals['_GETREFERENCESETRESPONSE']._serialized_end=1069
+  _globals['_LISTREFERENCESETSREQUEST']._serialized_start=1071
+  _globals['_LISTREFERENCESETSREQUEST']._serialized_end=1136
+  _globals['_LISTREFERENCESETSRESPONSE']._serialized_start=1138
+  _globals['_LISTREFERENCESETSRESPONSE']._serialized_end=1243
+  _globals['_DELETEREFERENCESETREQUEST']._serialized_start=1245
+  _globals['_DELETEREFERENCESETREQUEST']._serialized_end=1284
+  _globals['_DELETEREFERENCESETRESPONSE']._serialized_start=1286
+  _globals['_DELETEREFERENCESETRESPONSE']._serialized_end=1314
+  _globals['_SHAREREFERENCESETREQUEST']._serialized_start=1316
+  _globals['_SHAREREFERENCESETREQUEST']._serialized_end=1417
+  _globals['_SHAREREFERENCESETRESPONSE']._serialized_start=1419
+  _globals['_SHAREREFERENCESETRESPONSE']._serialized_end=1498
+  _globals['_REFERENCESERVICE']._serialized_start=1636
+  _globals['_REFERENCESERVICE']._serialized_end=2176
 # @@protoc_insertion_point(module_scope)

@@ -10,6 +10,7 @@ from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from spicegraph_api.v1 import scene_graph_pb2 as _scene_graph_pb2
+from spicegraph_api.v1 import scores_pb2 as _scores_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -163,21 +164,25 @@ class ReferenceSetSettings(_message.Message):
 
     DISPLAY_NAME_FIELD_NUMBER: _builtins.int
     GRAPH_STYLE_FIELD_NUMBER: _builtins.int
+    CONTROL_TOKENS_FIELD_NUMBER: _builtins.int
     display_name: _builtins.str
     """A name for people, at most 200 characters. May be empty."""
     graph_style: _scene_graph_pb2.GraphStyle.ValueType
     """The graph style for which the captions are parsed now; for the other one, when they are first needed. It is not part
     of the set.
     """
+    control_tokens: _scores_pb2.ControlTokens.ValueType
+    """What is done with control tokens and other marks of models in the captions; unspecified: they are refused."""
     def __init__(
         self,
         *,
         display_name: _builtins.str = ...,
         graph_style: _scene_graph_pb2.GraphStyle.ValueType = ...,
+        control_tokens: _scores_pb2.ControlTokens.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["display_name", b"display_name", "graph_style", b"graph_style"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["control_tokens", b"control_tokens", "display_name", b"display_name", "graph_style", b"graph_style"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

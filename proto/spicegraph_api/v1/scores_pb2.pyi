@@ -68,6 +68,34 @@ EMPTY_CANDIDATES_REFUSE: EmptyCandidates.ValueType  # 2
 """They are a fault, and nothing is scored."""
 Global___EmptyCandidates: _TypeAlias = EmptyCandidates  # noqa: Y015
 
+class _ControlTokens:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ControlTokensEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ControlTokens.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    CONTROL_TOKENS_UNSPECIFIED: _ControlTokens.ValueType  # 0
+    """The same as CONTROL_TOKENS_REFUSE."""
+    CONTROL_TOKENS_REFUSE: _ControlTokens.ValueType  # 1
+    """They are a fault, and nothing is scored."""
+    CONTROL_TOKENS_STRIP: _ControlTokens.ValueType  # 2
+    """It is taken off; texts and their offsets in the result are those without it."""
+    CONTROL_TOKENS_KEEP: _ControlTokens.ValueType  # 3
+    """It is scored as words, as in the original programs."""
+
+class ControlTokens(_ControlTokens, metaclass=_ControlTokensEnumTypeWrapper):
+    """What is done with captions that hold what models leave behind: "<eos>", "[PAD]", "ASSISTANT:", "**", "&amp;" ..."""
+
+CONTROL_TOKENS_UNSPECIFIED: ControlTokens.ValueType  # 0
+"""The same as CONTROL_TOKENS_REFUSE."""
+CONTROL_TOKENS_REFUSE: ControlTokens.ValueType  # 1
+"""They are a fault, and nothing is scored."""
+CONTROL_TOKENS_STRIP: ControlTokens.ValueType  # 2
+"""It is taken off; texts and their offsets in the result are those without it."""
+CONTROL_TOKENS_KEEP: ControlTokens.ValueType  # 3
+"""It is scored as words, as in the original programs."""
+Global___ControlTokens: _TypeAlias = ControlTokens  # noqa: Y015
+
 class _Detail:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -88,6 +116,8 @@ class _DetailEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Detail.ValueTy
     """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
     DETAIL_CREDIT: _Detail.ValueType  # 6
     """All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr, SPIDEr and fluency."""
+    DETAIL_ERRORS: _Detail.ValueType  # 40
+    """What DETAIL_TUPLES gives, and what kind of error each tuple without a partner is, of SPICE."""
 
 class Detail(_Detail, metaclass=_DetailEnumTypeWrapper):
     """How much of the evidence comes back with an item's scores."""
@@ -106,7 +136,53 @@ DETAIL_VERDICTS: Detail.ValueType  # 5
 """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
 DETAIL_CREDIT: Detail.ValueType  # 6
 """All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr, SPIDEr and fluency."""
+DETAIL_ERRORS: Detail.ValueType  # 40
+"""What DETAIL_TUPLES gives, and what kind of error each tuple without a partner is, of SPICE."""
 Global___Detail: _TypeAlias = Detail  # noqa: Y015
+
+class _SpiceCategory:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SpiceCategoryEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SpiceCategory.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SPICE_CATEGORY_UNSPECIFIED: _SpiceCategory.ValueType  # 0
+    """A category of the request's own, which its name tells."""
+    SPICE_CATEGORY_ALL: _SpiceCategory.ValueType  # 1
+    """Every tuple."""
+    SPICE_CATEGORY_OBJECT: _SpiceCategory.ValueType  # 2
+    """Objects."""
+    SPICE_CATEGORY_RELATION: _SpiceCategory.ValueType  # 3
+    """Relations."""
+    SPICE_CATEGORY_ATTRIBUTE: _SpiceCategory.ValueType  # 4
+    """Attributes, of any kind."""
+    SPICE_CATEGORY_COLOR: _SpiceCategory.ValueType  # 5
+    """Colours."""
+    SPICE_CATEGORY_CARDINALITY: _SpiceCategory.ValueType  # 6
+    """Counts, as SPICE 1.0 knows them: the words "one" to "ten", not digits."""
+    SPICE_CATEGORY_SIZE: _SpiceCategory.ValueType  # 7
+    """Sizes."""
+
+class SpiceCategory(_SpiceCategory, metaclass=_SpiceCategoryEnumTypeWrapper):
+    """SPICE's own categories. Their names in results are these words with one capital letter: "Color"."""
+
+SPICE_CATEGORY_UNSPECIFIED: SpiceCategory.ValueType  # 0
+"""A category of the request's own, which its name tells."""
+SPICE_CATEGORY_ALL: SpiceCategory.ValueType  # 1
+"""Every tuple."""
+SPICE_CATEGORY_OBJECT: SpiceCategory.ValueType  # 2
+"""Objects."""
+SPICE_CATEGORY_RELATION: SpiceCategory.ValueType  # 3
+"""Relations."""
+SPICE_CATEGORY_ATTRIBUTE: SpiceCategory.ValueType  # 4
+"""Attributes, of any kind."""
+SPICE_CATEGORY_COLOR: SpiceCategory.ValueType  # 5
+"""Colours."""
+SPICE_CATEGORY_CARDINALITY: SpiceCategory.ValueType  # 6
+"""Counts, as SPICE 1.0 knows them: the words "one" to "ten", not digits."""
+SPICE_CATEGORY_SIZE: SpiceCategory.ValueType  # 7
+"""Sizes."""
+Global___SpiceCategory: _TypeAlias = SpiceCategory  # noqa: Y015
 
 class _CategoryKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -164,6 +240,162 @@ VERDICT_UNMENTIONED: Verdict.ValueType  # 3
 """The references do not mention it."""
 Global___Verdict: _TypeAlias = Verdict  # noqa: Y015
 
+class _ErrorKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ErrorKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ERROR_KIND_UNSPECIFIED: _ErrorKind.ValueType  # 0
+    """A kind that this version of the contract does not know."""
+    ERROR_KIND_OBJECT_NEAR_MISS: _ErrorKind.ValueType  # 1
+    """Object almost right."""
+    ERROR_KIND_OBJECT_INVENTED: _ErrorKind.ValueType  # 2
+    """Object invented."""
+    ERROR_KIND_ATTRIBUTE_OF_INVENTED_OBJECT: _ErrorKind.ValueType  # 3
+    """Attribute of an invented object."""
+    ERROR_KIND_COLOR_CONFUSED: _ErrorKind.ValueType  # 4
+    """Color confused."""
+    ERROR_KIND_COUNT_OFF_BY_ONE: _ErrorKind.ValueType  # 5
+    """Count off by one."""
+    ERROR_KIND_COUNT_OFF_BY_MORE: _ErrorKind.ValueType  # 6
+    """Count off by more than one."""
+    ERROR_KIND_SIZE_OPPOSITE: _ErrorKind.ValueType  # 7
+    """Size opposite."""
+    ERROR_KIND_ATTRIBUTE_MISPLACED: _ErrorKind.ValueType  # 8
+    """Attribute on the wrong object."""
+    ERROR_KIND_ATTRIBUTE_NEAR_MISS: _ErrorKind.ValueType  # 9
+    """Attribute almost right."""
+    ERROR_KIND_COLOR_INVENTED: _ErrorKind.ValueType  # 10
+    """Color invented."""
+    ERROR_KIND_COUNT_INVENTED: _ErrorKind.ValueType  # 11
+    """Count invented."""
+    ERROR_KIND_SIZE_INVENTED: _ErrorKind.ValueType  # 12
+    """Size invented."""
+    ERROR_KIND_ATTRIBUTE_INVENTED: _ErrorKind.ValueType  # 13
+    """Other attribute invented."""
+    ERROR_KIND_RELATION_OF_INVENTED_OBJECT: _ErrorKind.ValueType  # 14
+    """Relation of an invented object."""
+    ERROR_KIND_RELATION_SWAPPED: _ErrorKind.ValueType  # 15
+    """Subject and object swapped."""
+    ERROR_KIND_RELATION_NEAR_MISS: _ErrorKind.ValueType  # 16
+    """Relation almost right."""
+    ERROR_KIND_RELATION_CONFUSED: _ErrorKind.ValueType  # 17
+    """Relation wrong, both objects right."""
+    ERROR_KIND_RELATION_MOVED: _ErrorKind.ValueType  # 18
+    """Relation with another object."""
+    ERROR_KIND_RELATION_INVENTED: _ErrorKind.ValueType  # 19
+    """Relation invented."""
+    ERROR_KIND_OBJECT_MISSED: _ErrorKind.ValueType  # 20
+    """Object missed."""
+    ERROR_KIND_ATTRIBUTE_OF_MISSED_OBJECT: _ErrorKind.ValueType  # 21
+    """Attribute of a missed object."""
+    ERROR_KIND_COLOR_MISSED: _ErrorKind.ValueType  # 22
+    """Color missed."""
+    ERROR_KIND_COUNT_MISSED: _ErrorKind.ValueType  # 23
+    """Count missed."""
+    ERROR_KIND_SIZE_MISSED: _ErrorKind.ValueType  # 24
+    """Size missed."""
+    ERROR_KIND_ATTRIBUTE_MISSED: _ErrorKind.ValueType  # 25
+    """Other attribute missed."""
+    ERROR_KIND_RELATION_OF_MISSED_OBJECT: _ErrorKind.ValueType  # 26
+    """Relation of a missed object."""
+    ERROR_KIND_OWNER_MISSED: _ErrorKind.ValueType  # 27
+    """Owner missed."""
+    ERROR_KIND_PREPOSITION_MISSED: _ErrorKind.ValueType  # 28
+    """Preposition missed."""
+    ERROR_KIND_VERB_MISSED: _ErrorKind.ValueType  # 29
+    """Verb missed."""
+
+class ErrorKind(_ErrorKind, metaclass=_ErrorKindEnumTypeWrapper):
+    """What kind of error a tuple without a partner is: the keys of the report's table of errors, in its order."""
+
+ERROR_KIND_UNSPECIFIED: ErrorKind.ValueType  # 0
+"""A kind that this version of the contract does not know."""
+ERROR_KIND_OBJECT_NEAR_MISS: ErrorKind.ValueType  # 1
+"""Object almost right."""
+ERROR_KIND_OBJECT_INVENTED: ErrorKind.ValueType  # 2
+"""Object invented."""
+ERROR_KIND_ATTRIBUTE_OF_INVENTED_OBJECT: ErrorKind.ValueType  # 3
+"""Attribute of an invented object."""
+ERROR_KIND_COLOR_CONFUSED: ErrorKind.ValueType  # 4
+"""Color confused."""
+ERROR_KIND_COUNT_OFF_BY_ONE: ErrorKind.ValueType  # 5
+"""Count off by one."""
+ERROR_KIND_COUNT_OFF_BY_MORE: ErrorKind.ValueType  # 6
+"""Count off by more than one."""
+ERROR_KIND_SIZE_OPPOSITE: ErrorKind.ValueType  # 7
+"""Size opposite."""
+ERROR_KIND_ATTRIBUTE_MISPLACED: ErrorKind.ValueType  # 8
+"""Attribute on the wrong object."""
+ERROR_KIND_ATTRIBUTE_NEAR_MISS: ErrorKind.ValueType  # 9
+"""Attribute almost right."""
+ERROR_KIND_COLOR_INVENTED: ErrorKind.ValueType  # 10
+"""Color invented."""
+ERROR_KIND_COUNT_INVENTED: ErrorKind.ValueType  # 11
+"""Count invented."""
+ERROR_KIND_SIZE_INVENTED: ErrorKind.ValueType  # 12
+"""Size invented."""
+ERROR_KIND_ATTRIBUTE_INVENTED: ErrorKind.ValueType  # 13
+"""Other attribute invented."""
+ERROR_KIND_RELATION_OF_INVENTED_OBJECT: ErrorKind.ValueType  # 14
+"""Relation of an invented object."""
+ERROR_KIND_RELATION_SWAPPED: ErrorKind.ValueType  # 15
+"""Subject and object swapped."""
+ERROR_KIND_RELATION_NEAR_MISS: ErrorKind.ValueType  # 16
+"""Relation almost right."""
+ERROR_KIND_RELATION_CONFUSED: ErrorKind.ValueType  # 17
+"""Relation wrong, both objects right."""
+ERROR_KIND_RELATION_MOVED: ErrorKind.ValueType  # 18
+"""Relation with another object."""
+ERROR_KIND_RELATION_INVENTED: ErrorKind.ValueType  # 19
+"""Relation invented."""
+ERROR_KIND_OBJECT_MISSED: ErrorKind.ValueType  # 20
+"""Object missed."""
+ERROR_KIND_ATTRIBUTE_OF_MISSED_OBJECT: ErrorKind.ValueType  # 21
+"""Attribute of a missed object."""
+ERROR_KIND_COLOR_MISSED: ErrorKind.ValueType  # 22
+"""Color missed."""
+ERROR_KIND_COUNT_MISSED: ErrorKind.ValueType  # 23
+"""Count missed."""
+ERROR_KIND_SIZE_MISSED: ErrorKind.ValueType  # 24
+"""Size missed."""
+ERROR_KIND_ATTRIBUTE_MISSED: ErrorKind.ValueType  # 25
+"""Other attribute missed."""
+ERROR_KIND_RELATION_OF_MISSED_OBJECT: ErrorKind.ValueType  # 26
+"""Relation of a missed object."""
+ERROR_KIND_OWNER_MISSED: ErrorKind.ValueType  # 27
+"""Owner missed."""
+ERROR_KIND_PREPOSITION_MISSED: ErrorKind.ValueType  # 28
+"""Preposition missed."""
+ERROR_KIND_VERB_MISSED: ErrorKind.ValueType  # 29
+"""Verb missed."""
+Global___ErrorKind: _TypeAlias = ErrorKind  # noqa: Y015
+
+class _ErrorSide:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ErrorSideEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorSide.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    ERROR_SIDE_UNSPECIFIED: _ErrorSide.ValueType  # 0
+    """Not sent."""
+    ERROR_SIDE_INVENTED: _ErrorSide.ValueType  # 1
+    """The candidate's: no reference says so."""
+    ERROR_SIDE_MISSED: _ErrorSide.ValueType  # 2
+    """The references': the candidate does not say so."""
+
+class ErrorSide(_ErrorSide, metaclass=_ErrorSideEnumTypeWrapper):
+    """Whose tuple an error is about."""
+
+ERROR_SIDE_UNSPECIFIED: ErrorSide.ValueType  # 0
+"""Not sent."""
+ERROR_SIDE_INVENTED: ErrorSide.ValueType  # 1
+"""The candidate's: no reference says so."""
+ERROR_SIDE_MISSED: ErrorSide.ValueType  # 2
+"""The references': the candidate does not say so."""
+Global___ErrorSide: _TypeAlias = ErrorSide  # noqa: Y015
+
 @_typing.final
 class Item(_message.Message):
     """One candidate caption and what it is held against."""
@@ -214,27 +446,94 @@ class Score(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
+    INTERVAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name as people know it: "SPICE", "SPICE_Color", "Bleu_4", "METEOR", "ROUGE_L", "CIDEr"."""
     value: _builtins.float
     """The value, on the metric's own scale ([0, 1] for all but the CIDEr family, whose upper end is 10). Absent where
     it is undefined, for instance a colour score where no reference names a colour.
     """
+    @_builtins.property
+    def interval(self) -> Global___Interval:
+        """The 95 % interval of a corpus score, where the request asks for `confidence`."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         value: _builtins.float | None = ...,
+        interval: Global___Interval | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "value", b"value"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "interval", b"interval", "value", b"value"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "name", b"name", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_value", b"_value", "interval", b"interval", "name", b"name", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__value: _TypeAlias = _typing.Literal["value"]  # noqa: Y015
     _WhichOneofArgType__value: _TypeAlias = _typing.Literal["_value", b"_value"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__value) -> _WhichOneofReturnType__value | None: ...
 
 Global___Score: _TypeAlias = Score  # noqa: Y015
+
+@_typing.final
+class Interval(_message.Message):
+    """A percentile bootstrap interval over the items. Both ends are absent where it is undefined."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOW_FIELD_NUMBER: _builtins.int
+    HIGH_FIELD_NUMBER: _builtins.int
+    low: _builtins.float
+    """The lower end."""
+    high: _builtins.float
+    """The upper end."""
+    def __init__(
+        self,
+        *,
+        low: _builtins.float | None = ...,
+        high: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "high", b"high", "low", b"low"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "high", b"high", "low", b"low"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__high: _TypeAlias = _typing.Literal["high"]  # noqa: Y015
+    _WhichOneofArgType__high: _TypeAlias = _typing.Literal["_high", b"_high"]  # noqa: Y015
+    _WhichOneofReturnType__low: _TypeAlias = _typing.Literal["low"]  # noqa: Y015
+    _WhichOneofArgType__low: _TypeAlias = _typing.Literal["_low", b"_low"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__high) -> _WhichOneofReturnType__high | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__low) -> _WhichOneofReturnType__low | None: ...
+
+Global___Interval: _TypeAlias = Interval  # noqa: Y015
+
+@_typing.final
+class Resampling(_message.Message):
+    """How intervals and tests draw items anew."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DRAWS_FIELD_NUMBER: _builtins.int
+    SEED_FIELD_NUMBER: _builtins.int
+    draws: _builtins.int
+    """Number of draws, at most 10,000; 0 stands for 1,000."""
+    seed: _builtins.int
+    """The same seed gives the same intervals; absent: 12345."""
+    def __init__(
+        self,
+        *,
+        draws: _builtins.int = ...,
+        seed: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "seed", b"seed"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "draws", b"draws", "seed", b"seed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
+    _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
+
+Global___Resampling: _TypeAlias = Resampling  # noqa: Y015
 
 @_typing.final
 class CategoryDefinition(_message.Message):
@@ -300,6 +599,7 @@ class CategoryScore(_message.Message):
     MATCHED_FIELD_NUMBER: _builtins.int
     CANDIDATE_FIELD_NUMBER: _builtins.int
     REFERENCE_FIELD_NUMBER: _builtins.int
+    SPICE_CATEGORY_FIELD_NUMBER: _builtins.int
     category: _builtins.str
     """"All", or a category: "Relation", "Cardinality", "Attribute", "Size", "Color", "Object", or one of the request's own."""
     precision: _builtins.float
@@ -314,6 +614,8 @@ class CategoryScore(_message.Message):
     """Number of candidate tuples; 0 in SPICE-G, where tuples have weights."""
     reference: _builtins.int
     """Number of reference tuples; 0 in SPICE-G."""
+    spice_category: Global___SpiceCategory.ValueType
+    """The category, where it is one of SPICE's own."""
     def __init__(
         self,
         *,
@@ -324,10 +626,11 @@ class CategoryScore(_message.Message):
         matched: _builtins.int = ...,
         candidate: _builtins.int = ...,
         reference: _builtins.int = ...,
+        spice_category: Global___SpiceCategory.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "f1", b"f1", "precision", b"precision", "recall", b"recall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "candidate", b"candidate", "category", b"category", "f1", b"f1", "matched", b"matched", "precision", b"precision", "recall", b"recall", "reference", b"reference"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "candidate", b"candidate", "category", b"category", "f1", b"f1", "matched", b"matched", "precision", b"precision", "recall", b"recall", "reference", b"reference", "spice_category", b"spice_category"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__f1: _TypeAlias = _typing.Literal["f1"]  # noqa: Y015
     _WhichOneofArgType__f1: _TypeAlias = _typing.Literal["_f1", b"_f1"]  # noqa: Y015
@@ -343,6 +646,152 @@ class CategoryScore(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__recall) -> _WhichOneofReturnType__recall | None: ...
 
 Global___CategoryScore: _TypeAlias = CategoryScore  # noqa: Y015
+
+@_typing.final
+class CategorySums(_message.Message):
+    """Tuples of a category summed over all items, and what follows from the sums. A share of nothing is absent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MATCHED_FIELD_NUMBER: _builtins.int
+    INVENTED_FIELD_NUMBER: _builtins.int
+    MISSED_FIELD_NUMBER: _builtins.int
+    PRECISION_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    F1_FIELD_NUMBER: _builtins.int
+    matched: _builtins.int
+    """Candidate tuples that matched."""
+    invented: _builtins.int
+    """Candidate tuples without a partner."""
+    missed: _builtins.int
+    """Reference tuples less the matched candidate tuples."""
+    precision: _builtins.float
+    """Matched candidate tuples over candidate tuples."""
+    recall: _builtins.float
+    """Matched candidate tuples over reference tuples."""
+    f1: _builtins.float
+    """Harmonic mean of the two."""
+    def __init__(
+        self,
+        *,
+        matched: _builtins.int = ...,
+        invented: _builtins.int = ...,
+        missed: _builtins.int = ...,
+        precision: _builtins.float | None = ...,
+        recall: _builtins.float | None = ...,
+        f1: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "f1", b"f1", "precision", b"precision", "recall", b"recall"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "f1", b"f1", "invented", b"invented", "matched", b"matched", "missed", b"missed", "precision", b"precision", "recall", b"recall"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__f1: _TypeAlias = _typing.Literal["f1"]  # noqa: Y015
+    _WhichOneofArgType__f1: _TypeAlias = _typing.Literal["_f1", b"_f1"]  # noqa: Y015
+    _WhichOneofReturnType__precision: _TypeAlias = _typing.Literal["precision"]  # noqa: Y015
+    _WhichOneofArgType__precision: _TypeAlias = _typing.Literal["_precision", b"_precision"]  # noqa: Y015
+    _WhichOneofReturnType__recall: _TypeAlias = _typing.Literal["recall"]  # noqa: Y015
+    _WhichOneofArgType__recall: _TypeAlias = _typing.Literal["_recall", b"_recall"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__f1) -> _WhichOneofReturnType__f1 | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__precision) -> _WhichOneofReturnType__precision | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__recall) -> _WhichOneofReturnType__recall | None: ...
+
+Global___CategorySums: _TypeAlias = CategorySums  # noqa: Y015
+
+@_typing.final
+class CorpusCategory(_message.Message):
+    """A category over all items."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    SPICE_CATEGORY_FIELD_NUMBER: _builtins.int
+    F1_FIELD_NUMBER: _builtins.int
+    PRECISION_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    ITEM_COUNT_FIELD_NUMBER: _builtins.int
+    SUMS_FIELD_NUMBER: _builtins.int
+    INTERVAL_FIELD_NUMBER: _builtins.int
+    category: _builtins.str
+    """Its name, as in CategoryScore."""
+    spice_category: Global___SpiceCategory.ValueType
+    """The category, where it is one of SPICE's own."""
+    f1: _builtins.float
+    """Means over the `item_count` items whose references have such tuples ("All": over all items); absent without any."""
+    precision: _builtins.float
+    """As `f1`."""
+    recall: _builtins.float
+    """As `f1`."""
+    item_count: _builtins.int
+    """Number of items that the means rest on."""
+    @_builtins.property
+    def sums(self) -> Global___CategorySums:
+        """Sums over every item, so that a colour that no reference has counts as wrong; absent in SPICE-G, which weighs tuples."""
+
+    @_builtins.property
+    def interval(self) -> Global___Interval:
+        """The 95 % interval of `f1`, where the request asks for `confidence`."""
+
+    def __init__(
+        self,
+        *,
+        category: _builtins.str = ...,
+        spice_category: Global___SpiceCategory.ValueType = ...,
+        f1: _builtins.float | None = ...,
+        precision: _builtins.float | None = ...,
+        recall: _builtins.float | None = ...,
+        item_count: _builtins.int = ...,
+        sums: Global___CategorySums | None = ...,
+        interval: Global___Interval | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "f1", b"f1", "interval", b"interval", "precision", b"precision", "recall", b"recall", "sums", b"sums"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "category", b"category", "f1", b"f1", "interval", b"interval", "item_count", b"item_count", "precision", b"precision", "recall", b"recall", "spice_category", b"spice_category", "sums", b"sums"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__f1: _TypeAlias = _typing.Literal["f1"]  # noqa: Y015
+    _WhichOneofArgType__f1: _TypeAlias = _typing.Literal["_f1", b"_f1"]  # noqa: Y015
+    _WhichOneofReturnType__precision: _TypeAlias = _typing.Literal["precision"]  # noqa: Y015
+    _WhichOneofArgType__precision: _TypeAlias = _typing.Literal["_precision", b"_precision"]  # noqa: Y015
+    _WhichOneofReturnType__recall: _TypeAlias = _typing.Literal["recall"]  # noqa: Y015
+    _WhichOneofArgType__recall: _TypeAlias = _typing.Literal["_recall", b"_recall"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__f1) -> _WhichOneofReturnType__f1 | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__precision) -> _WhichOneofReturnType__precision | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__recall) -> _WhichOneofReturnType__recall | None: ...
+
+Global___CorpusCategory: _TypeAlias = CorpusCategory  # noqa: Y015
+
+@_typing.final
+class CorpusBreakdown(_message.Message):
+    """The categories of all items together, under one metric."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    CATEGORIES_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    """The metric: "spice", "spice-exact" or "spice-g"."""
+    @_builtins.property
+    def categories(self) -> _containers.RepeatedCompositeFieldContainer[Global___CorpusCategory]:
+        """"All" first, then every category."""
+
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        categories: _abc.Iterable[Global___CorpusCategory] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "metric", b"metric"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CorpusBreakdown: _TypeAlias = CorpusBreakdown  # noqa: Y015
 
 @_typing.final
 class MatchedTuple(_message.Message):
@@ -965,6 +1414,140 @@ class CategoryBreakdown(_message.Message):
 Global___CategoryBreakdown: _TypeAlias = CategoryBreakdown  # noqa: Y015
 
 @_typing.final
+class ReferenceSpan(_message.Message):
+    """Where a word stands in a reference."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REFERENCE_FIELD_NUMBER: _builtins.int
+    SPAN_FIELD_NUMBER: _builtins.int
+    reference: _builtins.int
+    """The reference, counted from 0."""
+    @_builtins.property
+    def span(self) -> _scene_graph_pb2.TextSpan:
+        """The characters in it."""
+
+    def __init__(
+        self,
+        *,
+        reference: _builtins.int = ...,
+        span: _scene_graph_pb2.TextSpan | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["span", b"span"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reference", b"reference", "span", b"span"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReferenceSpan: _TypeAlias = ReferenceSpan  # noqa: Y015
+
+@_typing.final
+class ErrorFinding(_message.Message):
+    """The explanation of one tuple without a partner."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    SIDE_FIELD_NUMBER: _builtins.int
+    CATEGORY_FIELD_NUMBER: _builtins.int
+    WORDS_FIELD_NUMBER: _builtins.int
+    TUPLE_FIELD_NUMBER: _builtins.int
+    PARTNER_FIELD_NUMBER: _builtins.int
+    PARTNER_WORDS_FIELD_NUMBER: _builtins.int
+    SPANS_FIELD_NUMBER: _builtins.int
+    REFERENCE_SPANS_FIELD_NUMBER: _builtins.int
+    NEAR_FIELD_NUMBER: _builtins.int
+    AGREEING_FIELD_NUMBER: _builtins.int
+    PRIMARY_FIELD_NUMBER: _builtins.int
+    kind: Global___ErrorKind.ValueType
+    """What kind of error it is."""
+    side: Global___ErrorSide.ValueType
+    """Whose tuple it is about."""
+    category: Global___SpiceCategory.ValueType
+    """The most special category that its kind belongs to: "Color" of a confused colour, "Attribute" of a misplaced one."""
+    tuple: _builtins.int
+    """Index of the tuple in its side's list of the item's TupleMatch."""
+    partner: _builtins.int
+    """Index of what the other side has instead, in that side's list; absent where it has nothing."""
+    near: _builtins.str
+    """Of an almost right word how near it is: "narrower, WordNet distance 2"."""
+    agreeing: _builtins.int
+    """Number of captions of its side that say the tuple."""
+    primary: _builtins.bool
+    """Whether it stands for itself: false where it follows from an invented or missed object."""
+    @_builtins.property
+    def words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its words, as the report groups them: "red" (said by the references) and "blue" (by the candidate)."""
+
+    @_builtins.property
+    def partner_words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The words of that tuple."""
+
+    @_builtins.property
+    def spans(self) -> _containers.RepeatedCompositeFieldContainer[_scene_graph_pb2.TextSpan]:
+        """Where its words stand in the candidate: those of the tuple, or of its partner. Places in the text that was parsed:
+        with SPICE_TEXT_COCO, the tokens joined by spaces.
+        """
+
+    @_builtins.property
+    def reference_spans(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReferenceSpan]:
+        """Where its words stand in the references."""
+
+    def __init__(
+        self,
+        *,
+        kind: Global___ErrorKind.ValueType = ...,
+        side: Global___ErrorSide.ValueType = ...,
+        category: Global___SpiceCategory.ValueType = ...,
+        words: _abc.Iterable[_builtins.str] | None = ...,
+        tuple: _builtins.int = ...,
+        partner: _builtins.int | None = ...,
+        partner_words: _abc.Iterable[_builtins.str] | None = ...,
+        spans: _abc.Iterable[_scene_graph_pb2.TextSpan] | None = ...,
+        reference_spans: _abc.Iterable[Global___ReferenceSpan] | None = ...,
+        near: _builtins.str = ...,
+        agreeing: _builtins.int = ...,
+        primary: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_partner", b"_partner", "partner", b"partner"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_partner", b"_partner", "agreeing", b"agreeing", "category", b"category", "kind", b"kind", "near", b"near", "partner", b"partner", "partner_words", b"partner_words", "primary", b"primary", "reference_spans", b"reference_spans", "side", b"side", "spans", b"spans", "tuple", b"tuple", "words", b"words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__partner: _TypeAlias = _typing.Literal["partner"]  # noqa: Y015
+    _WhichOneofArgType__partner: _TypeAlias = _typing.Literal["_partner", b"_partner"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__partner) -> _WhichOneofReturnType__partner | None: ...
+
+Global___ErrorFinding: _TypeAlias = ErrorFinding  # noqa: Y015
+
+@_typing.final
+class ItemErrors(_message.Message):
+    """The errors of one item, under one metric."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRIC_FIELD_NUMBER: _builtins.int
+    FINDINGS_FIELD_NUMBER: _builtins.int
+    metric: _builtins.str
+    """The metric: "spice" or "spice-exact"."""
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___ErrorFinding]:
+        """One entry for each tuple without a partner, the candidate's first."""
+
+    def __init__(
+        self,
+        *,
+        metric: _builtins.str = ...,
+        findings: _abc.Iterable[Global___ErrorFinding] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["findings", b"findings", "metric", b"metric"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ItemErrors: _TypeAlias = ItemErrors  # noqa: Y015
+
+@_typing.final
 class ItemResult(_message.Message):
     """What came out for one item."""
 
@@ -978,6 +1561,7 @@ class ItemResult(_message.Message):
     CHAIR_MATCHES_FIELD_NUMBER: _builtins.int
     CREDITS_FIELD_NUMBER: _builtins.int
     EXPLANATIONS_FIELD_NUMBER: _builtins.int
+    ERRORS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The item's id, as it was sent."""
     @_builtins.property
@@ -1008,6 +1592,10 @@ class ItemResult(_message.Message):
     def explanations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Explanation]:
         """What other metrics say of the candidate, with DETAIL_TUPLES and above."""
 
+    @_builtins.property
+    def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___ItemErrors]:
+        """What kinds of errors the item has, one entry for each of "spice" and "spice-exact", with DETAIL_ERRORS."""
+
     def __init__(
         self,
         *,
@@ -1019,10 +1607,11 @@ class ItemResult(_message.Message):
         chair_matches: _abc.Iterable[Global___ChairMatch] | None = ...,
         credits: _abc.Iterable[Global___Credit] | None = ...,
         explanations: _abc.Iterable[Global___Explanation] | None = ...,
+        errors: _abc.Iterable[Global___ItemErrors] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "chair_matches", b"chair_matches", "credits", b"credits", "explanations", b"explanations", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "chair_matches", b"chair_matches", "credits", b"credits", "errors", b"errors", "explanations", b"explanations", "graded_matches", b"graded_matches", "id", b"id", "matches", b"matches", "scores", b"scores"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1082,14 +1671,40 @@ class CorpusResult(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class ControlTokensEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ITEM_COUNT_FIELD_NUMBER: _builtins.int
     SCORES_FIELD_NUMBER: _builtins.int
     SIGNATURES_FIELD_NUMBER: _builtins.int
     EMPTY_CANDIDATE_COUNT_FIELD_NUMBER: _builtins.int
+    CONTROL_TOKENS_FIELD_NUMBER: _builtins.int
+    EMPTY_GRAPH_COUNT_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    BREAKDOWNS_FIELD_NUMBER: _builtins.int
     item_count: _builtins.int
     """Number of items."""
     empty_candidate_count: _builtins.int
     """Number of empty candidates, which were scored as they are."""
+    empty_graph_count: _builtins.int
+    """Number of candidates that have words but an empty graph, which SPICE scores 0; with "spice" or "spice-exact"."""
     @_builtins.property
     def scores(self) -> _containers.RepeatedCompositeFieldContainer[Global___Score]:
         """The corpus scores, in the order of the requested metrics. They come from the items' statistics, and are not
@@ -1100,6 +1715,20 @@ class CorpusResult(_message.Message):
     def signatures(self) -> _containers.RepeatedCompositeFieldContainer[Global___MetricSignature]:
         """One signature per metric."""
 
+    @_builtins.property
+    def control_tokens(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """What models had left in candidates and references, by name ("<eos>"), with how often it was taken off, or kept."""
+
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What users should know of the result, in sentences: what was taken off captions, captions with an empty graph."""
+
+    @_builtins.property
+    def breakdowns(self) -> _containers.RepeatedCompositeFieldContainer[Global___CorpusBreakdown]:
+        """Scores by category, one entry for each of "spice", "spice-exact" and "spice-g", with DETAIL_CATEGORIES and above: what
+        the command line prints as "SPICE by category".
+        """
+
     def __init__(
         self,
         *,
@@ -1107,10 +1736,14 @@ class CorpusResult(_message.Message):
         scores: _abc.Iterable[Global___Score] | None = ...,
         signatures: _abc.Iterable[Global___MetricSignature] | None = ...,
         empty_candidate_count: _builtins.int = ...,
+        control_tokens: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        empty_graph_count: _builtins.int = ...,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
+        breakdowns: _abc.Iterable[Global___CorpusBreakdown] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["empty_candidate_count", b"empty_candidate_count", "item_count", b"item_count", "scores", b"scores", "signatures", b"signatures"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["breakdowns", b"breakdowns", "control_tokens", b"control_tokens", "empty_candidate_count", b"empty_candidate_count", "empty_graph_count", b"empty_graph_count", "item_count", b"item_count", "scores", b"scores", "signatures", b"signatures", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -11,6 +12,8 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.data import DataFields, MetricData, merged_data
+from spicegraph_scorer.core.items import CheckedItems
+from spicegraph_scorer.core.marks import NO_MARKS
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.metrics import check_names, needs_of
 from spicegraph_scorer.readers.checks import Empty, References, check_items, paired_items
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.readers.marks import ControlTokens
 
 
 __all__ = ["CaptionMetric", "References", "flat_scores", "paired_items", "per_caption_metric"]
@@ -73,6 +76,7 @@ class CaptionMetric:
         pipeline: str | FactSource = DEFAULT_PIPELINE,
         data: MetricData | None = None,
         empty: Empty = "refuse",
+        control_tokens: ControlTokens = "refuse",
         by_category: bool = True,
         **fields: Unpack[DataFields],
     ) -> None:
@@ -81,6 +85,7 @@ class CaptionMetric:
         self._pipeline = pipeline
         self._data = merged_data(data, fields)
         self._empty: Empty = empty
+        self._control_tokens: ControlTokens = control_tokens
         self._by_category = by_category
         self._predictions: list[str] = []
         self._references: list[str | Sequence[str]] = []
@@ -91,7 +96,7 @@ class CaptionMetric:
 
     def add_batch(self, *, predictions: Sequence[str], references: References) -> None:
         """Keep candidates and their references, or none of them if one is faulty."""
-        paired_items(predictions, references, empty=self._empty)
+        self._paired(predictions, references)
         self._predictions.extend(predictions)
         self._references.extend(references)
 
@@ -99,23 +104,25 @@ class CaptionMetric:
         self, *, predictions: Sequence[str] | None = None, references: References | None = None
     ) -> dict[str, float]:
         """Score what was kept and what is given, by :func:`flat_scores`, and forget it."""
-        paired = list(paired_items(self._predictions, self._references, empty=self._empty)) if self._predictions else []
+        parts = [self._paired(self._predictions, self._references)] if self._predictions else []
         if predictions is not None or references is not None:
-            paired += paired_items(predictions or (), references or (), empty=self._empty)
-        items = check_items([replace(item, id=number) for number, item in enumerate(paired)], empty=self._empty)
-        scores = self._scores(items)
+            parts.append(self._paired(predictions or (), references or ()))
+        items = [replace(item, id=number) for number, item in enumerate(chain.from_iterable(parts))]
+        found = sum((part.marks for part in parts), NO_MARKS)
+        scores = self._scores(CheckedItems.with_marks(items, found) if items else check_items(items))
         self._predictions.clear()
         self._references.clear()
         return scores
 
     def score_one(self, prediction: str, references: str | Sequence[str]) -> dict[str, float]:
         """Score one candidate by itself, whatever was kept; CIDEr needs document frequencies in the metrics' data."""
-        return self._scores(paired_items([prediction], [references], empty=self._empty))
+        return self._scores(self._paired([prediction], [references]))
 
-    def _scores(self, items: Sequence[Item]) -> dict[str, float]:
-        result = score(
-            items, self._metrics, data=self._data, pipeline=self._pipeline, evidence=False, empty=self._empty
-        )
+    def _paired(self, predictions: Sequence[str], references: References) -> CheckedItems:
+        return paired_items(predictions, references, empty=self._empty, control_tokens=self._control_tokens)
+
+    def _scores(self, items: CheckedItems) -> dict[str, float]:
+        result = score(items, self._metrics, data=self._data, pipeline=self._pipeline, evidence=False)
         return flat_scores(result, by_category=self._by_category)
 
 
@@ -128,7 +135,7 @@ def per_caption_metric(
     """Return a metric for hosts that score one caption at a time and average the scores themselves.
 
     ``idf`` is a file of document frequencies (``spicegraph idf``), which CIDEr and SPIDEr need here. An empty caption
-    scores 0: a host has no way to leave it out.
+    scores 0, and what models leave behind (``<eos>``) is taken off: a host has no way to leave a caption out.
     """
     names = check_names(metrics)
     if idf is None and any("frequencies" in needs.data for needs in needs_of(names)):
@@ -136,4 +143,4 @@ def per_caption_metric(
             f"{', '.join(names)}: CIDEr of single captions needs document frequencies; give their file, idf"
         )
     data = None if idf is None else MetricData(frequencies=DocumentFrequencies.read(Path(idf)))
-    return CaptionMetric(names, pipeline=pipeline, data=data, empty="zero", by_category=False)
+    return CaptionMetric(names, pipeline=pipeline, data=data, empty="zero", control_tokens="strip", by_category=False)

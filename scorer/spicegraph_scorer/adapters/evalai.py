@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.readers.marks import ControlTokens
 
 
 def evaluate(
@@ -69,15 +70,17 @@ def score_files(
     metrics: Sequence[str] = ("spice",),
     partial: bool = False,
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
     pipeline: str = DEFAULT_PIPELINE,
     data: MetricData | None = None,
 ) -> Result:
     """Score a file of candidates against a file of references, in any format of ``spicegraph score``.
 
     With ``partial``, images without a candidate are left out, and with ``empty="zero"`` empty candidates score as the
-    original programs score them; a warning says how many.
+    original programs score them; a warning says how many. ``control_tokens`` is that of
+    :func:`spicegraph_scorer.score`.
     """
-    dataset = read_items(candidates, references=references, partial=partial, empty=empty)
+    dataset = read_items(candidates, references=references, partial=partial, empty=empty, control_tokens=control_tokens)
     if dataset.left_out:
         left_out, images = dataset.left_out, dataset.left_out + len(dataset.items)
         warnings.warn(

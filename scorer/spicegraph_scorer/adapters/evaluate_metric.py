@@ -41,9 +41,10 @@ class Spicegraph(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         pipeline: str = spicegraph_parser.pipelines.DEFAULT_PIPELINE,
         data: spicegraph_scorer.core.data.MetricData | None = None,
         empty: spicegraph_scorer.readers.checks.Empty = "refuse",
+        control_tokens: spicegraph_scorer.readers.marks.ControlTokens = "refuse",
     ) -> dict[str, float]:
         names = ("spice",) if self.config_name == "default" else tuple(self.config_name.split(","))
         metric = spicegraph_scorer.adapters.caption_metric.CaptionMetric(
-            names, data=data, pipeline=pipeline, empty=empty
+            names, data=data, pipeline=pipeline, empty=empty, control_tokens=control_tokens
         )
         return metric.compute(predictions=predictions, references=references)

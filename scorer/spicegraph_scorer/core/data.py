@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict
 
 from spicegraph_parser.errors import InputError, kind_of
+from spicegraph_parser.languages import find_language
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -46,6 +47,8 @@ class MetricData:
     meaning: WordVectors | None = None  # by which SPICE-G compares captions as wholes; None: the bundled one
     spice_text: SpiceText | None = None  # what SPICE and SPIDEr parse; None: coco with the group coco, else written
     instances: Instances | None = None  # the objects that CHAIR knows in images beside those of references
+    language: str | None = None  # of captions, by code; None: what the pipeline reads
+    reference_language: str | None = None  # of references, for SPICE across languages; None: that of the candidates
 
     def __post_init__(self) -> None:
         """Refuse what is none of these, by the attributes that metrics use."""
@@ -53,6 +56,9 @@ class MetricData:
             value = getattr(self, name)
             if value is not None and not hasattr(value, attribute):
                 raise InputError(f"{name}: is {kind_of(value)}, expected {expected}")
+        for name in ("language", "reference_language"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, find_language(getattr(self, name)).code)
         for key, category in (self.categories or {}).items():
             if not callable(getattr(category, "select", category)):
                 raise InputError(f"categories[{key!a}]: is {kind_of(category)}, expected a category of make_categories")
@@ -75,9 +81,14 @@ class DataFields(TypedDict, total=False):
     meaning: WordVectors | None
     spice_text: SpiceText | None
     instances: Instances | None
+    language: str | None
+    reference_language: str | None
 
 
-_OTHER_KEYWORDS: Final = ("metrics", "data", "pipeline", "progress", "confidence", "explain", "credit", "empty")
+_OTHER_KEYWORDS: Final = (
+    *("metrics", "data", "pipeline", "progress", "confidence", "explain", "credit", "evidence", "empty"),
+    "control_tokens",
+)
 
 
 def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:

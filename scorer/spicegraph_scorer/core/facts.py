@@ -18,7 +18,10 @@ Progress: TypeAlias = Callable[[str, int, int], None]  # What is going on, how m
 
 
 class FactSource(Protocol):
-    """What turns captions into facts: a pipeline, a store in front of one, a table of parses."""
+    """What turns captions into facts: a pipeline, a store in front of one, a table of parses.
+
+    One that reads a single language says which: its attribute ``language`` is that one's code.
+    """
 
     @property
     def signature(self) -> str:
@@ -36,6 +39,7 @@ class FunctionSource:
 
     signature: str
     facts: Callable[[Iterable[str]], Iterator[tuple[Fact, ...]]]
+    language: str | None = None
 
     @classmethod
     def of_table(cls, signature: str, known: Mapping[str, tuple[Fact, ...]]) -> Self:
@@ -58,6 +62,12 @@ class FactCache:
     def signature(self) -> str:
         """The signature of what parses."""
         return self.source.signature
+
+    @property
+    def language(self) -> str | None:
+        """The code of the language that the source reads, if it says so."""
+        language: str | None = getattr(self.source, "language", None)
+        return language
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption, in order; those that are new are parsed as they are asked for."""
@@ -87,19 +97,24 @@ class FactCache:
             yield facts
 
 
+def captions_of(items: Iterable[Item]) -> Iterator[str]:
+    """Yield the captions of items, in the order in which they are compared."""
+    return (text for item in items for text in (item.candidate, *item.references))
+
+
 class FactsInOrder:
-    """The facts of the items' captions, as the source finds them: items are scored while others are parsed."""
+    """The facts of items' captions, as the source finds them: items are scored while others are parsed."""
 
     # They are kept only until every item has them that has the caption, so that memory does not grow with the corpus.
 
-    def __init__(self, source: FactSource, items: Sequence[Item]) -> None:
-        self._uses = Counter(text for item in items for text in (item.candidate, *item.references))
+    def __init__(self, source: FactSource, captions: Iterable[str]) -> None:
+        self._uses = Counter(captions)
         texts = list(self._uses)
         self._coming = zip(texts, source.facts(texts), strict=True)
         self._known: dict[str, Sequence[Fact]] = {}
 
     def take(self, text: str) -> Sequence[Fact]:
-        """Return the facts of one of the captions; at most as often as items have it."""
+        """Return the facts of one of the captions; at most as often as it was named."""
         while text not in self._known:
             parsed, facts = next(self._coming)
             self._known[parsed] = facts

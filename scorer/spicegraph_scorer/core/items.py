@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Final, Protocol, SupportsIndex
+from typing import TYPE_CHECKING, Final, Protocol, Self, SupportsIndex
 
 import msgspec
 
 from spicegraph_parser.errors import InputError
+from spicegraph_scorer.core.marks import NO_MARKS, FoundMarks
 
 ItemId = int | str  # An image's identifier, as its file gives it: COCO uses integers, other sets use strings.
 _NO_LISTS: Final = (str, bytes, Mapping, Set)  # a set has no order, and a string or a mapping is no list of captions
@@ -87,10 +88,17 @@ def to_item(value: object, number: int) -> Item:
     raise ValueError("is not an item: expected an Item, (id, candidate, references), or an object with these")
 
 
-class CheckedItems(tuple[Item, ...]):
+class CheckedItems(tuple[Item, ...]):  # noqa: SLOT001 (a tuple's subclass can have no slots but a dictionary)
     """Items that can be scored together: there are some, their ids differ, and their captions are sound."""
 
-    __slots__ = ()
+    marks: FoundMarks = NO_MARKS
+
+    @classmethod
+    def with_marks(cls, items: Iterable[Item], marks: FoundMarks) -> Self:
+        """Return items and what models had left in their captions."""
+        checked = cls(items)
+        checked.marks = marks
+        return checked
 
 
 _BYTES: Final = 8
@@ -98,7 +106,7 @@ _BYTES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Number of items, the fewest and most references of one, a hash of all ids and references, empty candidates."""
+    """Number of items, fewest and most references of one, a hash of all ids and references, empty candidates, marks."""
 
     # Fingerprints of parts of a corpus add up to that of the whole: the hash is the sum of the items' hashes modulo
     # 2^64.
@@ -108,6 +116,7 @@ class Fingerprint:
     most: int
     hash: int
     empty: int = 0
+    marks: FoundMarks = NO_MARKS
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> Fingerprint:
@@ -115,7 +124,8 @@ class Fingerprint:
         counts = [len(item.references) for item in items]
         rows = (msgspec.json.encode((str(item.id), item.references)) for item in items)
         hashes = (int.from_bytes(hashlib.blake2b(row, digest_size=_BYTES).digest(), "big") for row in rows)
-        return cls(len(items), min(counts), max(counts), _modulo(sum(hashes)), empty_candidates(items))
+        total = _modulo(sum(hashes))
+        return cls(len(items), min(counts), max(counts), total, empty_candidates(items), marks_of(items))
 
     def __add__(self, other: Fingerprint) -> Fingerprint:
         """Return the fingerprint of both corpora together."""
@@ -125,12 +135,18 @@ class Fingerprint:
             max(self.most, other.most),
             _modulo(self.hash + other.hash),
             self.empty + other.empty,
+            self.marks + other.marks,
         )
 
     @property
     def digest(self) -> str:
         """The hash in hexadecimal."""
         return f"{self.hash:0{2 * _BYTES}x}"
+
+
+def marks_of(items: Iterable[Item]) -> FoundMarks:
+    """Return what models had left in the captions of items, if these were looked through."""
+    return items.marks if isinstance(items, CheckedItems) else NO_MARKS
 
 
 class _HasCandidate(Protocol):
@@ -152,7 +168,7 @@ _SHOWN = 5
 
 def in_order_of(
     first: Sequence[Item], second: Sequence[Item], *, names: tuple[str, str] = ("the first", "the second")
-) -> tuple[Item, ...]:
+) -> CheckedItems:
     """Return the second system's items in the order of the first's; an error lists ids and references that differ."""
     first_name, second_name = names
     by_id = {item.id: item for item in second}
@@ -167,4 +183,4 @@ def in_order_of(
     if faults:
         more = f"\n... and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise InputError(f"{first_name} and {second_name} can't be compared:\n" + "\n".join(faults[:_SHOWN]) + more)
-    return tuple(by_id[item.id] for item in first)
+    return CheckedItems.with_marks([by_id[item.id] for item in first], marks_of(second))

@@ -114,6 +114,8 @@ class Metric(ABC, Generic[Statistic]):
     """:meth:`explain` gives an :class:`Explanation`, which results hold where explanations are asked for."""
     matches: ClassVar[bool] = False
     """:meth:`explain` gives a :class:`spicegraph_scorer.metrics.spice.match.Match`, in which errors are found."""
+    english: ClassVar[bool] = False
+    """It reads English alone, by what it has learned or by its tables, and is refused for other languages."""
     credits: ClassVar[bool] = False
     """:meth:`credit` divides items' scores among the words of their candidates."""
 
@@ -165,6 +167,12 @@ class Metric(ABC, Generic[Statistic]):
         del statistic
         return {}
 
+    @staticmethod
+    def empty_graphs(statistic: Any) -> tuple[bool, bool]:
+        """Say whether the graphs of an item's candidate and of its references are empty; no graphs are not empty."""
+        del statistic
+        return False, False
+
     def explain(self, statistic: Statistic, *, changes: int = 3) -> Any:
         """Return the evidence of an item's score, if any, and up to so many ``changes`` that would raise it."""
         del statistic, changes
@@ -213,3 +221,27 @@ class Metric(ABC, Generic[Statistic]):
     def finish(self, kept: Sequence[Any]) -> list[Statistic]:
         """Return the statistics of all items, from what was kept of them."""
         return list(kept) if self.weigh is None else self.collect(Corpus(tuple(kept)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyScores(Metric[tuple[float | None, ...]]):
+    """Known scores of items, whose corpus values are their means: what intervals and tests need of a metric."""
+
+    names: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """No metric of ``METRICS``."""
+        return "ready"
+
+    def signature(self) -> Mapping[str, str]:
+        """Return the names of the scores."""
+        return {"scores": " ".join(self.names)}
+
+    def collect(self, corpus: Corpus) -> list[tuple[float | None, ...]]:
+        """Refuse: there is nothing to compute."""
+        raise NotImplementedError
+
+    def total(self, statistics: Sequence[tuple[float | None, ...]]) -> tuple[Score, ...]:
+        """Return the means."""
+        return tuple(Score.mean(name, [row[n] for row in statistics]) for n, name in enumerate(self.names))

@@ -11,6 +11,7 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.core.categories import CategoryMeans, CategoryScore, Counts, category_means
+from spicegraph_scorer.core.empty_graphs import EmptyGraphs
 from spicegraph_scorer.core.items import Fingerprint, Item, ItemId, empty_candidates
 from spicegraph_scorer.core.metric import Explanation, Metric, Score
 from spicegraph_scorer.core.significance import Interval, Resampling, intervals
@@ -59,6 +60,7 @@ class Summary:
 
     signature: Mapping[str, Json]
     runs: tuple[RunSummary, ...]
+    empty_graphs: EmptyGraphs = field(default_factory=EmptyGraphs)
 
     @property
     def corpus(self) -> dict[str, Json]:
@@ -77,12 +79,13 @@ class Summary:
         return {i.name: {"low": i.low, "high": i.high} for run in self.runs for i in run.intervals}
 
     def to_dict(self) -> dict[str, Json]:
-        """Return ``signature``, ``corpus`` and, with intervals, ``confidence`` as JSON values."""
+        """Return ``signature``, ``corpus`` and, where there are any, ``confidence`` and ``empty_graphs``."""
         confidence = self.confidence
         return {
             "signature": self.signature,
             "corpus": self.corpus,
             **({"confidence": confidence} if confidence else {}),
+            **({"empty_graphs": self.empty_graphs.to_dict()} if self.empty_graphs else {}),
         }
 
 
@@ -102,6 +105,7 @@ class Run:
     explanations: tuple[Explanation, ...] = field(default=(), repr=False)
     credits: tuple[Credit, ...] = field(default=(), repr=False)
     by_category: Callable[[Any], Mapping[str, CategoryScore]] = Metric.by_category
+    is_empty: Callable[[Any], tuple[bool, bool]] = Metric.empty_graphs  # the candidate's graph, and the references'
 
     @property
     def headline(self) -> tuple[Score, ...]:
@@ -222,6 +226,11 @@ class Result:
         return empty_candidates(self.items)
 
     @property
+    def empty_graphs(self) -> EmptyGraphs:
+        """The items of which the candidate, or all references, have words but an empty graph, by the first metric."""
+        return empty_graphs_of(self.items, self.runs)
+
+    @property
     def corpus(self) -> dict[str, Any]:
         """JSON values: every metric's corpus value by its key (``SPICE``, ``CIDEr`` ...); ``None`` is undefined.
 
@@ -244,7 +253,7 @@ class Result:
     @property
     def summary(self) -> Summary:
         """The corpus scores alone, and what says whether they may be compared."""
-        return Summary(self.signature, tuple(run.summary() for run in self.runs))
+        return Summary(self.signature, tuple(run.summary() for run in self.runs), self.empty_graphs)
 
     @property
     def confidence(self) -> dict[str, Json]:
@@ -252,7 +261,7 @@ class Result:
         return {i.name: {"low": i.low, "high": i.high} for run in self.runs for i in run.intervals}
 
     def to_dict(self) -> dict[str, Json]:
-        """Return JSON values: ``signature``, ``corpus``, ``confidence`` if asked for, and ``items``: ids and scores."""
+        """Return JSON values: those of :class:`Summary`, and ``items``: ids and scores."""
         return {**self.summary.to_dict(), "items": self.item_rows()}
 
     def item_rows(self) -> list[dict[str, Json]]:
@@ -268,6 +277,11 @@ class Result:
             earned = {run.headline[0].name: run.credits[index].to_dict() for run in credited}
             extra: dict[str, Json] = {"explanation": why} if why else {}
             yield {"image_id": item.id, "scores": scores, **extra, **({"credit": earned} if earned else {})}
+
+
+def empty_graphs_of(items: Sequence[Item], runs: Iterable[Run]) -> EmptyGraphs:
+    """Return the items with words but an empty graph, by the first metric that finds any."""
+    return EmptyGraphs.first(items, ((map(run.is_empty, run.statistics), run.signature) for run in runs))
 
 
 def collect(items: tuple[Item, ...], metrics: Mapping[str, Metric[Any]]) -> dict[str, list[Any]]:
@@ -308,6 +322,7 @@ def run_of(
         tuple(explanations),
         tuple(metric.credit(credited, kept)) if credited is not None and metric.credits else (),
         metric.by_category,
+        metric.empty_graphs,
     )
 
 
@@ -338,6 +353,7 @@ def signature_of(references: Fingerprint | Sequence[Item], metrics: Mapping[str,
         "spicegraph": _installed(),
         "items": fingerprint.items,
         **({"empty": {"candidates": fingerprint.empty, "scored": "zero"}} if fingerprint.empty else {}),
+        **({"control_tokens": fingerprint.marks.signature()} if fingerprint.marks else {}),
         "references": {"min": fingerprint.fewest, "max": fingerprint.most, "digest": fingerprint.digest},
         "metrics": {name: dict(signature) for name, signature in metrics.items()},
     }

@@ -6,7 +6,7 @@ resamples of a metric are one matrix product.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,10 +14,11 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.metric import Matrix, Metric, Vector
 
+SIGNIFICANT: Final = 0.05  # A corrected p below is called sure.
 LEVEL: Final = 0.95  # The share of resamples inside every interval.
 
 _BLOCK = 64  # resamples at a time: bounds the memory of large corpora
@@ -63,7 +64,8 @@ class Comparison:
     distribution shifted to the null hypothesis as in Riezler and Maxwell 2005), ``p_randomization`` that of
     approximate randomisation (Noreen 1989). Both are at least ``1 / (draws + 1)``. All are ``None`` where a
     score is undefined; interval and p also where fewer than two items of either system have the score, since then
-    nothing varies. They are not corrected for the number of scores that are looked at.
+    nothing varies. ``p_corrected`` is the larger of the two, corrected for the number of tests that stand beside it
+    (see :func:`corrected`): by it alone a difference is called sure.
     """
 
     name: str
@@ -74,6 +76,26 @@ class Comparison:
     high: float | None
     p_bootstrap: float | None
     p_randomization: float | None
+    p_corrected: float | None = None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the difference is more than chance, among all that are looked at together."""
+        return self.p_corrected is not None and self.p_corrected < SIGNIFICANT
+
+
+def corrected(tests: Iterable[Comparison]) -> tuple[Comparison, ...]:
+    """Return tests that are looked at together with ``p_corrected``, by Holm's procedure (1979)."""
+    given = tuple(tests)
+    known = {
+        number: max(test.p_bootstrap, test.p_randomization)
+        for number, test in enumerate(given)
+        if test.p_bootstrap is not None and test.p_randomization is not None
+    }
+    ps: dict[int, float] = {}
+    for rank, number in enumerate(sorted(known, key=known.__getitem__)):
+        ps[number] = max(min(1.0, (len(known) - rank) * known[number]), *ps.values(), 0.0)
+    return tuple(replace(test, p_corrected=ps.get(number)) for number, test in enumerate(given))
 
 
 def intervals(

@@ -113,6 +113,20 @@ class ErrorReport:
         return next(kind for kind in self.kinds if kind.name == name)
 
 
+def chance_counts(match: Match) -> Counter[str]:
+    """Return how many tuples of a match can have errors, by the keys of ``CHANCES``."""
+    totals: Counter[str] = Counter()
+    view = rules.MatchView(match)
+    for side, tuples, partners in (
+        (rules.ErrorSide.INVENTED, match.candidate, match.candidate_partners),
+        (rules.ErrorSide.MISSED, match.reference, match.reference_partners),
+    ):
+        for scene_tuple, partner in zip(tuples, partners, strict=True):
+            for name, chance in _CHANCES[side, len(scene_tuple.concepts)]:
+                totals[name] += chance.holds(view, scene_tuple, matched=bool(partner))
+    return totals
+
+
 def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
     """Explain and count the errors behind SPICE scores; the groups with most references, then tuples, first."""
     matches = [statistic.match for statistic in statistics]
@@ -124,14 +138,7 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
             by_kind[finding.kind][finding.words].append((item, finding))
     totals: Counter[str] = Counter()  # of the tuples that can have errors, by the keys of CHANCES
     for match in matches:
-        view = rules.MatchView(match)
-        for side, tuples, partners in (
-            (rules.ErrorSide.INVENTED, match.candidate, match.candidate_partners),
-            (rules.ErrorSide.MISSED, match.reference, match.reference_partners),
-        ):
-            for scene_tuple, partner in zip(tuples, partners, strict=True):
-                for name, chance in _CHANCES[side, len(scene_tuple.concepts)]:
-                    totals[name] += chance.holds(view, scene_tuple, matched=bool(partner))
+        totals.update(chance_counts(match))
     names = {
         rules.ErrorSide.INVENTED: Counter(
             rules.word(t, 0) for match in matches for t in match.candidate if len(t.concepts) == 1

@@ -16,7 +16,7 @@ from spicegraph_parser.spice.graph import SceneTuple
 from spicegraph_parser.spice.parse import word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
 from spicegraph_scorer.metrics.porter import stem
-from spicegraph_scorer.metrics.spice.categories import COLORS, NUMERALS, SIZES
+from spicegraph_scorer.metrics.spice.categories import COLORS, SIZES
 
 if TYPE_CHECKING:
     from spicegraph_parser.spice.lexicon import Concept
@@ -150,7 +150,16 @@ class Chance:
         return not self.known or matched or all(has(scene_tuple.concepts[slot]) for slot in range(0, self.length, 2))
 
 
-_LISTED = COLORS | NUMERALS | SIZES
+_NUMERALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+# Counts by their words, which are SPICE's, and by their digits, which SPICE 1.0 does not count.
+NUMBERS: Mapping[str, int] = {
+    form: value for value, name in enumerate(_NUMERALS, start=1) for form in (name, str(value))
+}
+COUNTS = frozenset(NUMBERS)
+DIGITS = COUNTS.difference(_NUMERALS)
+_LISTS: Mapping[frozenset[str], str] = {COLORS: "Color", COUNTS: "Cardinality", SIZES: "Size"}
+_LISTED = COLORS | COUNTS | SIZES
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +173,12 @@ class Kind:
     rule: Rule
     among: str  # the key in CHANCES of the tuples that can have it
     primary: bool = True  # False: follows from another one (an attribute of an invented object)
+
+    @property
+    def category(self) -> str:
+        """The most special of SPICE's categories that all its tuples belong to."""
+        words = CHANCES[self.among].words
+        return ("Object", "Attribute", "Relation")[self.length - 1] if words is None else _LISTS[words]
 
     @property
     def near(self) -> bool:
@@ -182,10 +197,6 @@ class Finding:
     agreeing: int  # the number of captions that say it
     near: Near | None = None
 
-
-_NUMERALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-
-NUMBERS: Mapping[str, int] = {name: value for value, name in enumerate(_NUMERALS, start=1)}  # SPICE's counts.
 
 _OPPOSITES = (
     (
@@ -259,7 +270,7 @@ def _count(differences: range) -> Rule:
     def rule(view: MatchView, candidate: SceneTuple) -> ErrorCause | None:
         rivals = sorted(
             (abs(NUMBERS[rival] - NUMBERS[word]), order, index, rival, word)
-            for order, (index, rival, word) in enumerate(_rivals(view, candidate, NUMERALS))
+            for order, (index, rival, word) in enumerate(_rivals(view, candidate, COUNTS))
         )
         for difference, _, index, rival, word in rivals[:1]:
             if difference in differences:
@@ -371,7 +382,7 @@ CHANCES: Mapping[str, Chance] = {
     "attributes_said": Chance(_IN, 2, "attributes said"),
     "attributes_of_right": Chance(_IN, 2, "attributes said of right objects", known=True),
     "colors_of_right": Chance(_IN, 2, "colors said of right objects", known=True, words=COLORS),
-    "counts_of_right": Chance(_IN, 2, "counts said of right objects", known=True, words=NUMERALS),
+    "counts_of_right": Chance(_IN, 2, "counts said of right objects", known=True, words=COUNTS),
     "sizes_of_right": Chance(_IN, 2, "sizes said of right objects", known=True, words=SIZES),
     "others_of_right": Chance(_IN, 2, "other attributes said of right objects", known=True, others=True),
     "relations_said": Chance(_IN, 3, "relations said"),
@@ -379,7 +390,7 @@ CHANCES: Mapping[str, Chance] = {
     "objects": Chance(_OUT, 1, "objects in the references"),
     "attributes": Chance(_OUT, 2, "attributes in the references"),
     "colors_of_named": Chance(_OUT, 2, "colors of objects that the caption names", known=True, words=COLORS),
-    "counts_of_named": Chance(_OUT, 2, "counts of objects that the caption names", known=True, words=NUMERALS),
+    "counts_of_named": Chance(_OUT, 2, "counts of objects that the caption names", known=True, words=COUNTS),
     "sizes_of_named": Chance(_OUT, 2, "sizes of objects that the caption names", known=True, words=SIZES),
     "others_of_named": Chance(_OUT, 2, "other attributes of objects that the caption names", known=True, others=True),
     "relations": Chance(_OUT, 3, "relations in the references"),
@@ -400,7 +411,7 @@ INVENTED: Mapping[str, Kind] = {
     "attribute_misplaced": Kind(_IN, 2, "Attribute on the wrong object", _MISPLACED, _misplaced, "attributes_of_right"),
     "attribute_near_miss": Kind(_IN, 2, "Attribute almost right", _NEAR, _near_attribute, "attributes_of_right"),
     "color_invented": Kind(_IN, 2, "Color invented", _ATTRIBUTE_OF, _attribute_of(COLORS), "colors_of_right"),
-    "count_invented": Kind(_IN, 2, "Count invented", _ATTRIBUTE_OF, _attribute_of(NUMERALS), "counts_of_right"),
+    "count_invented": Kind(_IN, 2, "Count invented", _ATTRIBUTE_OF, _attribute_of(COUNTS), "counts_of_right"),
     "size_invented": Kind(_IN, 2, "Size invented", _ATTRIBUTE_OF, _attribute_of(SIZES), "sizes_of_right"),
     "attribute_invented": Kind(
         _IN, 2, "Other attribute invented", _ATTRIBUTE_OF, _attribute_of(None), "others_of_right"
@@ -463,7 +474,7 @@ MISSED: Mapping[str, Kind] = {
         _OUT, 2, "Attribute of a missed object", _FOLLOWS, _follows_from_missed, "attributes", primary=False
     ),
     "color_missed": Kind(_OUT, 2, "Color missed", _ATTRIBUTE_OF, _missed_attribute_of(COLORS), "colors_of_named"),
-    "count_missed": Kind(_OUT, 2, "Count missed", _ATTRIBUTE_OF, _missed_attribute_of(NUMERALS), "counts_of_named"),
+    "count_missed": Kind(_OUT, 2, "Count missed", _ATTRIBUTE_OF, _missed_attribute_of(COUNTS), "counts_of_named"),
     "size_missed": Kind(_OUT, 2, "Size missed", _ATTRIBUTE_OF, _missed_attribute_of(SIZES), "sizes_of_named"),
     "attribute_missed": Kind(
         _OUT, 2, "Other attribute missed", _ATTRIBUTE_OF, _missed_attribute_of(None), "others_of_named"

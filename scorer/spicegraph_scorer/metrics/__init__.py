@@ -149,4 +149,16 @@ def make_metrics(names: str | Iterable[str], resources: Resources) -> dict[str, 
     """Make the metrics of the given names, in their order."""
     asked = check_names(names)
     resources = replace(resources, data=with_spice_text(asked, resources.data))
+    check_language(metric_names(asked), resources.data)
     return {name: METRICS[name].make(resources) for name in metric_names(asked)}
+
+
+def check_language(names: Iterable[str], data: MetricData) -> None:
+    """Refuse metrics that cannot score captions in the language of the data, with an InputError."""
+    if data.reference_language not in (None, data.language):
+        wrong = [name for name in names if "reference_language" not in METRICS[name].kind.needs.data]
+        if wrong:
+            raise InputError(f"{', '.join(wrong)}: compares words, so that references are in the candidates' language")
+    if data.language not in (None, "en") and (wrong := [name for name in names if METRICS[name].kind.english]):
+        others = ", ".join(name for name, entry in METRICS.items() if not entry.kind.english)
+        raise InputError(f"{', '.join(wrong)}: is made for English, not for {data.language}; {others} are not")

@@ -156,6 +156,7 @@ class Chair(Metric[ChairStatistic]):
     2018, equations 1 and 2; recall as later programs print it beside them.
     """
 
+    english: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs(data=frozenset({"instances"}))
     means: ClassVar[bool] = False
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"CHAIRi", "CHAIRs"})

@@ -240,6 +240,7 @@ class Spider(Metric[SpiderStatistic]):
     CIDEr-D runs from 0 to 10 and SPICE from 0 to 1, so that CIDEr-D weighs far more in it.
     """
 
+    english: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs(facts=True, data=Cider.needs.data | {"spice_text"})
     credits: ClassVar[bool] = True
     highest: ClassVar[float] = (Cider.highest + Metric.highest) / 2

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from spicegraph_parser.errors import InputError, counted, kind_of
+from spicegraph_parser.languages import find_language
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH
-from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, to_item
+from spicegraph_scorer.core.items import CheckedItems, Item, ItemId, empty_candidates, marks_of, to_item
+from spicegraph_scorer.readers.marks import ControlTokens, marks_notes, mind_marks
+from spicegraph_scorer.readers.phrases import phrase_notes
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -71,12 +74,17 @@ _INTEGER_DIGITS = 18
 Names = tuple[str, ...]  # What an image is called: its id, and its file name where that is known.
 
 
+def is_plain(caption: str) -> bool:
+    """Say whether a caption is words between single spaces, which has no fault but to be an image's name."""
+    return _PLAIN.fullmatch(caption) is not None and len(caption) <= MAX_CAPTION
+
+
 def _is_empty(caption: str, _names: Names) -> bool:
     return not caption.strip()
 
 
 def _is_name(caption: str, names: Names) -> bool:
-    return caption.strip() in names
+    return bool(caption.strip()) and caption.strip() in names
 
 
 def _has_nul(caption: str, _names: Names) -> bool:
@@ -125,6 +133,11 @@ def reference_faults(references: object, names: Names = ()) -> Iterator[tuple[st
                 yield f"[{index}]", reason
 
 
+def as_id(value: object) -> object:
+    """Return an id; 9.0, as pandas writes whole numbers beside missing ones, is 9."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
 def id_faults(value: object) -> Iterator[str]:
     """Yield what is wrong with an image id: an integer of at most 18 digits or a non-empty string."""
     if isinstance(value, bool) or not isinstance(value, int | str):
@@ -158,24 +171,50 @@ def item_faults(item: Item, location: str, *, empty: Empty = "refuse") -> Iterat
         yield Fault(name, f"references{index}", reason)
 
 
-def check_items(items: Iterable[GivenItem], *, empty: Empty = "refuse") -> CheckedItems:
+def check_items(
+    items: Iterable[GivenItem], *, empty: Empty = "refuse", control_tokens: ControlTokens = "refuse"
+) -> CheckedItems:
     """Return the items, at least one, if they can be scored together, whatever :func:`.to_item` reads as one."""
-    if isinstance(items, CheckedItems):
-        return items
+    of_file = getattr(items, "items", None)
+    items = of_file if isinstance(of_file, CheckedItems) else items
     faults: list[Fault] = []
-    checked = CheckedItems(_given_items(items, faults))
-    if not checked and not faults:
-        faults.append(Fault("", "", "there are no items"))
-    first: dict[ItemId, int] = {}
-    for index, item in enumerate(checked):
-        faults += item_faults(item, f"item {index + 1}", empty=empty)
-        image: object = item.id  # programs give what is no id, too: a fault of its own
-        earlier = first.setdefault(image, index) if isinstance(image, int | str) else index
-        if earlier != index:
-            faults.append(Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}"))
+    if isinstance(items, CheckedItems):  # minded already; what was kept on purpose can still be taken off
+        checked = items
+        if control_tokens == "strip" and items.marks.kept:
+            checked = minded_items(items, faults, control_tokens, empty=empty)
+    else:
+        checked = CheckedItems(_given_items(items, faults))
+        faults += _faults_of(checked, sound=not faults, empty=empty)
+        if not faults:
+            checked = minded_items(checked, faults, control_tokens, empty=empty)
     if faults:
         raise input_error("items", faults)
     return checked
+
+
+def _faults_of(items: Sequence[Item], *, sound: bool, empty: Empty) -> Iterator[Fault]:
+    """Yield what is wrong with items and their ids; ``sound``: nothing else was wrong with what was given."""
+    if not items and sound:
+        yield Fault("", "", "there are no items")
+    first: dict[ItemId, int] = {}
+    for index, item in enumerate(items):
+        yield from item_faults(item, f"item {index + 1}", empty=empty)
+        image: object = item.id  # programs give what is no id, too: a fault of its own
+        earlier = first.setdefault(image, index) if isinstance(image, int | str) else index
+        if earlier != index:
+            yield Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}")
+
+
+def minded_items(items: CheckedItems, faults: list[Fault], rule: ControlTokens, *, empty: Empty) -> CheckedItems:
+    """Return sound items as the rule for control tokens says; what stands against it goes to the faults."""
+    minded, reason = mind_marks(items, rule)
+    if reason:
+        faults.append(Fault("", "", reason))
+    if rule == "strip":
+        for number, (item, before) in enumerate(zip(minded, items, strict=True) if minded.marks else (), start=1):
+            if item is not before:
+                faults += item_faults(item, f"item {number}, without control tokens", empty=empty)
+    return minded
 
 
 def _given_items(given: object, faults: list[Fault]) -> Iterator[Item]:
@@ -208,11 +247,15 @@ Candidates: TypeAlias = "Mapping[Any, Captions] | Iterable[str | Doc] | str | Do
 
 
 def paired_items(
-    candidates: Candidates, references: Mapping[Any, Captions] | Iterable[Captions], *, empty: Empty = "refuse"
+    candidates: Candidates,
+    references: Mapping[Any, Captions] | Iterable[Captions],
+    *,
+    empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
 ) -> CheckedItems:
     """Return the items of two parallel lists, or mappings by id; a single string is one candidate of all references."""
     if isinstance(candidates, str):
-        return check_items([Item(0, candidates, _texts(references))], empty=empty)
+        return check_items([Item(0, candidates, _texts(references))], empty=empty, control_tokens=control_tokens)
     pairs: list[tuple[Any, Any, Any]]
     if isinstance(candidates, Mapping) and isinstance(references, Mapping):
         faults = [Fault(f"id {shown(i)}", "references", "is missing") for i in candidates if i not in references]
@@ -242,7 +285,8 @@ def paired_items(
         pairs = [(number, *pair) for number, pair in enumerate(zip(texts, groups, strict=False))]
     if faults:
         raise input_error("captions", faults)
-    return check_items((Item(image, text, _texts(group)) for image, text, group in pairs), empty=empty)
+    items = (Item(image, text, _texts(group)) for image, text, group in pairs)
+    return check_items(items, empty=empty, control_tokens=control_tokens)
 
 
 def _texts(group: Any) -> Any:
@@ -333,8 +377,31 @@ def _is_known(word: str) -> bool:
     return word in _COMMON or (len(word) >= _SHORT and bool(load_lexicon().synsets(word)))
 
 
-def language_note(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None) -> str | None:
-    """Say that a tenth of the candidates, or more, are not in English, if so; graphs are left out."""
+@cache
+def _own_words(language: str) -> frozenset[str]:
+    """Return the function words of another language than English that its table has."""
+    table = find_language(language)
+    prepositions = {word for word, *_ in table.prepositions}
+    return frozenset().union(table.articles, table.of, table.agents, table.copulas, table.contractions, prepositions)
+
+
+def _other_language_note(source: str, items: Sequence[Item], language: str) -> str | None:
+    """Say that a tenth of the candidates, or more, have more function words of English than of their language."""
+    own = _own_words(language)
+    texts = (_WORD.findall(item.candidate.lower()) for item in items)
+    others = sum(sum(word in _ENGLISH - own for word in words) > sum(word in own for word in words) for words in texts)
+    if others < _SHARE * len(items) or not others:
+        return None
+    candidates = counted(len(items), "candidate")
+    return f"{source}: {others:,} of {candidates} seem to be English, not {find_language(language).name}"
+
+
+def language_note(
+    source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None, language: str = "en"
+) -> str | None:
+    """Say that a tenth of the candidates, or more, are not in the language, if so; graphs are left out."""
+    if language != "en":
+        return _other_language_note(source, items, language)
     # All are looked at only where some of 200 evenly spread ones are not.
     captions = [item.candidate for item in items]
     few = captions[:: max(1, len(items) // _SAMPLE)]
@@ -355,15 +422,20 @@ def language_note(source: str, items: Sequence[Item], *, is_graph: Callable[[str
 _MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})  # What programs write for a missing caption.
 
 
-def notes_on(source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None) -> Iterator[str]:
+def notes_on(
+    source: str, items: Sequence[Item], *, is_graph: Callable[[str], bool] | None = None, language: str | None = None
+) -> Iterator[str]:
     """Yield what is odd about items that can be scored, such as empty candidates, or a copy of the references."""
     empty = empty_candidates(items)
     if empty:
         yield f"{source}: {counted(empty, 'empty candidate')} scored as zero"
+    yield from (f"{source}: {note}" for note in marks_notes(len(items), marks_of(items)))
     if missing := sum(item.candidate.strip().lower() in _MISSING for item in items):
         yield f"{source}: {counted(missing, 'candidate')} read as text such as nan or None: are captions missing?"
-    yield from filter(None, (copies_note(source, items), language_note(source, items, is_graph=is_graph)))
+    in_language = language_note(source, items, is_graph=is_graph, language=language or "en")
+    yield from filter(None, (copies_note(source, items), in_language))
     if is_graph is None:
+        yield from phrase_notes(source, items)
         yield from shape_notes(source, items)
 
 

@@ -1,88 +1,383 @@
-"""Documents that spaCy has parsed, in place of captions: their texts are scored, and their parses count."""
+"""From JSON to records: a list, one object per line, or an object with the entries somewhere in it, of any shape."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from spicegraph_parser.fronts.spacy import is_doc
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.spice.extraction import extract
-from spicegraph_scorer.core.facts import FactSource, FunctionSource
-from spicegraph_scorer.core.items import CheckedItems, Item
+import msgspec
+
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer.readers import shapes
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
+from spicegraph_scorer.readers.fields import SURE, Wanted, is_texts, other_task, records_of
+from spicegraph_scorer.readers.records import Records, bounded_lines, decode, read_all, repeated_key, untyped_id
+from spicegraph_scorer.readers.shapes import SHAPES, Shape, captions_of, find_fields, has_path, nested_names, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from spacy.tokens import Doc
+    from spicegraph_scorer.readers.source import ReadLimits, Source
 
-    from spicegraph_parser.spice.rules import Fact
+Entry: TypeAlias = "tuple[str, object]"  # its place, and what it is
+_Keyed: TypeAlias = "tuple[tuple[str, ...], msgspec.Raw]"  # a value behind the keys of the objects on the way to it
 
-
-@dataclass(frozen=True, slots=True)
-class Documents:
-    """The documents among what a program gives as captions, by their texts."""
-
-    known: dict[str, Doc] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
-
-    def texts(self, given: Any) -> Any:
-        """Return items or captions, in any form in which they are given, with texts in place of documents."""
-        if "spacy.tokens" not in sys.modules or isinstance(given, CheckedItems):
-            return given
-        return map(self._text, given) if isinstance(given, Iterator) else self._text(given)
-
-    def _text(self, value: Any) -> Any:
-        if is_doc(value):
-            first = self.known.setdefault(value.text, value)
-            if first is not value and _parse(first) != _parse(value):
-                self.faults.append(Fault(f"document {shown(value.text)}", "", "has another parse than an earlier one"))
-            return value.text
-        if isinstance(value, Item):
-            return replace(value, candidate=self._text(value.candidate), references=self._text(value.references))
-        if type(value) is dict:
-            return {key: self._text(each) for key, each in value.items()}
-        return type(value)(map(self._text, value)) if type(value) in {list, tuple} else value
-
-    def source(self, pipeline: str | FactSource, items: Iterable[Item]) -> str | FactSource:
-        """Return what gives the facts of items: for documents their own parses, for other captions the pipeline."""
-        if not self.known:
-            return pipeline
-        from spicegraph_parser.fronts.component import doc_signature  # noqa: PLC0415 (who has documents has spaCy)
-
-        if self.faults:
-            raise input_error("documents", self.faults)
-        signature = "+".join(sorted(set(map(doc_signature, self.known.values()))))
-        if all(text in self.known for item in items for text in (item.candidate, *item.references)):
-            return FunctionSource(signature, partial(_facts, self.known, None))
-        others = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-        return FunctionSource(f"{signature}+{others.signature}", partial(_facts, self.known, others))
+_TABLES: Final = sorted(SHAPES, key=lambda shape: -len(shape.beside))  # the most particular first
+_SAMPLE: Final = 3
+_FEW: Final = 40  # An object with more keys is by id.
+_WHOLE: Final = 20_000  # Bytes of what is decoded at once to be looked at.
+_PIECE: Final = 1 << 20
+_DEEP: Final = 2
+_SHOWN: Final = 8
+_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_raw_lists = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-_TOKENIZED = "is what SPICE reads of a document with spice_text='coco', and not parsed; give spice_text='written'"
+class _Node:
+    """A value of JSON that is decoded as far as it is looked at."""
+
+    def __init__(self, raw: bytes | msgspec.Raw) -> None:
+        self.raw = raw
+        self.start = bytes(memoryview(raw)[:64]).lstrip()[:1]
+
+    @cached_property
+    def fields(self) -> dict[str, msgspec.Raw]:
+        return _raw_fields.decode(self.raw) if self.start == b"{" else {}
+
+    @cached_property
+    def items(self) -> list[msgspec.Raw]:
+        return _raw_lists.decode(self.raw) if self.start == b"[" else []
+
+    @cached_property
+    def below(self) -> dict[str, _Node]:
+        return {key: _Node(raw) for key, raw in islice(self.fields.items(), _FEW)}
+
+    @cached_property
+    def sample(self) -> object:
+        """The value, with no more than the first entries of long lists and objects."""
+        if self.start == b"[" and len(memoryview(self.raw)) > _WHOLE:
+            return [_Node(raw).sample for raw in self.items[:_SAMPLE]]
+        if self.start == b"{":
+            return {key: node.sample for key, node in self.below.items()}
+        return msgspec.json.decode(self.raw)
+
+    def at(self, path: str) -> Iterable[_Keyed]:
+        """Return what stands at a path."""
+        return _at(self, _parts(path), ())
 
 
-def _parse(doc: Doc) -> bytes:
-    return doc.to_array(["ORTH", "TAG", "LEMMA", "HEAD", "DEP"]).tobytes()  # numbers of strings, in any vocabulary
+def _parts(path: str) -> Sequence[str]:
+    return path.replace("[]", ".[]").strip(".").split(".")
 
 
-def _facts(known: Mapping[str, Doc], others: FactSource | None, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-    from spicegraph_parser.fronts.component import lacking, read_doc  # noqa: PLC0415 (as above)
+def _at(node: _Node, parts: Sequence[str], keys: tuple[str, ...]) -> Iterable[_Keyed]:
+    first, *rest = parts
+    if first not in {"[]", "*"}:
+        return _at(node.below[first], rest, keys) if rest and first in node.below else ()
+    if first == "[]":
+        found: Iterable[_Keyed] = ((keys, raw) for raw in node.items)
+    else:
+        found = (((*keys, key), raw) for key, raw in node.fields.items())
+    return chain.from_iterable(_at(_Node(raw), rest, inner) for inner, raw in found) if rest else found
 
-    wanted = list(texts)
-    faults = [
-        Fault(f"document {shown(text)}", "", f"its pipeline lacks {' and '.join(parts)}")
-        for text in wanted
-        if text in known and (parts := lacking(known[text]))
-    ]
-    rest = [text for text in wanted if text not in known]
-    if others is None:
-        faults += [Fault(f"caption {shown(text)}", "", _TOKENIZED) for text in rest]
-    if faults:
-        raise input_error("documents", faults)
-    parsed = iter(()) if others is None else others.facts(rest)
-    return (extract(read_doc(known[text])).every_fact if text in known else next(parsed) for text in wanted)
+
+def _first_at(sample: object, parts: Sequence[str]) -> Iterator[object]:
+    """Yield the first entries of a sample at a path."""
+    if not parts:
+        yield sample
+        return
+    first, *rest = parts
+    below: Iterable[object] = ()
+    if first == "[]":
+        below = sample[:_SAMPLE] if isinstance(sample, list) else ()
+    elif isinstance(sample, dict):
+        below = islice(sample.values(), _SAMPLE) if first == "*" else [sample[first]] if first in sample else ()
+    for value in below:
+        yield from _first_at(value, rest)
+
+
+def read_json(source: Source, *, limits: ReadLimits, wanted: Wanted) -> Records:
+    """Read all records of a JSON file: a list, one object per line, or one object of any known shape."""
+    if wanted.columns is not None and wanted.columns.delimiter is not None:
+        raise InputError(f"{source.name}: is JSON, which has no columns: --delimiter is for tables")
+    line = b""
+    if source.stream.peek(_SAMPLE).lstrip()[:1] != b"[":
+        line = next(filter(bytes.strip, iter(lambda: source.stream.readline(limits.line + 1), b"")), b"")
+        if len(line) <= limits.line and _is_line(line, source.stream.peek(_WHOLE)[:_WHOLE].lstrip()):
+            faults: list[Fault] = []
+            entries = _line_entries(bounded_lines(source, limits, line), faults)
+            described = "objects, one on each line,"
+            return records_of(
+                source.name,
+                "JSON Lines",
+                entries,
+                wanted,
+                faults=faults,
+                unknown=lambda rows: unknown(rows, wanted, described),
+            )
+    content = read_all(source, limits=limits, start=line)
+    node = _Node(content)
+    try:
+        sample = node.sample
+        repeated = _key_twice(content, node)
+        if not isinstance(sample, list | dict):
+            raise InputError(f"{source.name}: holds {shown(sample)}, expected a list of objects or one object per line")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise InputError(f"{source.name}: {decode(content)[1]}") from None
+    if repeated is not None:
+        raise InputError(f"{source.name}: has the key {shown(repeated)} twice")
+    if isinstance(sample, list):
+        return _list(source, content, node, sample, wanted)
+    return _document(source, content, node, sample, wanted)
+
+
+def _is_line(line: bytes, behind: bytes) -> bool:
+    """Say whether the first line is one of JSON Lines, and not the beginning of one object, or all of it."""
+    if not line.rstrip().endswith(b"}"):
+        return False
+    return bool(behind) if not decode(line)[1] else not behind or behind.startswith(b"{")
+
+
+def _line_entries(lines: Iterable[bytes], faults: list[Fault]) -> Iterator[Entry]:
+    for number, line in enumerate(lines, start=1):
+        if line.isspace():
+            continue
+        value, reason = decode(line)
+        if reason:
+            faults.append(Fault(f"line {number}", "", reason))
+        else:
+            yield f"line {number}", value
+
+
+def _key_twice(content: bytes, node: _Node) -> str | None:
+    """Return a key that stands twice in the object of a file; those of its entries are looked at one by one."""
+    if node.start != b"{":
+        return None
+    inner = sum(map(_count, node.fields.values()))
+    return repeated_key(content) if _count(content) - inner != len(node.fields) else None
+
+
+def _count(raw: bytes | msgspec.Raw) -> int:
+    view = memoryview(raw)
+    return sum(bytes(view[start : start + _PIECE + 1]).count(b'":') for start in range(0, len(view), _PIECE))
+
+
+def _list(source: Source, content: bytes, node: _Node, sample: list[object], wanted: Wanted) -> Records:
+    if not sample:
+        raise InputError(f"{source.name}: is an empty list, there is nothing to score")
+    path = "[][]" if all(isinstance(part, list) for part in sample) else "[]"
+    entries = _entries(source, content, node, path, "item")
+    return records_of(
+        source.name, "JSON list", entries, wanted, unknown=lambda rows: unknown(rows, wanted, "a list of objects")
+    )
+
+
+def _entries(source: Source, content: bytes, node: _Node, path: str, name: str) -> Iterator[Entry]:
+    """Yield the entries at a path; the key of an object of entries by id is the entry's id."""
+    by_id, by_split = path.endswith("*"), path.endswith("*[]")
+    for number, (keys, raw) in enumerate(node.at(path), start=1):
+        value, reason = decode(raw)
+        if reason and not reason.startswith("has the key"):  # of the whole, which says where
+            raise InputError(f"{source.name}: {decode(content)[1]}")
+        if reason:
+            raise input_error(source.name, [Fault(f"{name} {number}", "", reason)])
+        if by_id:
+            image = untyped_id(keys[-1])
+            captions = {"captions" if isinstance(value, list) else "caption": value}
+            value = {**value, "id": image} if isinstance(value, dict) else {"id": image, **captions}
+        elif by_split and isinstance(value, dict) and keys[-1].lower() in shapes.SPLIT_NAMES:
+            value.setdefault("split", keys[-1])
+        yield f"{name} {number}", value
+
+
+def _document(source: Source, content: bytes, node: _Node, sample: dict[str, object], wanted: Wanted) -> Records:
+    def rows(path: str) -> list[object]:
+        return list(_first_at(sample, _parts(path))) if any(mark in path for mark in "[*") else []
+
+    whole = _side_by_side(sample, wanted)
+    if whole:
+        shape = next((s for s in _TABLES if s.rows == whole and all(key in sample for key in s.beside.split())), None)
+        entries = _rows_of(source.name, whole, msgspec.json.decode(content))
+        return records_of(
+            source.name, whole, entries, wanted, shape=shape, unknown=lambda r: unknown(r, wanted, "a table")
+        )
+    if _is_record(sample, wanted):
+        return records_of(source.name, "JSON Lines", iter([("line 1", msgspec.json.decode(content))]), wanted)
+    shape = shapes.recognised(sample, rows)
+    entry_rows = _entry_rows(sample)
+    if (
+        shape is None
+        and wanted.side == "references"
+        and isinstance(sample.get("annotations"), list)
+        and not other_task(entry_rows)
+    ):
+        shape = next(each for each in SHAPES if each.name == "COCO annotations")  # its faults are told one by one
+    if shape and not isinstance(sample.get(key := shape.images.partition("[")[0], []), list):
+        raise input_error(source.name, [Fault("", key, "is not a list")])
+    path = (
+        _found(sample, rows, wanted)
+        if shape is None
+        else next((p for p in shape.rows.split("|") if rows(p)), shape.rows)
+    )
+    if path is None:
+        raise InputError(f"{source.name}: {unknown(entry_rows, wanted, _described(sample))}")
+    name = "annotation" if path == "annotations[]" else "entry" if path.endswith("*") else "item"
+    return records_of(
+        source.name,
+        "captions by id" if path.endswith("*") else f"JSON ({path})",
+        _entries(source, content, node, path, name),
+        wanted,
+        shape=shape,
+        images=_entries(source, content, node, shape.images, "image") if shape and rows(shape.images) else None,
+        typed=not path.endswith("*"),
+        unknown=lambda r: unknown(r, wanted, _described(sample)),
+    )
+
+
+def _side_by_side(sample: Mapping[str, object], wanted: Wanted) -> str:
+    """Return how a table is written as an object: rows behind the names of columns, or a list for each column."""
+    columns, data = sample.get("columns"), sample.get("data")
+    if isinstance(columns, list) and columns and isinstance(data, list) and data and isinstance(data[0], list):
+        return "columns"
+    values = list(sample.values())
+    if len(values) < 2 or not all(type(value) is type(values[0]) and value for value in values):
+        return ""
+    found = find_fields(list(sample), side=wanted.side)
+    is_table = bool(found.candidate if wanted.side == "candidates" else found.references or found.candidate)
+    is_table &= found.id is not None or bool(found.candidate and found.references)
+    if isinstance(values[0], dict):
+        same = all(isinstance(value, dict) and value.keys() == values[0].keys() for value in values)
+        return "indexed lists" if is_table and same else ""
+    return "lists" if is_table and isinstance(values[0], list) else ""
+
+
+def _rows_of(source: str, kind: str, value: Any) -> Iterator[Entry]:
+    if kind == "columns":
+        names, rows = value["columns"], value["data"]
+    else:
+        names = list(value)
+        lists = [list(each.values()) if isinstance(each, dict) else each for each in value.values()]
+        lengths = sorted({len(each) for each in lists})
+        if len(lengths) > 1:
+            raise InputError(f"{source}: lists side by side are of different lengths: {', '.join(map(str, lengths))}")
+        rows = zip(*lists, strict=True)
+    for number, row in enumerate(rows, start=1):
+        yield f"row {number}", dict(zip(names, row, strict=False))
+
+
+def _is_record(sample: Mapping[str, object], wanted: Wanted) -> bool:
+    found = find_fields(nested_names([sample]), side=wanted.side, is_text=is_texts([sample]))
+    key = found.candidate or next(iter(found.references), None)
+    if key is None:
+        return False
+    is_sure = plain(key) in SURE and captions_of(sample.get(key)) is not None
+    return is_sure or isinstance(sample.get(found.id or ""), int | str)
+
+
+def _found(sample: Mapping[str, object], rows: Callable[[str], list[object]], wanted: Wanted) -> str | None:
+    """Return where the entries of an object of no shape with a name stand, if that is in one place only."""
+    paths = [path for path in _paths(sample) if _is_good(path, rows(path), sample, wanted)]
+    return paths[0] if len(paths) == 1 or (paths and paths[0].endswith("*[]")) else None
+
+
+def _paths(sample: Mapping[str, object], before: str = "", depth: int = _DEEP) -> Iterator[str]:
+    values = list(sample.values())
+    full = [value for value in values if value != []]
+    if len(values) > 1 and full and all(isinstance(v, list) and isinstance(v[0], dict) for v in full):
+        yield f"{before}*[]"
+    for key, value in sample.items():
+        if not (set(key) & set(".[*|")) and len(sample) < _FEW:
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                yield f"{before}{key}[]"
+            if isinstance(value, dict) and depth and plain(key) in shapes.CONTAINERS | shapes.KNOWN:
+                yield from _paths(value, f"{before}{key}.", depth - 1)
+    yield f"{before}*"
+
+
+def _is_good(path: str, rows: list[object], sample: object, wanted: Wanted) -> bool:
+    objects = [row for row in rows if isinstance(row, dict)]
+    if path.endswith("*") and len(objects) < len(rows):
+        keys = _keys_at(sample, path)
+        given = [row for row in rows if row is not None]
+        inner = [part for row in given if isinstance(row, list) for part in row if isinstance(part, dict)]
+        own = {plain(name) for part in inner for name in part} & shapes.FIRST_IDS
+        return (
+            bool(given)
+            and not keys & (shapes.KNOWN | shapes.CONTAINERS)
+            and all(type(row) is type(given[0]) and captions_of(row) is not None for row in given)
+            and (not own or {str(part.get(name)) for part in inner for name in part} >= set(_raw_keys_at(sample, path)))
+        )
+    found = find_fields(nested_names(objects), side=wanted.side, is_text=is_texts(objects))
+    if path.endswith("*"):
+        return (
+            bool(rows) and bool(found.candidate or found.references) and not _keys_at(sample, path) & shapes.CONTAINERS
+        )
+    is_own = found.id is not None and (plain(found.id) in shapes.FIRST_IDS or not path.endswith("*[]"))
+    is_split = path.endswith("*[]") and _keys_at(sample, path[:-2]) <= shapes.SPLIT_NAMES
+    return bool(found.candidate or found.references) and (is_own or (is_split and found.id is not None))
+
+
+def _raw_keys_at(sample: object, path: str) -> list[str]:
+    value = sample
+    for key in path.split(".")[:-1]:
+        value = value[key] if isinstance(value, dict) else None
+    return list(value)[:_SAMPLE] if isinstance(value, dict) else []
+
+
+def _keys_at(sample: object, path: str) -> set[str]:
+    value = sample
+    for key in path.split(".")[:-1]:
+        value = value[key] if isinstance(value, dict) else None
+    return set(map(plain, value)) if isinstance(value, dict) else set()
+
+
+def _entry_rows(sample: Mapping[str, object]) -> list[Mapping[str, object]]:
+    lists = [value if isinstance(value, list) else [value] for value in sample.values()]
+    return [row for value in lists for row in value[:_SAMPLE] if isinstance(row, dict)]
+
+
+def _described(sample: Mapping[str, object]) -> str:
+    """Say what an object looks like: its keys, and those of its entries."""
+    said = f"an object with the keys {_listed(sample)}"
+    for key, value in sample.items():
+        entry = value[0] if isinstance(value, list) and value else value
+        if isinstance(entry, dict) and entry:
+            kind = "an entry of " if isinstance(value, list) else ""
+            return f"{said}; {kind}{shown(key)} has the keys {_listed(entry)}"
+    return said
+
+
+def _listed(fields: Iterable[str]) -> str:
+    names = list(fields)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (", ".join(map(shown, names[:_SHOWN])) or "none") + more
+
+
+def unknown(rows: Sequence[Mapping[str, object]], wanted: Wanted, kind: str) -> str:
+    """Say what a file is that no shape describes: what its entries have, what was looked for, what is nearest."""
+    if what := other_task(rows):
+        return f"holds {what}, not captions: {kind}"
+    names = {name for row in rows for name in row}
+    said = kind if "keys" in kind or not rows else f"{kind} with the keys {_listed(rows[0])}"
+    looked = "an id (image_id, id, file_name ...) and " + (
+        "references (references, caption, captions ...)"
+        if wanted.side == "references"
+        else "a caption (caption, candidate, prediction ...)"
+    )
+    near = max(SHAPES, key=lambda shape: _nearness(shape, names))
+    lacks = [key for key in near.keys.split() if not any(has_path(row, key) for row in rows)]
+    nearest = (
+        f"; nearest is {near.name} ({near.rows}), which has {', '.join(lacks)}"
+        if _nearness(near, names) and lacks
+        else ""
+    )
+    found = f"has no captions under names that are known: {said}; looked for {looked}{nearest}"
+    return f"{found}. Other names are given with --columns"
+
+
+def _nearness(shape: Shape, names: set[str]) -> float:
+    keys = shape.keys.split()
+    return (
+        sum(any(key.partition(".")[0] in names for key in part.split("|")) for part in keys) / len(keys) if keys else 0
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -16,6 +17,7 @@ from spicegraph_parser.errors import InputError
 from spicegraph_parser.export.graph_text import graph_fault, is_graph_text, read_graph_text
 from spicegraph_parser.fronts.conllu import read_conllu
 from spicegraph_parser.fronts.ud2 import Scheme, ud1_lines
+from spicegraph_parser.languages import find_language
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.loose import SAID_RULE, WORD_RULE
 from spicegraph_parser.spice.rules import Fact
@@ -47,7 +49,7 @@ def graph_texts(source: FactSource, graphs: Mapping[str, ParsedCaption] | None =
             for _, graph in wanted
         )
 
-    return FunctionSource(f"{source.signature}+graphs", facts)
+    return FunctionSource(f"{source.signature}+graphs", facts, getattr(source, "language", None))
 
 
 def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCaption]:
@@ -101,22 +103,24 @@ def given_parses(parses: Mapping[str, tuple[Fact, ...]], signature: str) -> Func
     return FunctionSource(signature, facts)
 
 
-def read_parses(path: str, *, scheme: Scheme = Scheme.AUTO) -> FunctionSource:
-    """Read parses in CoNLL-U, Universal Dependencies v1 or v2, whose ``# text`` lines are the captions.
+def read_parses(path: str, *, scheme: Scheme = Scheme.AUTO, language: str = "en") -> FunctionSource:
+    """Read parses in CoNLL-U, Universal Dependencies v1 or v2, whose ``# text`` lines are captions in a language.
 
     A caption of several sentences begins with ``# newdoc``; then every caption of the file must. No caption may have
     two different parses.
     """
     lines = read_lines(path)
     parses: dict[str, tuple[Fact, ...]] = {}
-    for caption in read_conllu(ud1_lines(lines, scheme=scheme), source=path):
+    spoken = find_language(language)
+    rows = ud1_lines(lines, scheme=scheme, language=spoken)
+    for caption in read_conllu(rows, source=path, language=spoken):
         facts = extract(caption).every_fact
         if parses.setdefault(_key(caption.text), facts) != facts:
             raise InputError(f"{path}: the caption {shown(caption.text)} has two different parses")
     if not parses:
         raise InputError(f"{path}: contains no parse")
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
-    return given_parses(parses, f"parses-{digest}")
+    return replace(given_parses(parses, f"parses-{digest}"), language=spoken.code)
 
 
 def _key(text: str) -> str:

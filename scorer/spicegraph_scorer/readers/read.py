@@ -3,73 +3,64 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import warnings
+from collections import Counter
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain, islice
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Final
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import InputError, expect
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId
 from spicegraph_scorer.readers.checks import (
     Empty,
     Fault,
+    as_id,
     caption_faults,
     id_faults,
     input_error,
     label,
+    minded_items,
     reference_faults,
     shown,
 )
-from spicegraph_scorer.readers.records import (
-    PLAIN_TEXT,
-    Format,
-    Record,
-    Records,
-    given_references,
-    read_json,
-    text_lines,
-)
-from spicegraph_scorer.readers.references import Annotations, read_reference_files
+from spicegraph_scorer.readers.fields import Wanted
+from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, given_references, text_lines
+from spicegraph_scorer.readers.references import Annotations, read_records, read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
-from spicegraph_scorer.readers.tables import PARQUET_MAGIC, Columns, has_header, read_delimited, read_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.readers.marks import ControlTokens
+    from spicegraph_scorer.readers.shapes import Columns
 
 
 _DIGITS: Final = re.compile(r"[0-9]{1,18}")
+_WHOLE: Final = re.compile(r"([0-9]{1,18})\.0+")
 _ENDING: Final = re.compile(r"\.[A-Za-z]\w{1,4}$")
 _PARTIAL_HINT = "To score only the images that have a result, say so: --partial."
 _SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, or --candidates each."
 
 _WITHOUT_REFERENCES = "is missing (and no --references file is given)"
-
-_NUMBER_HINT = (
-    'The ids are the same as numbers: to take COCO_val2014_000000000143.jpg, "143" and 143 for one image, say so: '
-    "--ids number."
-)
-
-_BEGINNING: Final = 64
-_NO_CAPTIONS: Final = {
-    b"<!doctype html": "is an HTML page: was an error or login page saved in place of the file?",
-    b"<html": "is an HTML page: was an error or login page saved in place of the file?",
-    b"version https://git-lfs": "is a pointer of Git LFS, not the file itself: run git lfs pull",
-    b"null": "is null, expected a list of items",
-}  # How files begin that stand in place of captions, in lower case, and what is said of them.
-
-_LISTS = frozenset({"candidates", "captions"})
+_HEAD: Final = 1_000  # Records whose ids show by what the images are called.
+_LISTED: Final = 20  # Ids that are named one by one; of more, the number and some are said.
+_SOME: Final = 3
 
 
 class IdRule(StrEnum):
-    """How the ids of candidates and references are compared: as they are, or by the last number in them."""
+    """How ids of candidates and references are compared: as they are, by the last number, or by file names' stems."""
 
     GIVEN = "given"
     NUMBER = "number"
+    STEM = "stem"
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Items to score and where they come from."""
+    """Items to score and where they come from; as a collection, its items: ``score(read_items(path))``."""
 
     items: tuple[Item, ...]
     source: str
@@ -77,6 +68,16 @@ class Dataset:
     left_out: int = 0  # images of the references without a candidate, if that was allowed
     references: str = ""  # the format of the file of references, if there is one
     images: tuple[ItemId, ...] = ()  # of each item, if images may have several candidates: id#1, id#2 ...
+    notes: tuple[str, ...] = ()  # what was left out or taken as equal
+    tags: tuple[str, ...] = ()  # of each item, where the references have domains
+
+    def __iter__(self) -> Iterator[Item]:
+        """Yield the items."""
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.items)
 
 
 def read_items(
@@ -86,27 +87,34 @@ def read_items(
     partial: bool = False,
     several: bool = False,
     empty: Empty = "refuse",
+    control_tokens: ControlTokens = "refuse",
     columns: Columns | None = None,
     ids: IdRule | str = IdRule.GIVEN,
+    split: str | None = None,
+    caption_language: str | None = None,
+    drop_empty_references: bool = False,
     limits: ReadLimits = DEFAULT_LIMITS,
 ) -> Dataset:
-    """Read the items of a file, whose content shows its format.
-
-    Formats: the SPICE jar's ``[{"image_id", "test", "refs"}]``; COCO results ``[{"image_id", "caption"}]``;
-    JSON Lines, or a list, of objects with ``image_id`` or ``id``, ``candidate``, ``caption`` or ``test``, and
-    ``references`` or ``refs``; captions by id ``{"img1": "a dog"}``; CSV, TSV and Parquet with named columns;
-    plain text with one caption per line; a zip that holds one such file.
+    """Read the items of a file, whose content shows its shape: one of :data:`SHAPES`, or names that are known.
 
     Args:
-        path: the file, or ``-`` for standard input.
-        references: a file with the references of every image (COCO annotations, ``{id: [reference, ...]}``, or
-            one of the formats above), or several, which add up; plain text belongs to plain text.
+        path: the file, a folder that ``datasets`` saved, or ``-`` for standard input.
+        references: a file with the references of every image, or several, which add up; plain text belongs to plain
+            text.
         partial: leave out images of ``references`` that have no candidate, instead of refusing.
         several: let an image have several candidates: a list of them, or several records of one id.
         empty: what is done with an empty candidate: ``refuse`` it, or keep it to be scored as ``zero``.
-        columns: the columns of tables that are not called what people usually call them.
+        control_tokens: what is done with captions that hold what models leave behind, such as ``<eos>``: ``refuse``
+            the file, ``strip`` it off, or ``keep`` it to be scored as words.
+        columns: where ids and captions stand, if they are not called what people usually call them; in JSON, paths
+            such as ``doc.answer``.
         ids: ``number`` compares ids with those of the references by the last number in them, so that
-            ``COCO_val2014_000000000143.jpg``, ``"143"`` and 143 are one image; items have the references' ids.
+            ``COCO_val2014_000000000143.jpg``, ``"143"`` and 143 are one image; ``stem`` by file names without folder
+            and ending. Items have the references' ids.
+        split: the split of the references whose images are scored; by default those that have the candidates' ids.
+        caption_language: the language of captions that is read of files with several, such as ``zh``; by default
+            English.
+        drop_empty_references: drop empty references, with which lists of one length are padded.
         limits: how much is read at most.
 
     Raises:
@@ -120,54 +128,94 @@ def read_items(
     for reference_path in given:
         expect(reference_path, (str, PathLike), "references", "the path of a file, or a list of paths")
     path, paths = fspath(path), tuple(map(fspath, given))
+    wanted = Wanted("candidates" if paths else "both", columns, caption_language, drop_empty_references)
     with open_source(path, limits=limits) as source:
-        records = _read_records(source, limits, columns)
+        records = _read_records(source, limits, wanted)
         name, packing = source.name, source.packing
-        annotations = read_reference_files(paths, limits=limits, columns=columns) if paths else None
+        beside = replace(wanted, side="references")
+        annotations = read_reference_files(paths, limits=limits, wanted=beside) if paths else None
         _check_pairing(name, records, annotations)
-        if columns is not None and not (records.format.table or (annotations is not None and annotations.table)):
-            raise InputError(
-                f"{name}: is {records.format.name}, which has no columns: --columns and --delimiter are for tables"
-            )
-        collected = _Collected(records.format, annotations, several=several, empty=empty, ids=IdRule(ids))
-        wrong = [fault for record in records.records for fault in collected.add(record)]
+        collected = _Collected(
+            records.format,
+            annotations,
+            several=several,
+            empty=empty,
+            ids=IdRule(ids),
+            split=split,
+            drop=drop_empty_references,
+        )
+        given_records = iter(records.records)
+        head = list(islice(given_records, _HEAD))
+        collected.find_names(head)
+        wrong = [fault for record in chain(head, given_records) for fault in collected.add(record)]
     faults = list(records.faults)
     form = records.format
     if collected.records and annotations is None and not collected.has_references:  # said once, not for every item
-        beside = f"as {form.references[0]} of every item, or " if form.references else ""
-        how = f"give them {beside}with --references FILE, such as COCO annotations"
+        beside_it = f"as {form.references[0]} of every item, or " if form.references else ""
+        how = f"give them {beside_it}with --references FILE, such as COCO annotations"
         faults.append(Fault("", "", f"contains no references ({form.name}): {how}"))
         wrong = [fault for fault in wrong if fault.reason != _WITHOUT_REFERENCES]
-    faults += wrong
-    missing = collected.missing()
+    faults += [*wrong, *collected.unknown_faults(paths)]
+    missing = collected.missing() if collected.records else []
     hints = [_SEVERAL_HINT] if collected.has_several else []
+    if collected.unknown and (hint := collected.id_hint()):
+        hints.append(hint)
     if missing and not partial:
-        reason = f"is in {', '.join(paths)}, but has no result"
-        faults += [
-            Fault(f"line {image_id}" if form is PLAIN_TEXT else f"image_id {shown(image_id)}", "", reason)
-            for image_id in missing
-        ]
-        same_numbers = collected.unknown and collected.are_known_numbers()
-        hints.append(_NUMBER_HINT if same_numbers else _PARTIAL_HINT)
+        faults += _missing_faults(missing, paths, collected, by_line=form is PLAIN_TEXT)
+        if not (collected.unknown and hints):
+            hints.append(_PARTIAL_HINT)
     if not collected.records and not faults:
         faults.append(Fault("", "", "contains no items"))
+    items = CheckedItems(collected.found)
+    if not faults:
+        items = minded_items(items, faults, control_tokens, empty=empty)
     if faults:
         raise input_error(name, faults, hint="\n".join(hints))
+    tags = annotations.tags if annotations else {}
     return Dataset(
-        CheckedItems(collected.found),
+        items,
         name,
         f"{form.name} ({packing})" if packing else form.name,
         len(missing),
         annotations.format if annotations else "",
         tuple(collected.images) if several else (),
+        (
+            *(f"{name}: {note}" for note in (*form.notes, *collected.notes())),
+            *(annotations.notes if annotations else ()),
+        ),
+        tuple(tags.get(image, "") for image in collected.images) if tags else (),
     )
 
 
-def items_of(records: Records, *, empty: Empty = "refuse") -> tuple[tuple[Item, ...], list[Fault]]:
+def _missing_faults(
+    missing: Sequence[ItemId], paths: Sequence[str], collected: _Collected, *, by_line: bool
+) -> Iterator[Fault]:
+    """Yield the images without a result; of very many, their number."""
+    where = f"is in {', '.join(paths)}, but has no result"
+    if len(missing) > _LISTED and (splits := collected.splits_of_ids()) and len(splits) > 1:
+        counts = ", ".join(f"{split} ({count:,})" for split, count in splits.items())
+        yield Fault(
+            "", "", f"has ids of several splits: {counts}; which is meant? Say so: --split {next(iter(splits))}"
+        )
+    if len(missing) > _LISTED and (collected.unknown or len(missing) > len(collected.found)):
+        some = ", ".join(map(shown, missing[:_SOME]))
+        all_images = len(missing) + len(collected.found)
+        yield Fault(
+            "", "", f"{len(missing):,} of {all_images:,} images of {', '.join(paths)} have no result ({some} ...)"
+        )
+        return
+    for image_id in missing:
+        yield Fault(f"line {image_id}" if by_line else f"image_id {shown(image_id)}", "", where)
+
+
+def items_of(
+    records: Records, *, empty: Empty = "refuse", control_tokens: ControlTokens = "refuse"
+) -> tuple[CheckedItems, list[Fault]]:
     """Return the items of records with references of their own, whose ids may repeat, and every fault of the others."""
     collected = _Collected(records.format, None, several=False, empty=empty, part=True)
-    wrong = [fault for record in records.records for fault in collected.add(record)]
-    return tuple(collected.found), [*records.faults, *wrong]
+    faults = list(records.faults)
+    faults += [fault for record in records.records for fault in collected.add(record)]
+    return minded_items(CheckedItems(collected.found), faults, control_tokens, empty=empty), faults
 
 
 def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
@@ -175,20 +223,19 @@ def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mappin
     return read_reference_files([path], limits=limits).captions
 
 
-def _read_records(source: Source, limits: ReadLimits, columns: Columns | None) -> Records:
-    """Read the records of a file in the format that its content shows."""
-    start = source.stream.peek(_BEGINNING)[:_BEGINNING]
-    if start.startswith(PARQUET_MAGIC):
-        return read_parquet(source, limits=limits, columns=columns, only_references=False)
-    for beginning, reason in _NO_CAPTIONS.items():
-        if start.lstrip().lower().startswith(beginning):
-            raise InputError(f"{source.name}: {reason}")
-    if start.lstrip()[:1] in (b"{", b"["):
-        return read_json(source, limits=limits)
-    if columns is not None or has_header(source, only_references=False):
-        return read_delimited(source, limits=limits, columns=columns, only_references=False)
-    if source.name.lower().endswith((".yaml", ".yml")):
-        raise InputError(f"{source.name}: is YAML, which is not read: save the same lists and keys as JSON")
+def read(path: str, **how: Any) -> tuple[Item, ...]:
+    """Read the items of a file as :func:`read_items` does; what was left out or taken as equal is warned of."""
+    dataset = read_items(path, **how)
+    for note in dataset.notes:
+        warnings.warn(note, stacklevel=2)
+    return dataset.items
+
+
+def _read_records(source: Source, limits: ReadLimits, wanted: Wanted) -> Records:
+    """Read the records of a file in the shape that its content shows."""
+    known = read_records(source, limits=limits, wanted=wanted)
+    if known is not None:
+        return known
     faults: list[Fault] = []
     records = [
         Record(f"line {number}", {"line": number, "caption": line})
@@ -228,80 +275,167 @@ class _Collected:
         part: bool = False,
         empty: Empty = "refuse",
         ids: IdRule = IdRule.GIVEN,
+        split: str | None = None,
+        drop: bool = False,
     ) -> None:
-        self.unknown: list[ItemId] = []
-        self._numbers = _by_number(annotations.captions) if annotations and ids is IdRule.NUMBER else {}
+        self.unknown: list[tuple[str, ItemId]] = []  # the place, and the id
         self.found: list[Item] = []
         self.images: list[ItemId] = []
         self.records = 0
         self.has_several = False
         self.has_references = False
+        self.said: Counter[str] = Counter()  # what must be said, and how often
         self._format = form
         self._annotations = annotations
         self._several = several
         self._part = part
         self._empty: Empty = empty
-        self._first: dict[ItemId, str] = {}
+        self._drop = drop
+        self._first: dict[ItemId, tuple[str, int]] = {}  # the place, and the number of the item
         self._candidates: dict[ItemId, int] = {}
+        self._names: Mapping[object, ItemId] = {}  # of images, by what the candidates call them
+        self._name_of = _RULES.get(ids)
+        if annotations and self._name_of:
+            self._names = _by(self._name_of, annotations.captions)
+        self._split = None if split is None or annotations is None else annotations.split_named(split)
+
+    def find_names(self, head: Sequence[Record]) -> None:
+        """See by what else than their ids the first records call the images, if they do."""
+        if self._annotations is None or self._name_of is not None:
+            return
+        ids = [as_id(record.fields.get(_key(record.fields, self._format.ids))) for record in head]
+        known = self._annotations.captions
+        if any(image in known or _other(image) in known for image in ids if isinstance(image, int | str)):
+            return
+        for key, names in self._annotations.aliases.items():
+            if all(names.get(image) or names.get(_other(image)) for image in ids if isinstance(image, int | str)):
+                self._names, self._name_of = names, _as_written
+                self.said[f"the ids are what the references have as {key}"] += 1
+                return
 
     def add(self, record: Record) -> Iterator[Fault]:
         """Keep the items of a sound record, and yield the faults of another."""
-        fields = record.fields
+        place, fields = record
         self.records += 1
         self.has_references |= any(key in fields for key in self._format.references)
         id_key = _key(fields, self._format.ids)
-        reasons = list(id_faults(fields[id_key])) if id_key in fields else ["is missing"]
-        given = fields.get(id_key)
-        faults = [Fault(record.place, id_key, reason) for reason in reasons]
-        name = record.place
+        given = as_id(fields.get(id_key))
+        reasons = list(id_faults(given)) if id_key in fields else ["is missing"]
+        faults = [Fault(place, id_key, reason) for reason in reasons]
+        name = place
         names: tuple[str, ...] = ()
         image_id: ItemId | None = None
         if not reasons and isinstance(given, int | str):
             image_id = self._known(given)
             if self._format is not PLAIN_TEXT:
-                name = label(record.place, image_id)
+                name = label(place, image_id)
                 names = self._annotations.names(image_id) if self._annotations else (str(image_id),)
-            faults += self._repeated(image_id, name, id_key, record.place)
+            other = _other(image_id)
+            if other in self._first and str(other) == str(image_id) and not self._part:
+                kinds = ("a number", "a string") if isinstance(image_id, int) else ("a string", "a number")
+                faults.append(Fault(name, id_key, f"is {kinds[0]} here, and {kinds[1]} in {self._first[other][0]}"))
         candidates = list(self._read_candidates(fields, name, names, faults))
         if image_id is not None:
             references = self._references(fields, image_id, name, names, faults)
-            for candidate in candidates if not faults else ():
-                number = self._candidates[image_id] = self._candidates.get(image_id, 0) + 1
-                item_id = f"{image_id}#{number}" if self._several else image_id
-                self.found.append(Item(item_id, candidate, references))
-                self.images.append(image_id)
+            if self._is_repeated(image_id, place, candidates, references):
+                faults.append(Fault(name, id_key, f"is also the id of {self._first[image_id][0]}"))
+            if references is not None and not faults:
+                self._keep(image_id, candidates, references)
         yield from faults
 
+    def _keep(self, image_id: ItemId, candidates: Iterable[str], references: tuple[str, ...]) -> None:
+        for candidate in candidates:
+            number = self._candidates[image_id] = self._candidates.get(image_id, 0) + 1
+            if number > 1 and not (self._several or self._part):
+                return  # the same once more
+            item_id = f"{image_id}#{number}" if self._several else image_id
+            self.found.append(Item(item_id, candidate, references))
+            self.images.append(image_id)
+
+    def _is_repeated(
+        self, image_id: ItemId, place: str, candidates: Sequence[str], references: tuple[str, ...] | None
+    ) -> bool:
+        """Say whether an id is that of another record, which is not the same."""
+        earlier, number = self._first.setdefault(image_id, (place, len(self.found)))
+        if earlier == place or self._several or self._part:
+            return False
+        item = self.found[number] if number < len(self.found) else None
+        if (
+            item is not None
+            and item.id == image_id
+            and [item.candidate] == candidates
+            and item.references == references
+        ):
+            self.said["records stand twice: one of each is read"] += 1
+            return False
+        self.has_several = True
+        return True
+
     def missing(self) -> list[ItemId]:
-        """Return the images that have references and no candidate, in the order of the references."""
+        """Return the images that have references and no candidate, of the splits that the candidates are of."""
         known = self._annotations.captions if self._annotations else {}
-        return [image_id for image_id, captions in known.items() if captions and image_id not in self._first]
+        splits = self._annotations.splits if self._annotations else {}
+        wanted = {self._split} if self._split else {*self.splits_of_ids(), ""}
+        images = [image_id for image_id, captions in known.items() if captions and image_id not in self._first]
+        if not splits:
+            return images
+        inner = [image_id for image_id in images if splits.get(image_id, "") in wanted]
+        if len(inner) < len(images):
+            names = ", ".join(sorted(filter(None, wanted)))
+            self.said[f"the references of the split {names} are read"] += 1
+        return inner
+
+    def splits_of_ids(self) -> Counter[str]:
+        """Return the splits of the images that have candidates, and how many of each."""
+        splits = self._annotations.splits if self._annotations else {}
+        return Counter(splits[image] for image in self._first if image in splits)
+
+    def notes(self) -> list[str]:
+        """Return what was taken as equal, or left out."""
+        return [
+            text if count == 1 and text.startswith("the ") else f"{count:,} {text}" for text, count in self.said.items()
+        ]
+
+    def unknown_faults(self, paths: Sequence[str]) -> Iterator[Fault]:
+        """Yield the ids that are not in the references; of very many, their number."""
+        known = self._annotations.captions if self._annotations else {}
+        if len(self.unknown) > _LISTED:
+            some = ", ".join(shown(image_id) for _, image_id in self.unknown[:_SOME])
+            of = _set_name(self._annotations, paths) if self._annotations else ""
+            theirs = ", ".join(map(shown, islice(known, _SOME)))
+            reason = f"{len(self.unknown):,} of {self.records:,} ids are not in the references{of}: {some} ..."
+            reason += f"; these have {theirs} ..."
+            yield Fault("", self._format.ids[0], reason)
+            return
+        for name, image_id in self.unknown:
+            split = self._annotations.splits.get(image_id) if self._annotations else None
+            reason = f"is of the split {split}, not {self._split}" if image_id in known else "is not in the references"
+            yield Fault(name, self._format.ids[0], reason)
+
+    def id_hint(self) -> str:
+        """Return the option by which the ids that are not in the references are in them, if one does that for all."""
+        known = self._annotations.captions if self._annotations else {}
+        for rule, name_of in _RULES.items():
+            names = _by(name_of, known)
+            if all(name_of(image_id) in names for _, image_id in self.unknown):
+                return _HINTS[rule]
+        return ""
 
     def _known(self, image_id: ItemId) -> ItemId:
-        """Return the id as the references write it, if one side writes all ids as text."""
+        """Return the id as the references write it: by its rule, by another name of the image, or in its other type."""
         if self._annotations is None or image_id in self._annotations.captions:
             return image_id
-        number = number_in(image_id) if self._numbers else None
-        if number is not None and number in self._numbers:
-            return self._numbers[number]
+        if self._name_of is not None:
+            name = self._name_of(image_id)
+            if found := self._names.get(name, self._names.get(_other(image_id))):
+                return found
         other = _other(image_id)
-        loose = not (self._format.typed and self._annotations.typed)
-        return other if loose and other is not None and other in self._annotations.captions else image_id
-
-    def are_known_numbers(self) -> bool:
-        """Return whether the unknown ids have the numbers of known ones."""
-        known = _by_number(self._annotations.captions) if self._annotations else {}
-        return all(number_in(image_id) in known for image_id in self.unknown)
-
-    def _repeated(self, image_id: ItemId, name: str, key: str, location: str) -> Iterator[Fault]:
-        other = _other(image_id)
-        if other in self._first and str(other) == str(image_id) and not self._part:
-            kinds = ("a number", "a string") if isinstance(image_id, int) else ("a string", "a number")
-            yield Fault(name, key, f"is {kinds[0]} here, and {kinds[1]} in {self._first[other]}")
-        earlier = self._first.setdefault(image_id, location)
-        if earlier != location and not self._several and not self._part:
-            self.has_several = True
-            yield Fault(name, key, f"is also the id of {earlier}")
+        if other is None or other not in self._annotations.captions:
+            return image_id
+        if self._format.typed and self._annotations.typed:
+            kinds = ("numbers", "strings") if isinstance(image_id, int) else ("strings", "numbers")
+            self.said[f"ids are {kinds[0]} here and {kinds[1]} in the references: taken as equal"] += 1
+        return other
 
     def _read_candidates(
         self, fields: Mapping[str, object], name: str, names: tuple[str, ...], faults: list[Fault]
@@ -309,7 +443,8 @@ class _Collected:
         """Yield the sound candidates of a record, and add what is wrong with the others."""
         key = _key(fields, self._format.candidates)
         value = fields.get(key)
-        listed = value if isinstance(value, list) and value and (self._several or key in _LISTS) else None
+        is_list = isinstance(value, list) and value and (self._several or key != _OF_SPICE)
+        listed = value if is_list and isinstance(value, list) else None
         if listed is not None and len(listed) > 1 and not self._several:
             self.has_several = True
             faults.append(Fault(name, key, f"holds {len(listed)} captions, expected one"))
@@ -322,29 +457,53 @@ class _Collected:
 
     def _references(
         self, fields: Mapping[str, object], image_id: ItemId, name: str, names: tuple[str, ...], faults: list[Fault]
-    ) -> tuple[str, ...]:
-        """Return the item's references, from its own record or from the annotations."""
+    ) -> tuple[str, ...] | None:
+        """Return the item's references, from its own record or from the annotations; ``None``: it is left out."""
         key = _key(fields, self._format.references) if self._format.references else ""
         if self._annotations is None:
             if key not in fields:
                 faults.append(Fault(name, key or "references", _WITHOUT_REFERENCES))
                 return ()
             value = given_references(key, fields[key])
+            if isinstance(value, str) and key != _REFS_OF_SPICE:
+                value = [value]
+            if self._drop and isinstance(value, list):
+                kept = [text for text in value if not isinstance(text, str) or text.strip()]
+                if dropped := len(value) - len(kept):
+                    self.said["empty references dropped"] += dropped
+                value = kept
             faults += [Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(value, names)]
             return tuple(value) if isinstance(value, list) else ()
         known = self._annotations.captions
-        if key in fields:
+        if key in fields and not self._format.soft:
             faults.append(Fault(name, key, "stands in the file although --references gives the references"))
-        elif image_id not in known:
-            self.unknown.append(image_id)
-            other, reason = _other(image_id), "is not in the references"
-            if other is not None and other in known:
-                kinds = ("a number", "a string") if isinstance(other, int) else ("a string", "a number")
-                reason += f", which have {shown(other)}: {kinds[0]}, not {kinds[1]}"
-            faults.append(Fault(name, self._format.ids[0], reason))
-        elif not known[image_id]:
+        elif key in fields:
+            self.said[f"records with {key} of their own: those of --references are taken"] += 1
+        if image_id not in known or (self._split and self._annotations.splits.get(image_id) != self._split):
+            self.unknown.append((name, image_id))
+            return None
+        if not known[image_id]:
+            if image_id in self._annotations.left_out:
+                self.said["images left out, whose captions are all left out"] += 1
+                return None
             faults.append(Fault(name, self._format.ids[0], "has no reference caption"))
-        return known.get(image_id, ())
+        return known[image_id]
+
+
+_OF_SPICE: Final = "test"
+_REFS_OF_SPICE: Final = "refs"
+
+
+_SET: Final = re.compile(r"(?:train|val|test|dev|restval)(?:idation|ing)?[_-]?(?:20\d\d)?", re.IGNORECASE)
+
+
+def _set_name(annotations: Annotations, paths: Sequence[str]) -> str:
+    """Return which set the references are of, as far as names say it."""
+    splits = sorted(set(annotations.splits.values()))
+    names = [*islice(annotations.file_names.values(), 1), *(PurePath(path).name for path in paths)]
+    found = [match[0] for name in names if (match := _SET.search(name))]
+    of = ", ".join(splits) if splits else found[0] if found else ""
+    return f", which are of {of}" if of else ""
 
 
 def _key(fields: Mapping[str, object], keys: tuple[str, ...]) -> str:
@@ -363,17 +522,36 @@ def number_in(image_id: ItemId) -> int | None:
     """Return the number that an id is, or the last one in it, before the ending of a file's name."""
     if isinstance(image_id, int):
         return image_id
+    if whole := _WHOLE.fullmatch(image_id.strip()):
+        return int(whole[1])
     numbers = _DIGITS.findall(_ENDING.sub("", image_id))
     return int(numbers[-1]) if numbers else None
 
 
-def _by_number(images: Iterable[ItemId]) -> dict[int | None, ItemId]:
-    """Return ids by their numbers; two ids of one number, and none without a number, are left out."""
-    by_number: dict[int | None, ItemId] = {}
-    twice: set[int | None] = {None}
+def _stem(image_id: ItemId) -> str:
+    return _ENDING.sub("", str(image_id).replace("\\", "/").rpartition("/")[2])
+
+
+def _as_written(image_id: ItemId) -> ItemId:
+    return image_id
+
+
+_RULES: Final[Mapping[IdRule, Callable[[ItemId], ItemId | None]]] = {IdRule.STEM: _stem, IdRule.NUMBER: number_in}
+_HINTS: Final = {
+    IdRule.STEM: "The ids are the same as file names without folder and ending: to take a/1.jpg and 1 for one image, "
+    "say so: --ids stem.",
+    IdRule.NUMBER: 'The ids are the same as numbers: to take COCO_val2014_000000000143.jpg, "143" and 143 for one '
+    "image, say so: --ids number.",
+}
+
+
+def _by(name_of: Callable[[ItemId], ItemId | None], images: Iterable[ItemId]) -> dict[object, ItemId]:
+    """Return ids by what a rule makes of them; two ids of one name, and none without a name, are left out."""
+    names: dict[object, ItemId] = {}
+    twice: set[object] = {None}
     for image_id in images:
-        number = number_in(image_id)
-        if number in by_number:
-            twice.add(number)
-        by_number[number] = image_id
-    return {number: image_id for number, image_id in by_number.items() if number not in twice}
+        name = name_of(image_id)
+        if name in names:
+            twice.add(name)
+        names[name] = image_id
+    return {name: image_id for name, image_id in names.items() if name not in twice}

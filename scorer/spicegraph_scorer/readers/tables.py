@@ -1,20 +1,20 @@
-"""Tables with named columns (CSV, TSV, Parquet): found by the names that people give them, or by ``--columns``."""
+"""Tables (CSV, TSV, Excel, Parquet, Arrow), with named columns or ids at the beginning of every line."""
 
 from __future__ import annotations
 
-import ast
 import csv
 import io
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from spicegraph_parser.errors import DataError, InputError, counted
+from spicegraph_parser.errors import DataError, InputError, counted, needs_extra
 from spicegraph_scorer.readers import records
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
+from spicegraph_scorer.readers.fields import Wanted, given_records, records_of
+from spicegraph_scorer.readers.shapes import SHAPES, Columns, find_columns, find_fields, recognised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,30 +23,11 @@ if TYPE_CHECKING:
 
     from spicegraph_scorer.readers.source import ReadLimits, Source
 
-_IDS = ("image_id", "id", "video_id", "audio_id", "file_name", "filename", "file", "image", "img", "key")
-_PREDICTED = ("prediction", "predictions", "hypothesis", "caption_predicted", "predicted_caption", "generated_caption")
-_CANDIDATES = ("candidate", "candidates", "test", *_PREDICTED, "caption")
-_REFERENCES = ("references", "refs", "captions", "reference", "ref", records.FACTS)
-_NUMBERED = re.compile(r"(?:caption_)?(?:reference|ref|caption|raw|sentence)s?[_ .-]?\d+")
-_FIELDS = ("id", "candidate", "references")
-_TABS = {"tab": "\t", "\\t": "\t"}
-_NO_DELIMITERS = frozenset('\r\n"')
+__all__ = ["Columns", "find_columns", "has_header", "parse_columns", "read_delimited", "table_records"]
 
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The names of a table's columns: of the id and the candidate (or nothing), and of the references."""
-
-    id: str | None = None
-    candidate: str | None = None
-    references: tuple[str, ...] = ()
-    delimiter: str | None = None
-
-    def __str__(self) -> str:
-        names = self.references
-        joined = f"{names[0]} .. {names[-1]}" if len(names) > 3 else "+".join(names)
-        named = {"id": self.id, "candidate": self.candidate, "references": joined}
-        return ", ".join(f"{field}: {column}" for field, column in named.items() if column)
+_FIELDS: Final = ("id", "candidate", "references")
+_TABS: Final = {"tab": "\t", "\\t": "\t", "none": "\n"}
+_NO_DELIMITERS: Final = frozenset('\r"')
 
 
 def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns | None:
@@ -54,12 +35,12 @@ def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns 
 
     Example:
         >>> parse_columns("id=file,references=ref_a+ref_b", delimiter="tab")
-        Columns(id='file', candidate=None, references=('ref_a', 'ref_b'), delimiter='\t')
+        Columns(id='file', candidate=None, references=('ref_a', 'ref_b'), delimiter='\t', soft=False)
     """
     if text is None and delimiter is None:
         return None
     if delimiter is not None:
-        delimiter = _TABS.get(delimiter, delimiter)
+        delimiter = "" if delimiter == "\n" else _TABS.get(delimiter, delimiter)
         if len(delimiter) != 1 or delimiter in _NO_DELIMITERS:
             raise InputError(f"--delimiter: expected one character, such as | or ;, or tab, got {shown(delimiter)}")
     named: dict[str, str] = {}
@@ -74,66 +55,83 @@ def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns 
     return Columns(named.get("id"), named.get("candidate"), references, delimiter)
 
 
-def find_columns(header: Sequence[str], *, named: Columns | None = None, only_references: bool = False) -> Columns:
-    """Return a table's columns, named or usual; of ``only_references``, ``caption`` holds references."""
-    named = named or Columns()
-    wanted = [name for name in (named.id, None if only_references else named.candidate, *named.references) if name]
-    missing = [name for name in wanted if name not in header]
-    if missing:
-        raise InputError(
-            f"has no column {', '.join(map(shown, missing))}; its columns are {', '.join(map(shown, header))}"
-        )
-    by_name = {name.strip().lower(): name for name in reversed(header)}
-    numbered = tuple(name for name in header if _NUMBERED.fullmatch(name.strip().lower()))
-    single = _first(by_name, (*_REFERENCES, "caption") if only_references else _REFERENCES)
-    references = named.references or numbered or ((single,) if single else ())
-    return Columns(
-        named.id or _first(by_name, _IDS),
-        None if only_references else named.candidate or _first(by_name, _CANDIDATES),
-        references,
-    )
+_HEADER_BYTES: Final = 8192
+_DELIMITERS: Final = {"\t": "TSV", ";": "CSV with semicolons", ",": "CSV"}
+_NAME: Final = r"[^\s,;|]*\d[^\s,;|]*|[^\s,;|]+\.[A-Za-z]\w{2,4}"  # What is no word of a caption: 7, img1, dog.jpg.
+_IDS: Final = (
+    rf"(?P<id>{_NAME})\s*[,;|]\s*(?P<text>\S.*)",
+    r"(?P<id>(?=\S*\d)(?=\S*[A-Za-z_#-])\S{5,})\s+(?P<text>\S.*)",  # as of MSVD: mv89psg6zh4_33_46 A bird
+)
+_COUNTED: Final = re.compile(r"(\d+)[.):]?\s+\S")
 
 
-def _first(by_name: Mapping[str, str], names: Sequence[str]) -> str | None:
-    return next((by_name[name] for name in names if name in by_name), None)
-
-
-PARQUET_MAGIC = b"PAR1"
-
-_HEADER_BYTES = 8192
-_DELIMITERS = {"\t": "TSV", ";": "CSV with semicolons", ",": "CSV"}
-
-
-def has_header(source: Source, *, only_references: bool) -> bool:
-    """Say whether a file begins with a header of at least two columns, among them those of captions."""
-    line = source.stream.peek(_HEADER_BYTES)[:_HEADER_BYTES].splitlines()[:1]
+def first_lines(source: Source) -> list[str]:
+    """Return the first lines of a file of text, but comments, as far as they are at hand; none: it is not UTF-8."""
+    given = source.stream.peek(_HEADER_BYTES)[:_HEADER_BYTES]
+    whole = given if len(given) < _HEADER_BYTES or b"\n" not in given else given[: given.rindex(b"\n")]
     try:
-        header = line[0].decode() if line else ""
+        return [line for line in whole.decode().splitlines() if line.strip() and not line.startswith("#")]
     except UnicodeDecodeError:
-        return False
-    names = next(csv.reader([header], delimiter=_delimiter(header)), [])
-    columns = find_columns(names, only_references=only_references)
+        return []
+
+
+def has_header(source: Source, wanted: Wanted) -> bool:
+    """Say whether a file begins with a header of at least two columns, among them those of captions."""
+    header = next(iter(first_lines(source)), "")
+    names = _cells(header, _delimiter(header))
+    if recognised([dict.fromkeys(names, "")], lambda path: [dict.fromkeys(names, "")] if path == "[]" else []):
+        return True
+    columns = find_fields(names, side=wanted.side)
     has_captions = [bool(columns.candidate), bool(columns.references)]
     return len(names) > 1 and any(has_captions) and (columns.id is not None or all(has_captions))
 
 
+def refuse_unknown_header(source: Source) -> None:
+    """Refuse a table whose columns have names that are not known, which would be read as plain text."""
+    lines = first_lines(source)
+    if not lines:
+        return
+    delimiter = _delimiter(lines[0])
+    rows = [_cells(line, delimiter) for line in lines]
+    fewest = 2 if delimiter == "\t" else 3
+    names = all(re.fullmatch(r"[A-Za-z_][\w.-]*", cell) for cell in rows[0])
+    if names and len(lines) > 1 and len(rows[0]) >= fewest and all(len(row) == len(rows[0]) for row in rows):
+        columns = ", ".join(map(shown, rows[0]))
+        raise InputError(
+            f"{source.name}: looks like a table whose columns ({columns}) have no captions under names that are known: "
+            "name them with --columns, or say that lines are captions: --delimiter none"
+        )
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter == "|"), [])
+    return [cell.strip() for cell in cells] if delimiter == "|" else cells
+
+
 def _delimiter(header: str) -> str:
-    """Return what separates the columns: a tab if there is one, else the more frequent of , and ;."""
-    return "\t" if "\t" in header else max(",;", key=header.count)
+    """Return what separates the columns: a tab if there is one, else the most frequent of , ; and |."""
+    return "\t" if "\t" in header else max(",;|", key=header.count)
 
 
-def read_delimited(
-    source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool
-) -> records.Records:
-    """Read a CSV or TSV file with a header; an empty cell is a missing field."""
+def read_delimited(source: Source, *, limits: ReadLimits, wanted: Wanted) -> records.Records:
+    """Read a CSV or TSV file with a header, or with columns that are named by number; an empty cell is nothing."""
     lines = _decoded(source, limits)
     header_line = next(lines, "")
-    delimiter = (columns.delimiter if columns else None) or _delimiter(header_line)
-    header = next(csv.reader([header_line], delimiter=delimiter), [])
-    given_columns = _columns(source, header, columns, only_references=only_references)
+    named = wanted.columns or Columns()
+    delimiter = named.delimiter or _delimiter(header_line)
+    header = _cells(header_line, delimiter)
+    if twice := sorted({name for name in header if header.count(name) > 1}):
+        raise InputError(f"{source.name}: two columns are called {twice[0]!a}")
+    numbers = [name for name in (named.id, named.candidate, *named.references) if name]
+    if numbers and all(name.isdigit() for name in numbers) and not set(numbers) & set(header):
+        lines, header = chain([header_line], lines), [str(number) for number in range(1, len(header) + 1)]
     faults: list[Fault] = []
-    rows = _rows(source, csv.reader(lines, delimiter=delimiter, strict=True), header, faults)
-    return table_records(_DELIMITERS.get(delimiter, f"CSV with {delimiter!a}"), given_columns, rows, faults)
+    cells = csv.reader(lines, delimiter=delimiter, strict=True, skipinitialspace=delimiter == "|")
+    rows = _rows(source, cells, header, faults, delimiter)
+    name = _DELIMITERS.get(delimiter, f"CSV with {delimiter!a}")
+    if not named.delimiter and name not in _DELIMITERS.values():
+        name = f"CSV with {delimiter}"
+    return records_of(source.name, name, rows, wanted, table=True, faults=faults)
 
 
 def _decoded(source: Source, limits: ReadLimits) -> Iterator[str]:
@@ -141,24 +139,12 @@ def _decoded(source: Source, limits: ReadLimits) -> Iterator[str]:
         try:
             yield line.decode()
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"{source.name}, line {number}: is not UTF-8 ({error.reason} at byte {error.start})"
-            ) from error
-
-
-def _columns(source: Source, header: Sequence[str], named: Columns | None, *, only_references: bool) -> Columns:
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise InputError(f"{source.name}: two columns are called {twice[0]!a}")
-    try:
-        return find_columns(header, named=named, only_references=only_references)
-    except InputError as error:
-        raise InputError(f"{source.name}: {error}") from error
+            raise InputError(f"{source.name}, line {number}: {records.not_utf8(line, error)}") from error
 
 
 def _rows(
-    source: Source, cells: Iterator[Sequence[str]], header: Sequence[str], faults: list[Fault]
-) -> Iterator[tuple[str, Mapping[str, object]]]:
+    source: Source, cells: Iterator[list[str]], header: Sequence[str], faults: list[Fault], delimiter: str
+) -> Iterator[tuple[str, object]]:
     number = 1
     try:
         for row in cells:
@@ -166,95 +152,167 @@ def _rows(
             if len(row) == len(header):
                 yield f"row {number}", dict(zip(header, row, strict=True))
             elif row:
-                faults.append(Fault(f"row {number}", "", f"has {counted(len(row), 'column')}, expected {len(header)}"))
+                mark = {",": "a comma", ";": "a semicolon", "\t": "a tab"}.get(delimiter, delimiter)
+                hint = (
+                    f"is there {mark} outside of quotes?"
+                    if len(row) > len(header)
+                    else "a caption of the row before that goes on in the next line must stand in quotes"
+                )
+                wrong = f"has {counted(len(row), 'column')}, expected {len(header)}: {hint}"
+                faults.append(Fault(f"row {number}", "", wrong))
     except csv.Error as error:
         raise input_error(source.name, [Fault(f"row {number + 1}", "", f"is not a table row ({error})")]) from error
 
 
-def read_parquet(
-    source: Source, *, limits: ReadLimits, columns: Columns | None, only_references: bool
-) -> records.Records:
-    """Read a Parquet file; references are columns of strings, or a column of lists of strings."""
+def read_id_lines(source: Source, *, limits: ReadLimits, wanted: Wanted) -> records.Records | None:
+    """Read a file without a header in which every line has an id and a caption; ``None``: it is plain text."""
+    lines = first_lines(source)
+    if not lines:
+        return None
+    named = [(shape.name, shape.lines) for shape in SHAPES if shape.lines]
+    forms = [*named, *(("ids and captions", pattern) for pattern in (*_tab(lines), *_IDS[: 1 + (len(lines) > 1)]))]
+    found = next((form for form in forms if all(re.fullmatch(form[1], line) for line in lines)), None)
+    if found is None:
+        numbers = [match[1] for line in lines if (match := _COUNTED.match(line))]
+        if len(numbers) == len(lines) == len(set(numbers)) > 1:
+            raise InputError(
+                f"{source.name}: every line begins with another number: are these ids? Then separate them from the "
+                "captions by a tab; if they belong to the captions, say so: --delimiter none"
+            )
+        return None
+    faults: list[Fault] = []
+    entries = _id_lines(_decoded(source, limits), re.compile(found[1]), faults)
+    key = "references" if wanted.side == "references" else "caption"
+    columns = Columns("id", None, ("references",)) if key == "references" else Columns("id", "caption")
+    rows = ((place, {"id": image, key: text}) for place, image, text in entries)
+    return given_records(found[0], columns, rows, faults)
+
+
+def _tab(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the form of lines with tabs: of their columns one has no spaces, and one has most words."""
+    rows = [line.split("\t") for line in lines]
+    width = len(rows[0])
+    if width < 2 or any(len(row) != width for row in rows):
+        return
+    words = [sum(len(row[column].split()) for row in rows) for column in range(width)]
+    names = [column for column in range(width) if all(len(row[column].split()) == 1 for row in rows)]
+    text = max(range(width), key=lambda column: (words[column], column))
+    image = next((column for column in names if column != text), None)
+    if image is not None:
+        parts = {image: r"(?P<id>[^\t]+)", text: r"(?P<text>[^\t]*)"}
+        yield r"\t".join(parts.get(column, r"[^\t]*") for column in range(width))
+
+
+def _id_lines(lines: Iterable[str], form: re.Pattern[str], faults: list[Fault]) -> Iterator[tuple[str, str, str]]:
+    for number, line in enumerate(lines, start=1):
+        if match := form.fullmatch(line.rstrip("\r\n")):
+            yield f"line {number}", match["id"].strip(), match["text"].strip()
+        elif line.strip() and not line.startswith("#"):
+            faults.append(Fault(f"line {number}", "", "has no id and separator, which all lines before have"))
+
+
+PARQUET_MAGIC: Final = b"PAR1"
+_ARROW_MAGIC: Final = (b"ARROW1", b"\xff\xff\xff\xff")
+PACKED_TABLES: Final = ("folder", "xlsx")
+
+
+def is_binary_table(source: Source) -> bool:
+    """Say whether a file is a Parquet, Arrow or Excel table, or the folder of a data set."""
+    return source.packing in PACKED_TABLES or source.stream.peek(8).startswith((PARQUET_MAGIC, *_ARROW_MAGIC))
+
+
+def read_binary_table(source: Source, *, limits: ReadLimits, wanted: Wanted) -> records.Records:
+    """Read a Parquet, Arrow or Excel file, or a data set that ``datasets`` wrote; references may be lists."""
+    if source.packing == "xlsx":
+        name, rows = "Excel", _excel_rows(source, limits)
+    elif source.packing == "folder":
+        name, rows = "Hugging Face data set", _folder_rows(source)
+    else:
+        name = "Parquet" if source.stream.peek(8).startswith(PARQUET_MAGIC) else "Arrow"
+        rows = _arrow_rows(source, source.content(limits))
+    with _readable(source, name):
+        found = records_of(source.name, name, ((f"row {n}", row) for n, row in enumerate(rows, 1)), wanted, table=True)
+    return found._replace(records=_guarded(source, name, found.records))
+
+
+def _guarded(source: Source, name: str, given: Iterable[records.Record]) -> Iterator[records.Record]:
+    with _readable(source, name):
+        yield from given
+
+
+def _excel_rows(source: Source, limits: ReadLimits) -> Iterator[Mapping[str, object]]:
+    with needs_extra("pandas and openpyxl", "Excel files"):
+        import pandas as pd  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 (where it is installed)
+
+        table = pd.read_excel(io.BytesIO(source.content(limits)), dtype=object)
+    for row in table.to_dict("records"):
+        yield {str(key): None if value != value else value for key, value in row.items()}  # noqa: PLR0124 (NaN)
+
+
+def _folder_rows(source: Source) -> Iterator[Mapping[str, object]]:
+    """Yield the rows of a data set that was saved to a folder, with their splits where it has some."""
+    folder = Path(source.name)
+    parts = sorted((path for path in folder.rglob("*") if path.suffix in {".arrow", ".parquet"}), key=str)
+    for path in parts:
+        below = path.parent.relative_to(folder).parts
+        for row in _arrow_rows(source, path.read_bytes()):
+            yield {"split": below[0], **row} if below else row
+
+
+_PIXELS: Final = ("struct", "binary", "large_binary")
+
+
+def _arrow_rows(source: Source, content: bytes) -> Iterator[Mapping[str, object]]:
+    """Yield the rows of Parquet or Arrow, without columns of pictures."""
     try:
-        import pyarrow.parquet as pq  # noqa: PLC0415 (an extra)
+        import pyarrow as pa  # noqa: PLC0415 (an extra)
+        import pyarrow.parquet as pq  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise DataError("Parquet files need an extra: pip install 'spicegraph[parquet]'") from error
-    content = source.content(limits)
-    with _readable(source):
-        table = pq.ParquetFile(io.BytesIO(content))
-        header = table.schema_arrow.names
-        given_columns = _columns(source, header, columns, only_references=only_references)
-        used = [name for name in (given_columns.id, given_columns.candidate, *given_columns.references) if name]
-        rows = _parquet_rows(source, table.iter_batches(columns=used))
-        return table_records("Parquet", given_columns, rows, [])
+        raise DataError("Parquet and Arrow files need an extra: pip install 'spicegraph[parquet]'") from error
+    stream = io.BytesIO(content)
+    reader: Any
+    if content.startswith(PARQUET_MAGIC):
+        reader = pq.ParquetFile(stream)
+        schema, batches = reader.schema_arrow, reader.iter_batches
+    else:
+        reader = pa.ipc.open_file(stream) if content.startswith(_ARROW_MAGIC[0]) else pa.ipc.open_stream(stream)
+        schema = reader.schema
 
+        def batches(columns: list[str]) -> Iterator[pa.RecordBatch]:
+            found = (
+                (reader.get_batch(n) for n in range(reader.num_record_batches))
+                if content.startswith(b"ARROW1")
+                else reader
+            )
+            return (batch.select(columns) for batch in found)
 
-def _parquet_rows(source: Source, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, Mapping[str, object]]]:
-    with _readable(source):
-        rows = (row for batch in batches for row in batch.to_pylist())
-        yield from ((f"row {number}", row) for number, row in enumerate(rows, start=1))
+    if twice := sorted({name for name in schema.names if schema.names.count(name) > 1}):
+        raise InputError(f"{source.name}: two columns are called {twice[0]!a}")
+    used = [
+        each.name
+        for each in schema
+        if not (str(each.type).startswith("struct") and "bytes" in str(each.type)) and "binary" not in str(each.type)
+    ]
+    for batch in batches(columns=used):
+        yield from batch.to_pylist()
 
 
 @contextmanager
-def _readable(source: Source) -> Iterator[None]:
-    import pyarrow as pa  # noqa: PLC0415 (an extra)
+def _readable(source: Source, name: str) -> Iterator[None]:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 (an extra)
 
+        wrong: tuple[type[Exception], ...] = (pa.ArrowException, OSError)
+    except ModuleNotFoundError:
+        wrong = (OSError,)
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{source.name}: is a damaged or unreadable Parquet file ({error})") from error
+    except wrong as error:
+        raise InputError(f"{source.name}: is a damaged or unreadable {name} file ({error})") from error
 
 
 def table_records(
     name: str, columns: Columns, rows: Iterable[tuple[str, Mapping[str, object]]], faults: list[Fault]
 ) -> records.Records:
     """Turn rows into records; without a column of ids, an id is the row's number, from 1."""
-    form = records.Format(
-        f"{name} ({columns})",
-        (columns.id or "row",),
-        (columns.candidate,) if columns.candidate else ("candidate",),
-        ("references",) if columns.references else (),
-        typed=False,
-        table=True,
-    )
-    return records.Records(form, _table_records(columns, rows), faults)
-
-
-def _table_records(columns: Columns, rows: Iterable[tuple[str, Mapping[str, object]]]) -> Iterator[records.Record]:
-    for number, (location, row) in enumerate(rows, start=1):
-        fields: dict[str, object] = {}
-        if columns.id is None:
-            fields["row"] = number
-        elif row[columns.id] not in (None, ""):
-            value = row[columns.id]
-            fields[columns.id] = records.untyped_id(value) if isinstance(value, str) else value
-        if columns.candidate is not None:
-            fields[columns.candidate] = row[columns.candidate]
-        if columns.references:
-            texts: list[object] = []
-            for column in columns.references:  # a string or a list of them; the text of a cell of facts has one a line
-                cell = row[column]
-                value = records.given_references(
-                    column.strip().lower(), _listed(cell) if isinstance(cell, str) else cell
-                )
-                if isinstance(value, list):
-                    texts += value
-                elif value not in (None, ""):
-                    texts.append(value)
-            fields["references"] = texts
-        yield records.Record(location, fields)
-
-
-def _listed(cell: str) -> object:
-    """Return the list that a cell holds as JSON or as Python prints it (pandas writes that), or the cell."""
-    if not (cell.startswith("[") and cell.endswith("]")):
-        return cell
-    try:
-        return msgspec.json.decode(cell)
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    try:
-        value: object = ast.literal_eval(cell)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return cell
-    return value
+    return given_records(f"{name} ({columns})", columns, rows, faults)

@@ -57,6 +57,7 @@ SETTINGS: Mapping[str, Setting] = {
     "graph_style": Setting("Scene graphs", _SCORED, default="spice", fixed=True),
     "spice_text": Setting("SPICE parses", _SCORED, fixed=True),
     "empty": Setting("Empty captions", _SCORED, default="refuse", fixed=True),
+    "control_tokens": Setting("Marks of models", _SCORED, default="refuse", fixed=True),
     "open_time": Setting("Opens", _WHEN, "opens"),
     "close_time": Setting("Closes", _WHEN, "closes"),
     "daily_limit": Setting("Submissions a day", _WHEN, "daily", 5),

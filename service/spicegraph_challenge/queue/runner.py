@@ -156,6 +156,10 @@ class Runner:
 
     async def _guarded(self, lease: Lease) -> None:
         """Do a job; whatever goes wrong is recorded in it, and ends it."""
+
+        def sent_file(session: Session, _now: datetime) -> str:
+            return session.get_one(Submission, lease.submission_id).sha256
+
         waits = False
         try:
             while True:
@@ -173,7 +177,8 @@ class Runner:
             if isinstance(error, OverAllowanceError) and lease.kind is JobKind.VALIDATE:
                 _log.warning("submission %s: %s", lease.submission_id, error)
                 message = "the file needs more memory or time to read than results for this challenge do"
-                return await self._fail(lease, "VALIDATION_LIMIT", message)
+                await self._fail(lease, "VALIDATION_LIMIT", message)
+                return await self._discard(await self._transactions.read(sent_file))
             # No fault of the file: the job is done again, and given up at the third time.
             incident = secrets.token_hex(6)
             _log.error("incident %s: job %d failed", incident, lease.job_id, exc_info=error)
@@ -232,12 +237,25 @@ class Runner:
                 key = await self._adopt(validated.faults)
                 message = f"the file has {counted(validated.fault_count, 'fault')}"
                 await self._fail(lease, "INVALID_FILE", message, key, validated.fault_count)
+                await self._discard(sent.sha256)
                 return
             files = {
                 splits[name][0]: (await self._adopt(path), validated.empty[name])
                 for name, path in validated.results.items()
             }
         await self._end(lease, lambda session, _now: submissions.end_validated(session, lease, files), "is sound")
+
+    async def _discard(self, key: str) -> None:
+        """Delete a refused file, unless it is somebody's who may have it; its faults are kept apart."""
+
+        def discard(session: Session, _now: datetime) -> None:
+            if submissions.is_unused(session, key):
+                self._state.files.discard(key)
+
+        try:
+            await self._transactions.write(discard)
+        except StoreError as error:
+            _log.warning("a refused file stays for a day: %s", error)
 
     async def _adopt(self, path: str) -> str:
         return await self._transactions.thread(lambda: self._state.files.adopt(Path(path)))

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from spicegraph_challenge.sandbox.tasks import Finished
 
 ID = re.compile(r"[0-9a-f]{16}")
+_MOST_REFUSED = 50  # files of a user or team a day that are refused or cancelled: they count against no other limit
+REFUSED_BYTES = 128 << 20  # of these; but two files of the largest size may be refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,26 @@ def usage(session: Session, part: Challenge | Split, account: Account, now: date
     return Usage(today or 0, session.scalar(counted) or 0, *limits)
 
 
+def check_refused(session: Session, account: Account, now: datetime, *, size: int = 0, most: int = 0) -> None:
+    """Check that files which were refused today, with one more of a size, leave room: files that wait may be, too."""
+    alike = User.team == account.team if account.team else User.id == account.user_id
+    passing = or_(Submission.state.in_(UNCHARGED), Submission.state == State.VALIDATING)
+    faulty = or_(Submission.failure.is_(None), Submission.failure != "INTERNAL")  # not the server's own fault
+    query = select(func.count(), func.coalesce(func.sum(Submission.file_bytes), 0)).join(User)
+    count, used = session.execute(query.where(alike, passing, faulty, Submission.created >= _day(now))).one()
+    if count < _MOST_REFUSED and used + max(1, size) <= max(REFUSED_BYTES, 2 * most):
+        return
+    message = f"{count} files with {used / (1 << 20):.0f} MiB were refused or cancelled today (UTC), as many as may be"
+    wait = retry_info((_day(now) + timedelta(days=1) - now).total_seconds())
+    raise _quota_used(f"{'team' if account.team else 'user'}:{account.entrant}", message, wait)
+
+
+def is_unused(session: Session, key: str) -> bool:
+    """Say whether nothing refers to a file, and keep others from referring to it until the transaction ends."""
+    session.scalars(select(Challenge.id).order_by(Challenge.id).with_for_update()).all()
+    return key not in used_files(session)
+
+
 def _check_takes(session: Session, part: Challenge | Split, account: Account, now: datetime) -> None:
     """Check that a challenge, or a split of it, takes a submission; organisers may try theirs out at any time."""
     challenge = part if isinstance(part, Challenge) else part.challenge
@@ -119,7 +141,13 @@ def _check_takes(session: Session, part: Challenge | Split, account: Account, no
 
 
 def accept(
-    session: Session, account: Account, new: pb.SubmissionSettings, file: tuple[str, int], now: datetime
+    session: Session,
+    account: Account,
+    new: pb.SubmissionSettings,
+    file: tuple[str, int],
+    now: datetime,
+    *,
+    most_bytes: int = 0,
 ) -> tuple[Submission, bool]:
     """Store a submission, whose file has a key and a size, and its job; return it, and whether it was there before."""
     # The challenge is locked: no two submissions, of one account or of several, take the last place of a limit.
@@ -135,6 +163,7 @@ def accept(
     known = session.scalars(alike.where(Submission.sha256 == key, Submission.state.not_in(UNCHARGED))).one_or_none()
     if known is not None:
         return known, True
+    check_refused(session, account, now, size=size, most=most_bytes)
     if not challenge.ready:
         raise refused(
             "NOT_READY", f"the challenge {challenge.name!r} does not have all its references yet", challenge.name
@@ -249,11 +278,13 @@ def choose(session: Session, account: Account, challenge_name: str, submission_i
     session.add(Choice(challenge_id=challenge.id, user_id=account.user_id, submission_id=submission_id))
 
 
-def used_files(session: Session) -> set[str]:
+def used_files(session: Session, *, copied: bool = False) -> set[str]:
     """Return the keys of the files that are needed; what was refused or cancelled is not, only its faults are."""
+    # Of a copy of the database, a file that has not been read yet is not: it may be refused, and gone, meanwhile.
+    unneeded = (*UNCHARGED, State.VALIDATING) if copied else UNCHARGED
     columns = (Submission.faults, SubmissionFile.file, SplitReferences.file, SplitReferences.source)
     queries = [
-        select(Submission.sha256).where(Submission.state.not_in(UNCHARGED)),
+        select(Submission.sha256).where(Submission.state.not_in(unneeded)),
         *(select(column).where(column.is_not(None)) for column in columns),
     ]
     return {key for query in queries for key in session.scalars(query) if key is not None}

@@ -59,7 +59,7 @@ class FileStore:
         self._objects = folder / "objects"
         self._incoming = folder / "incoming"
         with _errors(folder):
-            for part in (self._objects, self._incoming):
+            for part in (folder, self._objects, self._incoming):  # the mode is for the last of its folders alone
                 part.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def path(self, key: str) -> Path:
@@ -89,6 +89,11 @@ class FileStore:
                     os.fsync(handle)
                 finally:
                     os.close(handle)
+
+    def discard(self, key: str) -> None:
+        """Delete a file."""
+        with _errors(self.path(key)):
+            self.path(key).unlink(missing_ok=True)
 
     def adopt(self, path: Path) -> str:
         """Store a copy of a file; return its key."""

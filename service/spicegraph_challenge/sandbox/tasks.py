@@ -324,7 +324,7 @@ def _report(task: ReportTask) -> None:
     items = [Item(key, captions[key], texts) for key, texts in read_references(Path(task.references))]
     if task.limit < len(items):
         spread = [items[index * len(items) // task.limit] for index in range(task.limit)]
-    shown = check_items(spread if task.limit < len(items) else items, empty="zero")
+    shown = check_items(spread if task.limit < len(items) else items, empty="zero", control_tokens="keep")
     part = f" ({len(shown):,} of {len(items):,} images, evenly spread)" if len(shown) < len(items) else ""
     data = replace(unpack_data(task.data), spice_text=task.spice_text)
     options = ReportOptions(metrics=task.metrics, title=task.title + part, data=data)

@@ -13,11 +13,13 @@ import zipfile
 import zlib
 from collections import Counter
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
 
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_challenge.sandbox.files import FaultRow, Image
+from spicegraph_scorer.core.items import CheckedItems, Item
 from spicegraph_scorer.readers.checks import Empty, caption_faults, id_faults, label, shown
+from spicegraph_scorer.readers.marks import ControlTokens, mind_marks
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -89,10 +91,33 @@ def read_submission(
             name = _split_of(file, split, splits, results)
             captions = results[name] = {}
             of_file = list(_read(file, data, splits[name], captions, longest=caption_characters, empty=empty))
+            rule = _RULES.get(settings.control_tokens, "refuse")
+            of_file = of_file or list(_mind_marks(file, captions, rule, splits[name], empty=empty))
             faults += of_file or _equal_faults(file, captions, settings)
     except _RefusedError as refused:
         faults.append(FaultRow(file_name, "", "", str(refused)))
     return results, faults[:_MOST_FAULTS]
+
+
+_RULES: Final[Mapping[int, ControlTokens]] = {
+    scores_pb2.CONTROL_TOKENS_STRIP: "strip",
+    scores_pb2.CONTROL_TOKENS_KEEP: "keep",
+}
+
+
+def _mind_marks(
+    file: str, captions: dict[Id, str], rule: ControlTokens, names: Mapping[Id, Image], *, empty: Empty
+) -> Iterator[FaultRow]:
+    """Take what models leave behind off sound captions, as the rule says, and yield what stands against that."""
+    items = CheckedItems(Item(image_id, text, ()) for image_id, text in captions.items())
+    minded, reason = mind_marks(items, rule, remedy="take them off, and submit again")
+    if reason:
+        yield FaultRow(file, "", "caption", reason)
+    for item, before in zip(minded, items, strict=True):
+        if item is not before:
+            captions[item.id] = item.candidate
+            for fault in caption_faults(item.candidate, (str(item.id), names[item.id].file_name), empty=empty):
+                yield FaultRow(file, label("without control tokens", item.id), "caption", fault)
 
 
 def _split_of(name: str, given: str, splits: Mapping[str, Images], taken: Container[str]) -> str:

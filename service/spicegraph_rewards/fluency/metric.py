@@ -76,6 +76,7 @@ class Fluency(Metric[FluencyStatistic]):
     captions where that probability is above the threshold, else 0.
     """
 
+    english: ClassVar[bool] = True
     credits: ClassVar[bool] = True
     lower_is_better: ClassVar[frozenset[str]] = frozenset({"FluencyError"})
     explains: ClassVar[bool] = True
@@ -128,6 +129,7 @@ SpiderFlStatistic: TypeAlias = tuple[SpiderStatistic, FluencyStatistic]  # one i
 class SpiderFl(Metric[SpiderFlStatistic]):
     """SPIDEr-FL: SPIDEr, of which a caption that counts as broken keeps a tenth, as the DCASE challenge ranks."""
 
+    english: ClassVar[bool] = True
     needs: ClassVar[Needs] = Spider.needs
     highest: ClassVar[float] = Spider.highest
 

@@ -272,6 +272,11 @@ def _places(given: object) -> Iterator[str]:
 _SOURCES: Final = {"DEFAULT": "default", "DEFAULT_MAP": "file", "ENVIRONMENT": "environment"}
 
 
+def _without_password(value: str) -> str:
+    """Return a value as it may be shown to others: what stands between a URL's user and host is hidden."""
+    return re.sub(r"(\w://[^:@/\s]*:)\S*@", r"\1***@", value)
+
+
 def config(command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]")] = None) -> None:
     """Show which settings file applies here; of a command, every option's value and where it comes from.
 
@@ -301,11 +306,13 @@ def config(command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND
             source = context.get_parameter_source(str(option.name))
             value = context.params.get(str(option.name))
             whence = _SOURCES[source.name] if source is not None else ""
-            rows.append((f"--{key}", "" if value is None else str(value), whence))
+            rows.append((f"--{key}", "" if value is None else _without_password(str(value)), whence))
         parts.append(plain_table(("Option", "Value", "From"), rows))
     elif settings is not None:
         defaults_of(settings, command_line, commands(), commands())  # says what is wrong
-        parts.append(plain_table(("Key", "Value"), [(key, str(value)) for key, value in settings[1].items()]))
+        parts.append(
+            plain_table(("Key", "Value"), [(key, _without_password(str(value))) for key, value in settings[1].items()])
+        )
     terminal.write_stdout(f"settings file: {terminal.printable(shown)}\n" + rendered(parts))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 
 import typer
 
@@ -17,10 +17,14 @@ from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_scorer.metrics import GROUPS, METRICS, metric_names, read_data
 from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.checks import Empty, notes_on
+from spicegraph_scorer.readers.fields import Wanted
+from spicegraph_scorer.readers.marks import ControlTokens
 from spicegraph_scorer.readers.read import IdRule
+from spicegraph_scorer.readers.references import Annotations, read_reference_files
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.output.terminal import say_warning
+from spicegraph_service.output.terminal import say, say_warning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,19 +71,31 @@ def parser_of(style: GraphStyle, pipeline: str) -> str:
     return SCENE
 
 
+ControlTokensOption = Annotated[
+    ControlTokens | None,
+    typer.Option(
+        help="What to do with captions that hold what models leave behind, such as <eos>, [PAD] or **: refuse the "
+        "input, strip it off, or keep it, which scores it as words. Default: refuse; keep with --format spice."
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputOptions:
     """What is read beside the captions' own file, and how.
 
     Options:
-        references: The references, if INPUT contains none: COCO annotations, references by id, JSON Lines, a table, or
-            plain text with one line per candidate. May be given several times.
-        columns: The columns of CSV, TSV and Parquet files: id=NAME,candidate=NAME,references=NAME+NAME. Default: found
-            by their usual names.
-        delimiter: What separates the columns of CSV files. Default: tab, comma or semicolon, as the header shows.
+        references: The references, if INPUT contains none: a file of any shape that spicegraph inputs knows, or plain
+            text with one line per candidate. May be given several times.
+        columns: The columns of tables and keys of JSON: id=NAME,candidate=NAME,references=NAME+NAME; a name may be a
+            path such as doc.answer, or a column's number. Default: found by their usual names.
+        delimiter: What separates the columns of CSV files, or none: lines are captions. Default: as the header shows.
         partial: Use only the images of --references that have a result.
-        ids: How ids are compared with those of --references: as given, or by the last number in them:
-            COCO_val2014_000000000143.jpg is 143.
+        ids: How ids are compared with those of --references: as given; by the last number in them:
+            COCO_val2014_000000000143.jpg is 143; or by stem: a/1.jpg is 1.
+        split: The split of the references: test, val, train, restval. Default: the one of the results' ids.
+        caption_language: The language of the captions, such as zh, in files that have several. Default: en.
+        drop_empty_references: Drop empty references, with which lists of one length are padded.
     """
 
     references: Annotated[list[str] | None, typer.Option(metavar="FILE")] = None
@@ -88,21 +104,69 @@ class InputOptions:
     partial: Annotated[bool, typer.Option("--partial")] = False
 
     ids: Annotated[IdRule, typer.Option()] = IdRule.GIVEN
+    control_tokens: ControlTokensOption = None
+    split: Annotated[str | None, typer.Option("--split", metavar="NAME")] = None
+    caption_language: Annotated[str | None, typer.Option(metavar="CODE")] = None
+    drop_empty_references: Annotated[bool, typer.Option("--drop-empty-references")] = False
+
+    @property
+    def reading(self) -> ReadingOptions:
+        """How files are read, as :func:`~spicegraph_scorer.read_items` and tasks take it."""
+        return {
+            "references": self.references,
+            "columns": self.table,
+            "partial": self.partial,
+            "ids": self.ids,
+            "split": self.split,
+            "caption_language": self.caption_language,
+            "drop_empty_references": self.drop_empty_references,
+        }
 
     @property
     def table(self) -> Columns | None:
         """How tables are read; ``None``: as they show themselves."""
         return parse_columns(self.columns, delimiter=self.delimiter)
 
-    def system(self, source: str, *, empty: Empty, name: str | None = None) -> System:
+    def annotations(self) -> Annotations:
+        """Read the references alone."""
+        wanted = Wanted("references", self.table, self.caption_language, self.drop_empty_references)
+        annotations = read_reference_files(self.references or (), limits=DEFAULT_LIMITS, wanted=wanted)
+        for note in annotations.notes:
+            say(note)
+        return annotations.of_split(self.split)
+
+    def system(self, source: str, *, empty: Empty, name: str | None = None, language: str | None = None) -> System:
         """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
         default, path = system_name(source)
-        items = read_items(
-            path, references=self.references, partial=self.partial, empty=empty, columns=self.table, ids=self.ids
-        ).items
-        for note in notes_on(path, items):
+        dataset = read_items(path, empty=empty, control_tokens=self.control_tokens or "refuse", **self.reading)
+        for note in dataset.notes:
+            say(note)
+        for note in notes_on(path, dataset.items, language=language):
             say_warning(note)
-        return System(name or default, items)
+        return System(name or default, dataset.items)
+
+
+class ReadingOptions(TypedDict):
+    """How files are read."""
+
+    references: list[str] | None
+    columns: Columns | None
+    partial: bool
+    ids: IdRule
+    split: str | None
+    caption_language: str | None
+    drop_empty_references: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagedInputOptions(InputOptions):
+    """The same for commands that write pages, which have another ``--split``.
+
+    Options:
+        split: The split of the references: test, val, train, restval. Default: the one of the results' ids.
+    """
+
+    split: Annotated[str | None, typer.Option("--references-split", metavar="NAME")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +183,10 @@ class MetricOptions:
             one, for English.
         instances: COCO instances, such as instances_val2014.json: for chair, the objects of each image, beside those
             that its references mention.
+        language: What captions are in, by code: fr, es, de ... Default: what --pipeline reads. SPICE looks words up in
+            nltk's data of that language.
+        reference_language: For captions in another language, references in English: en. SPICE matches what both
+            languages share.
     """
 
     metrics: MetricsOption = "spice"
@@ -128,6 +196,8 @@ class MetricOptions:
     vectors: Annotated[str | None, typer.Option(metavar="FILE")] = None
     meaning: Annotated[str | None, typer.Option(metavar="FILE")] = None
     instances: Annotated[str | None, typer.Option(metavar="FILE")] = None
+    language: Annotated[str | None, typer.Option(metavar="CODE")] = None
+    reference_language: Annotated[str | None, typer.Option(metavar="CODE")] = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -137,7 +207,7 @@ class MetricOptions:
     @property
     def files(self) -> list[str | None]:
         """The files that metrics read."""
-        return [getattr(self, name) for name in METRIC_DATA if name != "spice_text"]
+        return [getattr(self, name) for name in METRIC_DATA if name not in _NAMED]
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -150,13 +220,16 @@ class MetricOptions:
         given = {name: value for name in METRIC_DATA if (value := getattr(self, name)) is not None}
         for name, value in given.items():
             users = [metric for metric, entry in METRICS.items() if name in entry.kind.needs.data]
-            if computed.isdisjoint(users):
+            if name != "language" and computed.isdisjoint(users):
                 do = "does" if len(users) == 1 else "do"
                 raise InputError(
                     f"{METRIC_DATA[name]} {value}: none of the chosen metrics uses it; {', '.join(users)} {do}"
                 )
-        text: SpiceText | None = given.pop("spice_text", None)
-        return with_spice_text(self.asked, replace(read_data(given), spice_text=text))
+        named = {name: given.pop(name, None) for name in _NAMED}
+        return with_spice_text(self.asked, replace(read_data(given), **named))
+
+
+_NAMED: Final = ("spice_text", "language", "reference_language")  # fields that are no files
 
 
 EmptyOption = Annotated[
@@ -181,6 +254,8 @@ METRIC_DATA: Final[Mapping[str, str]] = {
     "vectors": "--vectors",
     "meaning": "--meaning",
     "instances": "--instances",
+    "language": "--language",
+    "reference_language": "--reference-language",
 }  # For each field of ``MetricData`` the option that gives it.
 
 
@@ -192,13 +267,13 @@ class PageOptions:
         images: Show the images: a folder, or an address with {id} or {id:012} in it.
         images_url: Where the files of the folder of --images will stand. Default: where they are, relative to the page.
         embed_images: Put the files of the folder of --images into the page.
-        split: Put the details of the images into a folder next to the page, for very large sets.
+        split_page: Put the details of the images into a folder next to the page, for very large sets.
     """
 
     images: Annotated[str | None, typer.Option(metavar="FOLDER|URL")] = None
     images_url: Annotated[str | None, typer.Option(metavar="URL")] = None
     embed_images: Annotated[bool, typer.Option("--embed-images")] = False
-    split: Annotated[bool, typer.Option("--split")] = False
+    split_page: Annotated[bool, typer.Option("--split")] = False
 
     def pictures(self, output: str | None) -> Pictures | None:
         """Return how the page shows images; ``None``: it shows none."""
@@ -245,6 +320,23 @@ class ParsingOptions:
     def facts(self) -> AbstractContextManager[FactSource]:
         """Give what parses captions."""
         return local_facts(self.parser, workers=self.workers, cache=self.cache_place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteOptions:
+    """Where the work is done.
+
+    Options:
+        server: Have this server do the work (HOST:PORT); the files are read here.
+        token: Your token for --server; the environment variable is safer.
+        tls: Use TLS with the system's certificate authorities.
+        tls_ca: Use TLS with this certificate authority (PEM).
+    """
+
+    server: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
+    token: Annotated[str, typer.Option(envvar="SPICEGRAPH_TOKEN", show_envvar=True)] = ""
+    tls: Annotated[bool, typer.Option("--tls", envvar="SPICEGRAPH_TLS")] = False
+    tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CA")] = None
 
 
 def system_names(sources: Sequence[str]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from spicegraph_scorer.readers.parses import Notation, read_graphs
 from spicegraph_scorer.readers.records import looks_like_one_text, read_captions, read_lines
 from spicegraph_service.cli.options import GraphStyle, GraphStyleOption, parser_of
 from spicegraph_service.output.tables import caption_table, rendered
-from spicegraph_service.output.terminal import say, write_stdout
+from spicegraph_service.output.terminal import printable, say, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -88,6 +88,15 @@ def _factual(caption: ParsedCaption, number: int) -> str:
     return graph_text(with_digits(caption.tuples)) + "\n"
 
 
+def _traced(pipeline: str, texts: Iterable[str]) -> Iterator[str]:
+    """Yield each sentence, and below it what each pass took away and added."""
+    for sentence, changes in load_pipeline(pipeline).trace(texts):
+        yield f"{printable(sentence)}\n"
+        for change in changes:
+            signed = [*(f"- {row}" for row in change.removed), *(f"+ {row}" for row in change.added)]
+            yield "".join(f"  {change.name}: {printable(row)}\n" for row in signed)
+
+
 PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterable[str]]] = {
     ParseFormat.JSONL: lambda captions: _encoded(map(export.caption_dict, captions)),
     ParseFormat.TABLE: lambda captions: [rendered([caption_table(captions)])],
@@ -113,6 +122,7 @@ def parse(
     conllu: Annotated[bool, typer.Option("--conllu")] = False,
     graphs: Annotated[Notation | None, typer.Option("--graphs")] = None,
     scheme: Annotated[Scheme, typer.Option()] = Scheme.AUTO,
+    trace: Annotated[bool, typer.Option("--trace")] = False,
 ) -> None:
     """Turn captions into the tuples of their scene graphs.
 
@@ -127,7 +137,10 @@ def parse(
         graphs: The input consists of scene graphs in a notation: FACTUAL's (a graph per line), DiscoSG's (JSON Lines),
             Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.
         scheme: The version of the --conllu parses; auto detects it for each sentence.
+        trace: Print what each pass of the scene parser (--graph-style scene) changed, in place of graphs.
     """
+    if trace and (graph_style is not GraphStyle.SCENE or graphs is not None or conllu):
+        raise InputError("--trace shows the passes of the scene parser: it needs captions and --graph-style scene")
     captions: Iterable[ParsedCaption]
     if graphs is not None:
         if conllu or graph_style is GraphStyle.SCENE or form is ParseFormat.SNG:
@@ -149,7 +162,12 @@ def parse(
         texts = [source] if is_caption else read_captions(source, is_one_text=text)
         if looks_like_one_text(texts):
             say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")
-        captions = parse_captions(texts, parser_of(graph_style, pipeline))
+        name = parser_of(graph_style, pipeline)
+        if trace:
+            for line in _traced(name, texts):
+                write_stdout(line)
+            return
+        captions = parse_captions(texts, name)
     for part in PARSE_FORMATS[form](captions):
         write_stdout(part)
 

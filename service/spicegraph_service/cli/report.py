@@ -14,8 +14,15 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_service.cli.options import InputOptions, PageOptions, ParsingOptions, ScoringOptions, system_name
-from spicegraph_service.output.terminal import check_output, format_by_ending, warned_progress, write_text
+from spicegraph_service.cli.options import (
+    PagedInputOptions,
+    PageOptions,
+    ParsingOptions,
+    RemoteOptions,
+    ScoringOptions,
+    system_name,
+)
+from spicegraph_service.output.terminal import check_output, format_by_ending, say_warning, warned_progress, write_text
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Provenance
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
@@ -49,7 +56,7 @@ _BY_ENDING: Mapping[str, ReportFormat] = {
 def report(
     sources: Annotated[list[str], typer.Argument(metavar="[NAME=]INPUT...")],
     *,
-    given: InputOptions,
+    given: PagedInputOptions,
     scoring: ScoringOptions,
     form: Annotated[ReportFormat | None, typer.Option("--format")] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
@@ -59,6 +66,7 @@ def report(
     draws: Annotated[int, typer.Option(min=1)] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 12345,
     parsing: ParsingOptions,
+    remote: RemoteOptions,
 ) -> None:
     """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown.
 
@@ -84,12 +92,24 @@ def report(
         provenance=provenance([*paths, *(given.references or ()), *scoring.files]),
     )
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
-    if page.split and (output is None or chosen is not ReportFormat.HTML):
+    if page.split_page and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
-    systems = [given.system(source, empty=scoring.empty) for source in sources]
+    systems = [given.system(source, empty=scoring.empty, language=scoring.language) for source in sources]
+    if remote.server is not None:
+        from spicegraph_service.cli.remote import rendered, settings  # noqa: PLC0415 (only who asks a server needs grpc)
+
+        if page.split_page:
+            raise InputError("--split: a server gives one page; leave it out with --server")
+        with warned_progress() as progress:
+            write_text(
+                rendered(systems, chosen, options, settings(scoring, parsing), remote=remote, progress=progress), output
+            )
+        return
     with parsing.facts() as facts, warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
-    if not page.split or output is None:
+    for warning in built.warnings:
+        say_warning(warning)
+    if not page.split_page or output is None:
         write_text(REPORT_FORMATS[chosen](built), output)
         return
     # The details of the images go into a folder beside the page: ``report_files`` for ``report.html``.

@@ -23,10 +23,21 @@ from spicegraph_service.output.results import (
     pair_text,
 )
 from spicegraph_service.output.tables import comparison_tables, difference_tables
-from spicegraph_service.output.terminal import check_output, format_by_ending, say, warned_progress, write_text
+from spicegraph_service.output.terminal import (
+    check_output,
+    format_by_ending,
+    say,
+    say_error,
+    say_warning,
+    warned_progress,
+    write_text,
+)
 
 if TYPE_CHECKING:
+    from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.results import Result, Summary
+    from spicegraph_service.engines import System
+    from spicegraph_service.report.data import GateResult
 
 
 _PER_ITEM = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
@@ -50,13 +61,15 @@ def score(
     engine: Annotated[str, typer.Option(metavar=f"<{'|'.join(ENGINES)}>")] = "local",
     parses: Annotated[str | None, typer.Option(metavar="FILE")] = None,
     graphs: Annotated[bool, typer.Option("--graphs")] = False,
+    remote: options.RemoteOptions,
 ) -> None:
     """Score captions against references, with SPICE by category and the COCO metrics.
 
     Options:
-        sources: The SPICE jar's JSON (image_id, test, refs), COCO results with --references, JSON Lines, captions by
-            id, CSV, TSV, Parquet, plain text, or a zip of one of them; - reads standard input. The scores of several
-            systems, each a file or NAME=FILE, stand side by side, as table or json.
+        sources: Captions in any shape that spicegraph inputs knows: the SPICE jar's JSON, COCO results with
+            --references, JSON Lines, captions by id, tables, plain text ...; - reads standard input. The scores of
+            several systems, each a file or NAME=FILE, stand side by side, as table or json; as csv, markdown or latex a
+            line a system, SPICE by category, the best marked.
         form: The format of the result; spice is the jar's own JSON. Default: the one of -o's file ending, else a table.
         output: Write to this file or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of
             parts. Without --format the table is printed too.
@@ -103,6 +116,16 @@ def score(
         target.check_systems()
         if chosen.score_systems is None:
             raise InputError(f"--engine {engine} scores one INPUT at a time, and {len(systems)} are given")
+    resampling = Resampling(seed=seed) if confidence else None
+    if remote.server is not None:
+        plain = not (explain or credit or parses or graphs) and engine == "local" and candidates is CandidateRule.ONE
+        if not plain or target.format not in {ResultFormat.TABLE, ResultFormat.JSON} or len(systems) > 1:
+            raise InputError("--server scores one INPUT, as table or json, without --explain, --credit and the like")
+        from spicegraph_service.cli import remote as calls  # noqa: PLC0415 (only who asks a server needs grpc)
+
+        items = given.system(sources[0], empty=scoring.empty).items
+        target.write_parts(*calls.scored(items, calls.settings(scoring, parsing), resampling, remote))
+        return
     data = scoring.data(*(("spider",) if candidates is CandidateRule.BEST else ()))
     with warned_progress() as progress:
         task = Task(
@@ -111,10 +134,8 @@ def score(
             parsing.parser,
             workers=parsing.workers,
             cache=parsing.cache_place,
-            columns=given.table,
-            references=given.references,
-            partial=given.partial,
-            ids=given.ids,
+            **given.reading,
+            control_tokens=given.control_tokens or ("keep" if target.format is ResultFormat.SPICE else "refuse"),
             empty=scoring.empty,
             candidates=candidates,
             parses=parses,
@@ -122,7 +143,7 @@ def score(
             explain=explain,
             credit=credit,
             evidence=target.format is ResultFormat.SPICE,
-            confidence=Resampling(seed=seed) if confidence else None,
+            confidence=resampling,
             data=data,
             progress=progress,
             say=say,
@@ -152,7 +173,7 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="[NAME=]A")],
     second: Annotated[str, typer.Argument(metavar="[NAME=]B")],
     *,
-    given: options.InputOptions,
+    given: options.PagedInputOptions,
     scoring: options.ScoringOptions,
     form: Annotated[ComparisonFormat | None, typer.Option("--format")] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
@@ -160,6 +181,7 @@ def compare(
     seed: Annotated[int, typer.Option(min=0)] = 12345,
     page: options.PageOptions,
     changes: Annotated[bool, typer.Option("--changes")] = False,
+    fail_if: Annotated[str | None, typer.Option(metavar="CONDITIONS")] = None,
     parsing: options.ParsingOptions,
 ) -> None:
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images.
@@ -172,11 +194,15 @@ def compare(
         output: Write to this file instead: .json, or .html for a page.
         draws: Number of resamples for each test.
         seed: The same seed gives the same p-values.
+        fail_if: Exit with 1 where B minus A fulfils one of these conditions: "SPICE < -0.005, Color.f < -0.02,
+            object_invented.rate > +0.01": scores, categories (.f, .pr, .re) and rates of kinds of errors.
         changes: Show instead which tuples B adds and removes, image by image, and which of them the references support;
             with --metrics spice or spice-exact.
     """
     names = scoring.names
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
+    if fail_if is not None and (changes or chosen is ComparisonFormat.HTML):
+        raise InputError("--fail-if: goes with the formats table and json")
     if changes and chosen is ComparisonFormat.HTML:
         raise InputError("--changes: can be written as table or json")
     if chosen is ComparisonFormat.HTML:
@@ -193,19 +219,20 @@ def compare(
             draws=draws,
             seed=seed,
             parsing=parsing,
+            remote=options.RemoteOptions(),
         )
         return
     if output is not None:
         check_output(output)
     if page.pictures(output) is not None:
         raise InputError("--images: only an HTML page (-o FILE.html) shows images")
-    if page.split:
+    if page.split_page:
         raise InputError("--split: only an HTML page (-o FILE.html) can be split")
     data = scoring.data()
     called = options.system_name(first)[0], options.system_name(second)[0]
     names_of = called if called[0] != called[1] else (first, second)
     a, b = (
-        given.system(source, name=name, empty=scoring.empty)
+        given.system(source, name=name, empty=scoring.empty, language=scoring.language)
         for source, name in zip((first, second), names_of, strict=True)
     )
     with parsing.facts() as facts:
@@ -221,7 +248,10 @@ def compare(
                 different = differences(check_items(a.items), check_items(b.items), metric)
             write_text(pair_text(different, (a.name, b.name), chosen, difference_tables), output)
             return
+        gates: tuple[GateResult, ...] = ()
         with warned_progress() as progress:
+            if fail_if is not None:
+                gates = _gates(fail_if, (a, b), scoring, Resampling(draws, seed), facts=facts, progress=progress)
             comparison = compare_systems(
                 a.items,
                 b.items,
@@ -231,4 +261,37 @@ def compare(
                 progress=progress,
                 data=data,
             )
+    for system, empty in zip((a, b), comparison.empty_graphs, strict=True):
+        for note in empty.notes():
+            say_warning(f"{system.name}: {note}")
     write_text(pair_text(comparison, (a.name, b.name), chosen, comparison_tables), output)
+    _fail_where_broken(gates)
+
+
+def _fail_where_broken(gates: tuple[GateResult, ...]) -> None:
+    """Say which conditions are broken, and end with 1 where there are some."""
+    if broken := [gate for gate in gates if not gate.passed]:
+        from spicegraph_service.report.gates import broken_line  # noqa: PLC0415 (most runs have no conditions)
+
+        for gate in broken:
+            say_error(broken_line(gate))
+        raise typer.Exit(1)
+
+
+def _gates(
+    conditions: str,
+    systems: tuple[System, System],
+    scoring: options.ScoringOptions,
+    draws: Resampling,
+    *,
+    facts: FactSource,
+    progress: Progress | None,
+) -> tuple[GateResult, ...]:
+    """Return what came out for ``--fail-if``: a report's answer, without its images."""
+    from spicegraph_service.report import ReportOptions, build_report  # noqa: PLC0415 (most runs need no report)
+    from spicegraph_service.report.gates import parse_gates  # noqa: PLC0415
+
+    texts = tuple(conditions.split(","))
+    parse_gates(texts)  # before the work
+    wanted = ReportOptions(scoring.names, data=scoring.data("spice"), resampling=draws, human=False, gates=texts)
+    return build_report(systems, wanted, pipeline=facts, progress=progress).gates

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import sys
 from collections.abc import Mapping  # noqa: TC003 (typer reads the annotations when it runs)
-from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from spicegraph_parser.errors import InputError, needs_extra
-from spicegraph_service.cli.app import from_environment, with_groups
-from spicegraph_service.config import ServerConfig
+from spicegraph_service.cli.app import command_line, from_environment, with_groups
+from spicegraph_service.config import ServerConfig, default_store
 from spicegraph_service.output.terminal import printable, write_stdout
-from spicegraph_service.registry import services
+from spicegraph_service.registry import commands, services
+from spicegraph_service.store import MEMORY
+
+_log = logging.getLogger(__name__)
 
 
 @from_environment
@@ -31,9 +37,41 @@ def serve(*, config: ServerConfig, registered: Mapping[str, Any]) -> None:
         with needs_extra("web", "JSON over HTTP"):
             import aiohttp  # noqa: F401, PLC0415
     with logging_to_stderr(level=config.log_level, as_json=config.log_format == "json"):
+        _tell_unknown_variables()
+        _keep_tables(config.store or default_store())
         app.serve(config, registered)
 
 
+def _tell_unknown_variables() -> None:
+    """Say which variables of the environment look like options, and are none."""
+    found = {name for name in os.environ if name.startswith("SPICEGRAPH_") and not _LINKS.fullmatch(name)}
+    known: set[str] = {"SPICEGRAPH_SETTINGS"}
+    loaded = {"serve"}
+    nodes: list[Any] = [command_line(*loaded)]
+    while nodes:
+        node = nodes.pop()
+        nodes += getattr(node, "commands", {}).values()
+        known.update(str(each.envvar) for each in getattr(node, "params", ()) if getattr(each, "envvar", None))
+        if not nodes and not found <= known and (rest := commands().keys() - loaded):  # that of another command?
+            loaded |= rest
+            nodes.append(command_line(*rest))
+    for name in sorted(found - known):
+        alike = get_close_matches(name, known, n=1)
+        meant = f"; is {alike[0]} meant?" if alike else ""
+        _log.warning("no option has the environment variable %s%s", name, meant)
+
+
+def _keep_tables(store: str) -> None:
+    """Where the user's cache cannot be written, keep beside the store what would be built with every start."""
+    from spicegraph_scorer.metrics.meteor.data import cache_directory  # noqa: PLC0415 (``--help`` needs no scorer)
+
+    folder = next(folder for folder in (cache_directory(), *cache_directory().parents) if folder.exists())
+    if not os.access(folder, os.W_OK) and store != MEMORY and "://" not in store:
+        os.environ["XDG_CACHE_HOME"] = str(Path(store).absolute().parent / "cache")
+
+
+# What Kubernetes sets in every pod for a service of the name spicegraph.
+_LINKS = re.compile(r"SPICEGRAPH_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_\w+)?)")
 _ANY = ("0.0.0.0:", "[::]:")  # where a server listens; to ask there means to ask this machine
 
 
@@ -42,8 +80,8 @@ def health(
     *,
     service: Annotated[str, typer.Option()] = "",
     tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CERT")] = None,
-    tls_client_cert: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
-    tls_client_key: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    tls_client_cert: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CLIENT_CERT")] = None,
+    tls_client_key: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CLIENT_KEY")] = None,
     server_name: Annotated[str | None, typer.Option(envvar="SPICEGRAPH_SERVER_NAME")] = None,
     timeout: Annotated[float, typer.Option(min=0.1)] = 3.0,
 ) -> None:

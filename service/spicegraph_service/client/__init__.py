@@ -11,5 +11,16 @@ from spicegraph_service.client.evaluation import (
     category,
     item,
 )
+from spicegraph_service.client.reports import Analysis, AnalysisOptions
 
-__all__ = ["SERVICE_CONFIG", "AsyncClient", "Client", "ScoreOptions", "TlsOptions", "category", "item"]
+__all__ = [
+    "SERVICE_CONFIG",
+    "Analysis",
+    "AnalysisOptions",
+    "AsyncClient",
+    "Client",
+    "ScoreOptions",
+    "TlsOptions",
+    "category",
+    "item",
+]

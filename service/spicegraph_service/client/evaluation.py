@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
@@ -11,12 +11,16 @@ from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
 import grpc
 import grpc.aio
 
+from spicegraph_api.report.v1.report_pb2 import PAGE_FORMAT_HTML, PageFormat
+from spicegraph_api.report.v1.report_pb2_grpc import ReportServiceStub
 from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import reference_service_pb2 as references
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
+from spicegraph_service.client import reports
+from spicegraph_service.client.patience import Waiting
 
 
 def service_config(methods: Mapping[str, Mapping[str, Method]]) -> str:
@@ -45,6 +49,7 @@ SERVICE_CONFIG = service_config(METHODS)  # Retries of the evaluation and refere
 PAGE = 1_000  # Reference sets in one page of a list.
 STREAM_BATCH = 64  # Items in one message of a stream.
 
+_UNANSWERED_S = 20.0  # keepalives
 UPLOAD_BATCH = 200  # Entries in one message of an upload.
 
 T = TypeVar("T")
@@ -61,6 +66,16 @@ class TlsOptions:
     def credentials(self) -> grpc.ChannelCredentials:
         """Return them as gRPC takes them."""
         return grpc.ssl_channel_credentials(self.authorities, self.key, self.certificate)
+
+
+class ConnectionOptions(TypedDict, total=False):
+    """What may be said of a connection; :class:`Client` has what each means."""
+
+    token: str | None
+    tls: TlsOptions | None
+    timeout_s: float | None
+    keepalive_s: float | None
+    silence_s: float | None
 
 
 class Paged(Protocol):
@@ -88,15 +103,49 @@ class _Opened:
     _library: ClassVar[Any] = grpc
     _channel: Any
 
-    def __init__(self, address: str, *, token: str | None, tls: TlsOptions | None, timeout_s: float | None) -> None:
-        """Open a channel; ``None``: no token, no TLS, no deadline."""
-        options = [("grpc.service_config", self._config), ("grpc.max_receive_message_length", -1)]
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        tls: TlsOptions | None = None,
+        timeout_s: float | None = 60.0,
+        keepalive_s: float | None = 30.0,
+        silence_s: float | None = 60.0,
+    ) -> None:
+        """Open a channel; ``None``: no token, no TLS, no deadline, no pings, no limit of silence."""
+        # What a copy of it is made with, in another process, say.
+        self._given = {"address": address, "token": token, "tls": tls, "timeout_s": timeout_s}
+        self._given |= {"keepalive_s": keepalive_s, "silence_s": silence_s}
+        options: list[tuple[str, str | int]] = [
+            ("grpc.service_config", self._config),
+            ("grpc.max_receive_message_length", -1),
+        ]
+        if keepalive_s is not None:
+            options += [
+                ("grpc.keepalive_time_ms", round(1000 * keepalive_s)),
+                ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
+                ("grpc.http2.max_pings_without_data", 0),  # any number, while a call is under way
+            ]
         if tls is None:
             self._channel = self._library.insecure_channel(address, options)
         else:
             self._channel = self._library.secure_channel(address, tls.credentials(), options)
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._timeout_s = timeout_s
+        self._address, self._silence_s = address, silence_s
+
+    def _waiting(self, what: str, size: Callable[[Any], int] = lambda _: 1) -> Waiting:
+        """Return what counts a stream's messages and answers."""
+        return Waiting(self._address, self._silence_s, size=size, what=what)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what makes a client like this one: a copy, as in another process, connects anew."""
+        return self._given
+
+    def __setstate__(self, given: dict[str, Any]) -> None:
+        """Connect."""
+        self.__init__(**given)  # type: ignore[misc]
 
 
 class Connection(_Opened):
@@ -155,6 +204,11 @@ class ScoreOptions(TypedDict, total=False):
         spice_text: the text that SPICE parses; captions as written by default.
         empty: what is done with empty candidates; they are scored, which gives 0, by default.
         graph_style: whose scene graphs are compared; those of the server's pipeline by default.
+        control_tokens: what is done with captions that hold what models leave behind (``<eos>``); they are refused by
+            default.
+        confidence: how 95 % intervals of corpus scores are drawn; without by default.
+        language: what captions are in, by code; what the server's pipeline reads by default.
+        reference_language: what references are in, if that is another language: ``en``.
     """
 
     metrics: Sequence[str]
@@ -164,6 +218,10 @@ class ScoreOptions(TypedDict, total=False):
     spice_text: scores_pb2.SpiceText.ValueType
     empty: scores_pb2.EmptyCandidates.ValueType
     graph_style: scene_graph_pb2.GraphStyle.ValueType
+    control_tokens: scores_pb2.ControlTokens.ValueType
+    confidence: scores_pb2.Resampling | None
+    language: str
+    reference_language: str
 
 
 _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SCORES}
@@ -193,16 +251,25 @@ def category(
     return scores_pb2.CategoryDefinition(name=name, kind=kind, words=words, subtrees=subtrees, synonyms=synonyms)
 
 
+def _items_of(message: evaluation.ScoreStreamRequest | evaluation.ScoreStreamResponse) -> int:
+    return len(message.items.items if isinstance(message, evaluation.ScoreStreamRequest) else message.items)
+
+
 def item_batch(items: Iterable[scores_pb2.Item]) -> evaluation.ScoreStreamRequest:
     """Return a message with items of a stream."""
     return evaluation.ScoreStreamRequest(items=evaluation.ItemBatch(items=items))
 
 
 def upload_messages(
-    entries: Mapping[str, Sequence[str]], display_name: str, graph_style: scene_graph_pb2.GraphStyle.ValueType
+    entries: Mapping[str, Sequence[str]],
+    display_name: str,
+    graph_style: scene_graph_pb2.GraphStyle.ValueType,
+    control_tokens: scores_pb2.ControlTokens.ValueType,
 ) -> Iterator[references.CreateReferenceSetRequest]:
     """Yield the messages of an upload: its settings, then the entries in batches."""
-    settings = references.ReferenceSetSettings(display_name=display_name, graph_style=graph_style)
+    settings = references.ReferenceSetSettings(
+        display_name=display_name, graph_style=graph_style, control_tokens=control_tokens
+    )
     yield references.CreateReferenceSetRequest(settings=settings)
     for batch in batches(entries.items(), UPLOAD_BATCH):
         rows = [references.ReferenceEntry(id=str(entry_id), references=captions) for entry_id, captions in batch]
@@ -224,14 +291,19 @@ class Client(Connection):
         token: a bearer token, if the server demands one.
         tls: how to trust the server; ``None``: no TLS.
         timeout_s: the deadline of calls but of streams and uploads, in seconds; ``None``: none.
+        keepalive_s: how often a server that is silent in the middle of a call is asked whether it is there; where it
+            does not say so within 20 seconds, the call ends as ``UNAVAILABLE``. ``None``: never.
+        silence_s: how long a stream or an upload waits for an answer that is due; then it ends as ``DEADLINE_EXCEEDED``
+            with what it waits for. ``None``: for ever.
+
+    It can be pickled, with its token: the copy connects anew, so that data loaders may hand it to other processes.
     """
 
-    def __init__(
-        self, address: str, *, token: str | None = None, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
-    ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+    def __init__(self, address: str, **options: Unpack[ConnectionOptions]) -> None:
+        super().__init__(address, **options)
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
+        self._reports = ReportServiceStub(self._channel)
 
     def parse(
         self,
@@ -253,8 +325,40 @@ class Client(Connection):
         self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
     ) -> Iterator[evaluation.ScoreStreamResponse]:
         """Score items of any number: results as they come, the corpus result last."""
+        waiting = self._waiting("items", _items_of)
         requests = chain([settings_message(options)], map(item_batch, batches(items, STREAM_BATCH)))
-        yield from self._evaluation.ScoreStream(requests, metadata=self._metadata)
+        yield from waiting.responses(self._evaluation.ScoreStream(waiting.messages(requests), metadata=self._metadata))
+
+    def analyze(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> reports.Analysis:
+        """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
+        messages = reports.analyze_messages(systems, references, options)
+        for step in self._reports.Analyze(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+        return reports.Analysis(step.report, lambda form: self.render(systems, references, form=form, **options))
+
+    def render(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        form: PageFormat.ValueType = PAGE_FORMAT_HTML,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> bytes:
+        """Return the page that ``spicegraph report`` writes."""
+        page = bytearray()
+        messages = reports.render_messages(systems, references, form, options)
+        for step in self._reports.RenderReport(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+            page += step.chunk
+        return bytes(page)
 
     def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""
@@ -266,10 +370,14 @@ class Client(Connection):
         *,
         display_name: str = "",
         graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
+        control_tokens: scores_pb2.ControlTokens.ValueType = scores_pb2.CONTROL_TOKENS_UNSPECIFIED,
     ) -> references.ReferenceSet:
         """Store the references of images by id, parsed for a graph style; the same content gives the same set."""
-        requests = upload_messages(entries, display_name, graph_style)
-        return self._references.CreateReferenceSet(requests, metadata=self._metadata).reference_set
+        waiting = self._waiting("messages")
+        requests = waiting.messages(upload_messages(entries, display_name, graph_style, control_tokens))
+        reply = waiting.reply(self._references.CreateReferenceSet.future(requests, metadata=self._metadata))
+        uploaded: references.ReferenceSet = reply.reference_set
+        return uploaded
 
     def get_reference_set(self, set_id: str) -> references.ReferenceSet:
         """Return what is known of a set."""
@@ -301,12 +409,11 @@ class AsyncClient(_Opened):
     _library: ClassVar[Any] = grpc.aio
     _channel: grpc.aio.Channel
 
-    def __init__(
-        self, address: str, *, token: str | None = None, tls: TlsOptions | None = None, timeout_s: float | None = 60.0
-    ) -> None:
-        super().__init__(address, token=token, tls=tls, timeout_s=timeout_s)
+    def __init__(self, address: str, **options: Unpack[ConnectionOptions]) -> None:
+        super().__init__(address, **options)
         self._evaluation = EvaluationServiceStub(self._channel)
         self._references = ReferenceServiceStub(self._channel)
+        self._reports = ReportServiceStub(self._channel)
 
     def _call(self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Awaitable[Reply]:
         """Make a call of one message each way."""
@@ -356,8 +463,41 @@ class AsyncClient(_Opened):
                 for batch in batches(items, STREAM_BATCH):
                     yield item_batch(batch)
 
-        async for response in self._evaluation.ScoreStream(requests(), metadata=self._metadata):
+        waiting = self._waiting("items", _items_of)
+        call = self._evaluation.ScoreStream(waiting.messages_async(requests()), metadata=self._metadata)
+        async for response in waiting.responses_async(call):
             yield response
+
+    async def analyze(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> reports.Analysis:
+        """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
+        messages = reports.analyze_messages(systems, references, options)
+        async for step in self._reports.Analyze(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+        return reports.Analysis(step.report, lambda form: self.render(systems, references, form=form, **options))
+
+    async def render(
+        self,
+        systems: reports.Systems,
+        references: reports.References | None = None,
+        *,
+        form: PageFormat.ValueType = PAGE_FORMAT_HTML,
+        progress: reports.Told | None = None,
+        **options: Unpack[reports.AnalysisOptions],
+    ) -> bytes:
+        """Return the page that ``spicegraph report`` writes."""
+        page = bytearray()
+        messages = reports.render_messages(systems, references, form, options)
+        async for step in self._reports.RenderReport(messages, metadata=self._metadata):
+            reports.tell(step, progress)
+            page += step.chunk
+        return bytes(page)
 
     async def server_info(self) -> evaluation.GetServerInfoResponse:
         """Return what runs on the server."""
@@ -369,11 +509,14 @@ class AsyncClient(_Opened):
         *,
         display_name: str = "",
         graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
+        control_tokens: scores_pb2.ControlTokens.ValueType = scores_pb2.CONTROL_TOKENS_UNSPECIFIED,
     ) -> references.ReferenceSet:
         """Store the references of images by id, parsed for a graph style; the same content gives the same set."""
-        requests = upload_messages(entries, display_name, graph_style)
-        reply = await self._references.CreateReferenceSet(requests, metadata=self._metadata)
-        return reply.reference_set
+        waiting = self._waiting("messages")
+        requests = waiting.messages(upload_messages(entries, display_name, graph_style, control_tokens))
+        call = self._references.CreateReferenceSet(requests, metadata=self._metadata)
+        uploaded: references.ReferenceSet = (await waiting.reply_async(call)).reference_set
+        return uploaded
 
     async def get_reference_set(self, set_id: str) -> references.ReferenceSet:
         """Return what is known of a set."""

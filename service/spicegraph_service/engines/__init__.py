@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.significance import Resampling
     from spicegraph_scorer.metrics import Factory
     from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_scorer.readers.marks import ControlTokens
     from spicegraph_scorer.readers.tables import Columns
 
 
@@ -38,6 +39,14 @@ class System(NamedTuple):
     items: tuple[Item, ...]
 
 
+class Rewrite(NamedTuple):
+    """What is made of each candidate before it is scored, and how the signature says so: a key and its value."""
+
+    key: str
+    value: str
+    make: Callable[[str], str]
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What is scored, and how."""
@@ -51,7 +60,12 @@ class Task:
     references: Sequence[str] | None = None  # files; ``None``: the source holds them
     partial: bool = False  # score only the images that have a candidate
     ids: IdRule = IdRule.GIVEN
+    split: str | None = None  # of the references; ``None``: the one of the candidates
+    caption_language: str | None = None  # of files with captions in several languages; ``None``: English
+    drop_empty_references: bool = False
     empty: Empty = "refuse"
+    control_tokens: ControlTokens = "refuse"
+    rewrite: Rewrite | None = None  # what is scored in place of each candidate
     candidates: CandidateRule = CandidateRule.ONE
     parses: str | None = None  # a CoNLL-U file with the parses of all captions
     graphs: bool = False  # captions are scene graphs such as ``( man , ride , horse )``

@@ -109,6 +109,13 @@ class ParseSource:
             return self._pipeline.signature
         return self.pool.executor.submit(_signature).result()
 
+    @cached_property
+    def language(self) -> str:
+        """The code of the language that the pipeline reads."""
+        if self._name == DEFAULT_PIPELINE or self.pool is None:
+            return self._pipeline.language
+        return self.pool.executor.submit(_language).result()
+
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption, in order."""
         if self._store is not None:
@@ -282,6 +289,10 @@ def _pipeline() -> CaptionPipeline:
 
 def _signature() -> str:
     return _pipeline().signature
+
+
+def _language() -> str:
+    return _pipeline().language
 
 
 def _facts(texts: list[str], *, loose: bool) -> bytes:

@@ -13,7 +13,7 @@ from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.core.facts import FactCache, FactSource
 from spicegraph_scorer.metrics import needs_of
 from spicegraph_scorer.readers import Dataset, read_items
-from spicegraph_scorer.readers.checks import notes_on, shown
+from spicegraph_scorer.readers.checks import check_items, notes_on, shown
 from spicegraph_scorer.readers.parses import check_graphs, graph_texts, is_graph, read_parses
 from spicegraph_scorer.scoring import choose_best, score
 from spicegraph_service.engines import CandidateRule, Engine, Task
@@ -68,17 +68,27 @@ def _read(task: Task) -> Dataset:
         references=task.references,
         partial=task.partial,
         ids=task.ids,
-        empty=task.empty,
+        split=task.split,
+        caption_language=task.caption_language,
+        drop_empty_references=task.drop_empty_references,
+        empty=task.empty if task.rewrite is None else "zero",
+        control_tokens=task.control_tokens if task.rewrite is None else "keep",
         several=task.candidates is not CandidateRule.ONE,
         columns=task.columns,
     )
+    if task.rewrite is not None:
+        made = (replace(item, candidate=task.rewrite.make(item.candidate)) for item in dataset.items)
+        dataset = replace(dataset, items=check_items(made, empty="zero", control_tokens=task.control_tokens))
     if task.say is not None:
         items = counted(len(dataset.items), "item")
         images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
         references = f"; references: {dataset.references}" if dataset.references else ""
         left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
         task.say(f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}")
-    for note in notes_on(dataset.source, dataset.items, is_graph=is_graph if task.graphs else None):
+        for note in dataset.notes:
+            task.say(note)
+    looks = is_graph if task.graphs else None
+    for note in notes_on(dataset.source, dataset.items, is_graph=looks, language=task.data.language):
         warnings.warn(note, stacklevel=3)
     return dataset
 
@@ -90,7 +100,7 @@ def _facts_of(task: Task, datasets: Iterable[Dataset]) -> Iterator[FactSource]:
     if task.graphs:
         for dataset in datasets:
             graphs |= check_graphs(dataset.items, source=dataset.source)
-    given = read_parses(task.parses) if task.parses is not None else None
+    given = read_parses(task.parses, language=task.data.language or "en") if task.parses is not None else None
     loose = bool(task.more) or any(needs.loose for needs in needs_of(task.metrics))
     with local_facts(task.pipeline, workers=task.workers, cache=task.cache, loose=loose) as parsing:
         parsed: FactSource = given or parsing
@@ -119,6 +129,10 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
         more=task.more,
         evidence=task.evidence,
     )
+    for note in scored.empty_graphs.notes():
+        warnings.warn(f"{dataset.source}: {note}", stacklevel=3)
+    if task.rewrite is not None:
+        chosen[task.rewrite.key] = task.rewrite.value
     return replace(scored, signature={**scored.signature, **chosen})
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 UNDEFINED: Final = "–"
 SIGNIFICANT: Final = 0.05
 BEST, WORST, SIGNIFICANT_P = "bold green", "red", "bold"  # A row's or column's values, and a small p.
+TIED = "underline"  # What is not surely worse than the best.
 _SMALL = 0.001
 
 Span: TypeAlias = "tuple[float | None, float | None]"
@@ -222,13 +223,25 @@ _LATEX_ESCAPES = str.maketrans(
 )
 
 
+_LATEX_MARKS: Final[Mapping[str, tuple[str, str]]] = {BEST: (r"\textbf{", "}"), TIED: (r"\underline{", "}")}
+_MARKDOWN_MARKS: Final[Mapping[str, str]] = {BEST: "**{}**", TIED: "*{}*"}
+
+
 def to_latex(grid: Grid) -> str:
     """Return a ``tabular`` for the package booktabs, with title and notes as comments."""
     layout = "".join("l" if column.is_text else "r" for column in grid.columns)
     comments = ["% " + " ".join(line.split()) for line in (grid.title, *grid.notes)]
     head, *rows = [
-        " & ".join(text.translate(_LATEX_ESCAPES) for text in row) + r" \\"
-        for row in chain([[column.name for column in grid.columns]], grid.written())
+        " & ".join(
+            text.translate(_LATEX_ESCAPES).join(_LATEX_MARKS.get(styles.get(n, ""), ("", "")))
+            for n, text in enumerate(row)
+        )
+        + r" \\"
+        for row, styles in zip(
+            chain([[column.name for column in grid.columns]], grid.written()),
+            [{}, *(grid.styles or [{}] * len(grid.rows))],
+            strict=True,
+        )
     ]
     lines = [*comments, rf"\begin{{tabular}}{{{layout}}}", r"\toprule", head, r"\midrule", *rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
@@ -244,9 +257,16 @@ def to_markdown(grid: Grid) -> str:
     """Return a table of Markdown, without its title; texts are escaped, ranges and figures are written as they are."""
     columns = grid.columns
     lines = [[markdown_cell(column.name) for column in columns]]
-    for row in grid.rows:
-        cells = zip(columns, map(cell_text, columns, row), strict=True)
-        lines.append([markdown_cell(text) if column.kind == "text" else text for column, text in cells])
+    for row, styles in zip(grid.rows, grid.styles or [{}] * len(grid.rows), strict=True):
+        cells = enumerate(zip(columns, map(cell_text, columns, row), strict=True))
+        lines.append(
+            [
+                _MARKDOWN_MARKS.get(styles.get(n, ""), "{}").format(
+                    markdown_cell(text) if column.kind == "text" else text
+                )
+                for n, (column, text) in cells
+            ]
+        )
     head, *rows = ["| " + " | ".join(cells) + " |" for cells in lines]
     rule = "|" + "|".join("---" if column.is_text else "---:" for column in columns) + "|"
     return "\n".join([head, rule, *rows, ""])

@@ -11,9 +11,10 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.results import Json, Result, Summary
+from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.engines import objects
 from spicegraph_service.output import terminal
-from spicegraph_service.output.grid import csv_lines
+from spicegraph_service.output.grid import Grid, csv_lines, to_csv, to_latex, to_markdown
 from spicegraph_service.output.tables import Content, rendered, result_tables, systems_tables
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class ResultFormat(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     SPICE = "spice"
+    MARKDOWN = "markdown"
+    LATEX = "latex"
 
 
 def _json(head: Mapping[str, Json], name: str, rows: Iterable[Json]) -> Iterator[str]:
@@ -97,7 +100,31 @@ RESULT_FORMATS: Mapping[ResultFormat, Callable[[Result], Iterable[str]]] = {
     ResultFormat.JSONL: lambda result: (msgspec.json.encode(row).decode() + "\n" for row in result.iter_rows()),
     ResultFormat.CSV: _csv,
     ResultFormat.SPICE: _spice,
+    ResultFormat.MARKDOWN: lambda result: (standing_text({"captions": result}, ResultFormat.MARKDOWN),),
+    ResultFormat.LATEX: lambda result: (standing_text({"captions": result}, ResultFormat.LATEX),),
 }  # The formats that are text; Parquet is not.
+
+
+_STANDING_FORMATS: Mapping[ResultFormat, Callable[[Grid], str]] = {
+    ResultFormat.CSV: to_csv,
+    ResultFormat.LATEX: to_latex,
+    ResultFormat.MARKDOWN: lambda grid: "\n".join((to_markdown(grid), *(f"{note}\n" for note in grid.notes))),
+}
+
+
+def standing_text(systems: Mapping[str, Result], form: ResultFormat) -> str:
+    """Return a line a system: SPICE by category, with who is best and how surely, and the other metrics' scores."""
+    # Imported here: most runs print other tables.
+    from spicegraph_service.output.standing import result_standings, standing_grid  # noqa: PLC0415
+
+    results = list(systems.values())
+    rows = result_standings(results, Resampling())
+    shown = [run for run in results[0].runs if not rows or run.headline == run.scores]
+    places = [(n, s) for n, run in enumerate(results[0].runs) if run in shown for s in range(len(run.scores))]
+    others = {
+        results[0].runs[n].scores[s].name: [result.runs[n].scores[s].value for result in results] for n, s in places
+    }
+    return _STANDING_FORMATS[form](standing_grid(rows, list(systems), others))
 
 
 class ComparisonFormat(StrEnum):
@@ -130,7 +157,12 @@ COMPARISON_BY_ENDING: Mapping[str, ComparisonFormat] = {
 
 
 _OF_ENDINGS = (ResultFormat.JSON, ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.PARQUET)
-_BY_ENDING = {**{f".{form}": form for form in _OF_ENDINGS}, ".txt": ResultFormat.TABLE}
+_BY_ENDING = {
+    **{f".{form}": form for form in _OF_ENDINGS},
+    ".txt": ResultFormat.TABLE,
+    ".md": ResultFormat.MARKDOWN,
+    ".tex": ResultFormat.LATEX,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,18 +206,29 @@ class ResultOutput:
 
     def check_systems(self) -> None:
         """Say now, before the work, that the results of several systems can't be written in the format."""
-        if self.format not in {ResultFormat.TABLE, ResultFormat.JSON}:
+        if self.format not in {ResultFormat.TABLE, ResultFormat.JSON, *_STANDING_FORMATS}:
+            forms = ", ".join((ResultFormat.TABLE, ResultFormat.JSON, *_STANDING_FORMATS))
             raise InputError(
-                f"several systems are written as table or json, not as {self.format}: score each system alone for that"
+                f"several systems are written as {forms}, not as {self.format}: score each system alone for that"
             )
 
     def write_systems(self, systems: Mapping[str, Result]) -> None:
         """Write what :meth:`write` writes, of several systems by name."""
+        if self.format in _STANDING_FORMATS:
+            terminal.write_text(standing_text(systems, self.format), self.path)
+            return
         if self.format is ResultFormat.JSON:
             rows = ({"name": name, **result.to_dict()} for name, result in systems.items())
             terminal.write_text(_json({}, "systems", rows), self.path)
         if self.path is not None or self.format is not ResultFormat.JSON:
             self._write_table(rendered(systems_tables(systems)))
+
+    def write_parts(self, summary: Summary, rows: Iterable[Json]) -> None:
+        """Write corpus scores and rows of items that were made elsewhere, as table or JSON."""
+        if self.format is ResultFormat.JSON:
+            terminal.write_text(_json(summary.to_dict(), "items", rows), self.path)
+        if self.path is not None or self.format is not ResultFormat.JSON:
+            self._write_table(rendered(result_tables(summary)))
 
     def write(self, result: Result | Summary) -> None:
         """Write to the place, and print the table where nothing else was asked for."""

@@ -205,16 +205,15 @@ def comparison_tables(comparison: SystemComparison, names: tuple[str, str]) -> I
     lower = lower_is_better(comparison.metrics)
     rows, styles = [], []
     for row in chain.from_iterable(comparison.metrics.values()):
-        is_sure = all(p is not None and p < SIGNIFICANT for p in (row.p_bootstrap, row.p_randomization))
-        marks = ranked((row.first, row.second), lower=row.name in lower) if is_sure else {}
+        marks = ranked((row.first, row.second), lower=row.name in lower) if row.is_sure else {}
         colours = [marks.get("" if value is None else f"{value:.4f}", "") for value in (row.first, row.second)]
-        styles.append(dict(enumerate((*colours, colours[1]), start=1)) if is_sure else {})
-        ps = (row.p_bootstrap, row.p_randomization)
+        styles.append(dict(enumerate((*colours, colours[1]), start=1)) if row.is_sure else {})
+        ps = (row.p_bootstrap, row.p_randomization, row.p_corrected)
         ends = (row.low, row.high)
-        rows.append((row.name, row.first, row.second, row.difference, ends, *ps, "*" if is_sure else ""))
+        rows.append((row.name, row.first, row.second, row.difference, ends, *ps, "*" if row.is_sure else ""))
     columns = headings(
         *("Score|text", "A|score", "B|score", "B - A|score", "95 % interval|score span"),
-        *("p bootstrap|exact p", "p randomization|exact p", "|count"),
+        *("p bootstrap|exact p", "p randomization|exact p", "p corrected|exact p", "|count"),
     )
     yield Grid("B against A", columns, rows, styles=styles)
     if _is_toolkit_text(comparison.signature):
@@ -223,7 +222,13 @@ def comparison_tables(comparison: SystemComparison, names: tuple[str, str]) -> I
         yield Text(f"lower is better: {', '.join(sorted(lower))}", style="dim")
     if any(row.difference is not None and row.low is None for rows in comparison.metrics.values() for row in rows):
         yield Text(f"{UNDEFINED}: fewer than two images of A or of B have the score", style="dim")
-    yield Text(f"* both tests: p < {SIGNIFICANT:g}, not corrected for the number of scores", style="dim")
+    yield Text(
+        f"* corrected p < {SIGNIFICANT:g}: the larger of both tests, by Holm's procedure over the {len(rows)} scores",
+        style="dim",
+    )
+    resampling = comparison.signature.get("resampling")
+    if isinstance(resampling, dict) and len(rows) / (resampling["draws"] + 1) >= SIGNIFICANT:
+        yield Text(f"{resampling['draws']} draws are too few for that: --draws asks for more", style="dim")
     if comparison.length:
         yield from _length_tables(comparison)
     yield from _signatures(comparison.signature)

@@ -4,6 +4,7 @@
 # costs little more than parsing five. A caller who sends the next chunk after the last answer is away from the queue in
 # between: what it has had of the workers is remembered for a second, so that others do not take its turns. Light groups
 # (few items, short captions, all parsed before) have a worker in reserve, and never wait for others' new captions.
+# While it has none of them and the others are at work, it does groups with little new to parse, in their turn.
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_service.pool import tasks
 from spicegraph_service.pool.cache import ParseCache, retrieve_error
+from spicegraph_service.pool.costs import text_cost, texts_cost
 from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
 
 if TYPE_CHECKING:
@@ -39,7 +41,11 @@ _LONGEST_WAIT_S = 0.1
 _LIGHT_ITEMS = 8  # of a light group
 _LIGHT_CHARACTERS = 8_192  # of its captions
 _LIGHT_BATCH = 32  # items; a few milliseconds
-_CHARACTERS_PER_COST = 256  # of long captions, which count as several
+_LITTLE = 16  # cost of a group that the worker in reserve does, too: some ten milliseconds
+_LITTLE_BATCH = 32  # cost; so long may a light group wait
+_LONG = 20  # cost of a caption that takes a turn of its own, where a group has several
+_TURN = 80  # cost of long captions that are parsed in one turn: about 50 ms
+_CHARACTERS_PER_COST = 256  # of long captions, which take longer to score, too
 _HEAD_START_S = 0.002  # at most: what comes next is looked up and sent before the calls that are done are answered
 _log = logging.getLogger(__name__)
 
@@ -151,7 +157,7 @@ class _FairQueue:
 
 
 class Dispatcher:
-    """Gathers groups into batches for the workers; those in ``reserve`` do light groups alone."""
+    """Gathers groups into batches for the workers; those in ``reserve`` do light groups before others."""
 
     def __init__(
         self,
@@ -187,14 +193,17 @@ class Dispatcher:
         """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done."""
         texts = tuple(dict.fromkeys(group.texts(self._parsing)))
         fresh = self._parses.missing(texts, tenant=tenant)
+        for turn in _turns(group, fresh):
+            await self.submit(turn, caller=caller, tenant=tenant)
+            fresh = self._parses.missing(texts, tenant=tenant)
         if isinstance(group, tasks.CaptionsWork):
             items, written = len(group.captions), group.captions
         else:
             items, written = len(group.items), tuple(t for i in group.items for t in (i.candidate, *i.references))
         characters = sum(map(len, written))
-        cost = items + fresh + characters // _CHARACTERS_PER_COST
+        cost = items + texts_cost(text.text for text in fresh) + characters // _CHARACTERS_PER_COST
         reply: asyncio.Future[tasks.GroupReply] = asyncio.get_running_loop().create_future()
-        entry = _Entry(group, texts, items + fresh, cost, fresh > 0, caller, tenant, _time(), reply)
+        entry = _Entry(group, texts, items + len(fresh), cost, bool(fresh), caller, tenant, _time(), reply)
         self._enter(entry, light=not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS)
         done = await reply
         if done.refused:
@@ -208,11 +217,17 @@ class Dispatcher:
             self._entries.push(entry)
             self._filled.set()
             self._came.set()
+            self._call_reserve()
             return
         self._light.push(entry)
         self._light_filled.set()
         if not self._reserve.idle:
             self._filled.set()
+
+    def _call_reserve(self) -> None:
+        """Let the worker in reserve look for groups with little to parse, while the others are at work."""
+        if self._entries and not self._pool.idle and self._entries.first.cost <= _LITTLE:
+            self._light_filled.set()
 
     async def totals(self, work: tasks.Totals) -> tasks.GroupReply:
         """Have the statistics of a request turned into scores; if the worker dies, once more."""
@@ -270,6 +285,7 @@ class Dispatcher:
                 self._pool.release(worker)
                 continue
             self._start(self._pool, worker, batch)
+            self._call_reserve()
 
     async def _feed_light(self, reserve: WorkerPool) -> None:
         while True:
@@ -281,14 +297,17 @@ class Dispatcher:
                     self._enter(self._light.pop(), light=False)
             else:
                 batch = self._take(self._light, _LIGHT_BATCH)
+                if not batch and self._entries and self._entries.first.cost <= _LITTLE:
+                    batch = self._take(self._entries, _LITTLE_BATCH)
                 if batch:
                     self._start(reserve, worker, batch)
                 else:
                     reserve.release(worker)
-            if not self._light:
-                self._light_filled.clear()
-            else:
+            if self._light:
                 self._filled.set()
+            else:
+                self._light_filled.clear()
+                self._call_reserve()
 
     def _start(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
         task = asyncio.create_task(self._run(pool, worker, batch))
@@ -322,14 +341,14 @@ class Dispatcher:
         # others go with it only if it is their turn, too: or else who has one call at a time would get the answer late,
         # and be away while those who have more in stock have the next turn to themselves.
         batch: list[_Entry] = []
-        size = 0
+        cost = 0
         callers: set[str] = set()
         queue.forget()
         while queue:
             entry = queue.first
             passing = entry.caller in callers
             alike = entry.size <= _SMALL or passing
-            fits = size + entry.size <= most and entry.tenant == batch[0].tenant if batch else True
+            fits = cost + entry.cost <= most and entry.tenant == batch[0].tenant if batch else True
             ahead = queue.behind(entry) if passing else batch and entry.is_heavy and entry.start >= batch[0].end
             if batch and not (alike and fits and not ahead):
                 break
@@ -338,7 +357,7 @@ class Dispatcher:
                 entry.leave()
                 continue
             batch.append(entry)
-            size += entry.size
+            cost += entry.cost
             callers.add(entry.caller)
         return batch
 
@@ -431,6 +450,22 @@ class Dispatcher:
                 worker.process.kill()
                 break
         return await call
+
+
+def _turns(group: Group, fresh: Sequence[tasks.StyledText]) -> Iterator[tasks.CaptionsWork]:
+    """Yield the long captions of a group to be parsed before it, so that no group holds a worker for all of them."""
+    costs = {text: cost for text in fresh if (cost := text_cost(text.text)) >= _LONG} if len(fresh) > 1 else {}
+    if sum(costs.values()) <= _TURN:
+        return
+    passing = group.passing if isinstance(group, tasks.ItemsWork) else frozenset()
+    turn: list[tasks.StyledText] = []
+    for text in sorted(costs.keys() - passing, key=lambda text: text.style):
+        if turn and (turn[0].style != text.style or sum(map(costs.__getitem__, (*turn, text))) > _TURN):
+            yield tasks.CaptionsWork(tuple(one.text for one in turn), graphs=False, style=turn[0].style)
+            turn = []
+        turn.append(text)
+    if turn:
+        yield tasks.CaptionsWork(tuple(one.text for one in turn), graphs=False, style=turn[0].style)
 
 
 def _time() -> float:

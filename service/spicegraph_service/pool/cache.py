@@ -104,9 +104,9 @@ class ParseCache:
     def _key(self, tenant: str, text: StyledText) -> tuple[str, ...]:
         return (self._signatures["spice"], tenant, *text)  # caches that share the memory differ in the signature
 
-    def missing(self, texts: Iterable[StyledText], *, tenant: str = "") -> int:
-        """Return how many of a tenant's texts are not in memory."""
-        return sum(self._key(tenant, text) not in self._memory for text in texts)
+    def missing(self, texts: Iterable[StyledText], *, tenant: str = "") -> list[StyledText]:
+        """Return those of a tenant's texts that are not in memory."""
+        return [text for text in texts if self._key(tenant, text) not in self._memory]
 
     async def get(
         self, texts: Iterable[StyledText], *, tenant: str = "", lasting: Collection[StyledText] | None = None

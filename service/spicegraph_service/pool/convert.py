@@ -8,7 +8,8 @@ import msgspec
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason
-from spicegraph_scorer.core.categories import CategoryScore, Counts
+from spicegraph_scorer.core.categories import CategoryScore, Counts, micro_shares
+from spicegraph_scorer.errors import KINDS, ErrorSide, explain
 from spicegraph_scorer.metrics.chair import ChairExplanation
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation, GradedTuple
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED, Verdicts
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.graph import Evidence, SceneGraph, SceneTuple
     from spicegraph_parser.spice.lexicon import Concept
     from spicegraph_parser.spice.rules import Fact
+    from spicegraph_scorer.core.categories import CategoryMeans
     from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Run
     from spicegraph_service.store import StoredParse
 
@@ -52,6 +55,11 @@ def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_g
     )
 
 
+_SPICE_CATEGORIES: Final[Mapping[str, scores_pb2.SpiceCategory.ValueType]] = {
+    name.removeprefix("SPICE_CATEGORY_").capitalize(): number for name, number in scores_pb2.SpiceCategory.items()
+}
+
+
 def breakdown_message(metric: str, categories: Mapping[str, CategoryScore]) -> scores_pb2.CategoryBreakdown:
     """Return precision, recall and F1 of every category of an item, with counts where the metric counts."""
     breakdown = scores_pb2.CategoryBreakdown(metric=metric)
@@ -59,6 +67,7 @@ def breakdown_message(metric: str, categories: Mapping[str, CategoryScore]) -> s
         counts = score.counts or Counts()
         breakdown.categories.add(
             category=name,
+            spice_category=_SPICE_CATEGORIES.get(name, scores_pb2.SPICE_CATEGORY_UNSPECIFIED),
             precision=score.pr,
             recall=score.re,
             f1=score.f,
@@ -78,18 +87,7 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
             reference=_matched(explanation.reference, explanation.reference_partners),
         )
     elif isinstance(explanation, GradedExplanation):
-        graded = result.graded_matches.add(
-            metric=metric,
-            candidate=map(_graded_tuple, explanation.candidate),
-            reference=map(_graded_tuple, explanation.reference),
-            order=explanation.order,
-        )
-        for change in explanation.changes:
-            by = None if change.by is None else scene_graph_pb2.SceneTuple(words=change.by)
-            changed = scene_graph_pb2.SceneTuple(words=change.words)
-            graded.changes.add(action=change.action, tuple=changed, by=by, score=change.score, gain=change.gain)
-        if verdicts:
-            graded.verdicts.CopyFrom(_verdicts(explanation.verdicts))
+        result.graded_matches.append(graded_message(metric, explanation, verdicts=verdicts))
     elif isinstance(explanation, ChairExplanation):
         chair = result.chair_matches.add(metric=metric, missing=explanation.missing)
         for mention in explanation.mentions:
@@ -98,6 +96,63 @@ def add_explanation(result: scores_pb2.ItemResult, metric: str, explanation: obj
             about.hallucinated = mention.hallucinated
     elif callable(to_dict := getattr(explanation, "to_dict", None)):
         result.explanations.add(metric=metric, json=msgspec.json.encode(to_dict()).decode())
+
+
+def graded_message(metric: str, explanation: GradedExplanation, *, verdicts: bool = True) -> scores_pb2.GradedMatch:
+    """Return what supports the tuples of SPICE-G, what would raise its score and, where asked, what is wrong."""
+    graded = scores_pb2.GradedMatch(
+        metric=metric,
+        candidate=map(_graded_tuple, explanation.candidate),
+        reference=map(_graded_tuple, explanation.reference),
+        order=explanation.order,
+    )
+    for change in explanation.changes:
+        by = None if change.by is None else scene_graph_pb2.SceneTuple(words=change.by)
+        changed = scene_graph_pb2.SceneTuple(words=change.words)
+        graded.changes.add(action=change.action, tuple=changed, by=by, score=change.score, gain=change.gain)
+    if verdicts:
+        graded.verdicts.CopyFrom(_verdicts(explanation.verdicts))
+    return graded
+
+
+def errors_message(
+    metric: str, item: Item, match: Match, spans: Mapping[str, tuple[tuple[int, int], ...]]
+) -> scores_pb2.ItemErrors:
+    """Return what explains each tuple without a partner; ``item`` as it was parsed, ``spans`` of the words of texts."""
+    # Imported here: a worker starts without what draws reports.
+    from spicegraph_service.report.images import mentions  # noqa: PLC0415
+
+    errors = scores_pb2.ItemErrors(metric=metric)
+    for finding in explain(match):
+        kind = KINDS[finding.kind]
+        own, other = match.candidate, match.reference
+        if kind.side is ErrorSide.MISSED:
+            own, other = other, own
+        pair = own[finding.tuple], None if finding.counterpart is None else other[finding.counterpart]
+        said, known = pair if kind.side is ErrorSide.INVENTED else pair[::-1]
+        message = errors.findings.add(
+            kind=_KINDS[finding.kind],
+            side=_SIDES[kind.side],
+            category=_SPICE_CATEGORIES[kind.category],
+            words=finding.words,
+            tuple=finding.tuple,
+            partner=finding.counterpart,
+            partner_words=() if pair[1] is None else pair[1].strings,
+            near=str(finding.near or ""),
+            agreeing=finding.agreeing,
+            primary=kind.primary,
+        )
+        for mention in () if said is None else mentions(said, (item.candidate,), spans):
+            message.spans.extend(scene_graph_pb2.TextSpan(start=start, end=end) for start, end in mention.spans)
+        for mention in () if known is None else mentions(known, item.references, spans):
+            for start, end in mention.spans:
+                span = scene_graph_pb2.TextSpan(start=start, end=end)
+                message.reference_spans.add(reference=mention.caption, span=span)
+    return errors
+
+
+_KINDS: Final = {name: scores_pb2.ErrorKind.Value(f"ERROR_KIND_{name.upper()}") for name in KINDS}
+_SIDES: Final = {side: scores_pb2.ErrorSide.Value(f"ERROR_SIDE_{side.name}") for side in ErrorSide}
 
 
 def _graded_tuple(graded: GradedTuple) -> scores_pb2.GradedTuple:
@@ -156,13 +211,52 @@ def credit_message(metric: str, credit: Credit) -> scores_pb2.Credit:
     )
 
 
-def corpus_message(item_count: int, runs: Sequence[Run]) -> scores_pb2.CorpusResult:
-    """Return what came out for all items together; an undefined score has no value."""
-    return scores_pb2.CorpusResult(
+def corpus_message(item_count: int, runs: Sequence[Run], *, categories: bool = False) -> scores_pb2.CorpusResult:
+    """Return what came out for all items together, by category, too, where asked; an undefined score has no value."""
+    empty = [sum(candidate for candidate, _ in map(run.is_empty, run.statistics)) for run in runs]
+    corpus = scores_pb2.CorpusResult(
         item_count=item_count,
+        empty_graph_count=next(filter(None, empty), 0),  # empty candidates among them
         scores=[scores_pb2.Score(name=score.name, value=score.value) for run in runs for score in run.scores],
         signatures=[scores_pb2.MetricSignature(metric=run.name, fields=run.signature) for run in runs],
     )
+    ends = {bound.name: scores_pb2.Interval(low=bound.low, high=bound.high) for run in runs for bound in run.intervals}
+    for score in corpus.scores if ends else ():
+        score.interval.CopyFrom(ends[score.name])
+    for run in runs if categories else ():
+        if means := run.categories():
+            # The scores of a run are those of its categories, in their order.
+            bounds = [ends.get(score.name) for score in run.scores]
+            corpus.breakdowns.add(metric=run.name, categories=map(_corpus_category, means.items(), bounds))
+    return corpus
+
+
+def _corpus_category(
+    named: tuple[str, CategoryMeans], interval: scores_pb2.Interval | None
+) -> scores_pb2.CorpusCategory:
+    name, means = named
+    category = scores_pb2.CorpusCategory(
+        category=name,
+        spice_category=_SPICE_CATEGORIES.get(name, scores_pb2.SPICE_CATEGORY_UNSPECIFIED),
+        f1=means.f,
+        precision=means.pr,
+        recall=means.re,
+        item_count=means.items,
+        interval=interval,
+    )
+    if (sums := means.micro) is not None:
+        shares = micro_shares(sums)
+        category.sums.CopyFrom(
+            scores_pb2.CategorySums(
+                matched=sums.matched,
+                invented=sums.false_positives,
+                missed=sums.false_negatives,
+                precision=shares["pr"],
+                recall=shares["re"],
+                f1=shares["f"],
+            )
+        )
+    return category
 
 
 def _fact(fact: Fact, spans: Sequence[tuple[int, int]]) -> scene_graph_pb2.Fact:

@@ -21,9 +21,10 @@ from spicegraph_scorer.core.data import MetricData, Resources
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.results import Run, run_of
+from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import error_words
-from spicegraph_scorer.metrics import METRICS
+from spicegraph_scorer.metrics import METRICS, check_language
 from spicegraph_scorer.metrics.spice.categories import make_categories
 from spicegraph_service.pool import convert, tasks
 from spicegraph_service.store import StoredParse, decode_parse, encode_parse, stored_parse
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.metric import Metric
 
 _Parses: TypeAlias = "dict[tasks.StyledText, StoredParse]"
-_REQUESTED = frozenset({"categories", "spice_text"})
+_REQUESTED = frozenset({"categories", "spice_text", "language"})
 _CHANGES = 3  # of SPICE-G, at most
+MOST_DRAWN = 200_000_000  # items, over all draws of an interval: some seconds
 _IMAGES = 2_000  # whose merged references SPICE keeps: a training loop scores the same images again and again
 _log = logging.getLogger(__name__)
 
@@ -50,7 +52,7 @@ class Evaluator:
         self._parses: _Parses = {}  # of the batch in hand
         self._known: dict[tasks.GraphStyle, dict[str, tuple[Fact, ...]]] = {"spice": {}, "scene": {}}
         self._tables = {
-            style: FunctionSource(pipeline.signature, partial(self._facts, style))
+            style: FunctionSource(pipeline.signature, partial(self._facts, style), pipeline.language)
             for style, pipeline in self._pipelines.items()
         }
         self._lexicon = load_lexicon()
@@ -123,6 +125,8 @@ class Evaluator:
             return tasks.WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
         try:
             return self._total(task)
+        except LimitError as error:
+            return tasks.GroupReply(error=str(error), refused="limit")
         except Exception as error:  # noqa: BLE001 (as above)
             _log.exception("the totals of a request cannot be computed")
             return tasks.GroupReply(error=_reason(error))
@@ -180,11 +184,15 @@ class Evaluator:
 
     def _items(self, work: tasks.ItemsWork) -> tasks.GroupReply:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
-        metrics = self._made(work.given, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
+        if work.given.language or work.given.reference_language:
+            languages = MetricData(language=work.given.language, reference_language=work.given.reference_language)
+            check_language([name for name in _computed(work) if name in METRICS], languages)
+        metrics = self._metrics_for(work.given, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
+        detail = _level(work.detail)
         later = set() if work.finish else self._corpus_dependent
         names = _computed(work)
         # A metric without credits, such as another package's, need not know this argument.
-        credits_too = {"evidence": True} if work.detail >= scores_pb2.DETAIL_CREDIT else {}
+        credits_too = {"evidence": True} if detail >= scores_pb2.DETAIL_CREDIT else {}
         statistics: dict[str, Sequence[Any]] = {}
         drafts = Corpus(tuple(Item(i.id, i.draft, i.references) for i in work.items if i.draft is not None))
         for name in names:
@@ -194,24 +202,56 @@ class Evaluator:
             else:  # where there are drafts, the metric is one that compares candidates with them
                 statistics[name] = metric.compare(corpus, drafts) if drafts.items else metric.collect(corpus)
         now = [name for name in self._listed(names) if name not in later]
-        runs = [run_of(name, metrics[name], statistics[name]) for name in now]
+        resampling = _resampling(work.given, len(work.items)) if work.finish else None
+        runs = [run_of(name, metrics[name], statistics[name], confidence=resampling) for name in now]
         results = [scores_pb2.ItemResult(id=item.id) for item in work.items]
-        serialized = _filled(results, runs, metrics, corpus, work.detail)
+        if work.detail == scores_pb2.DETAIL_ERRORS:
+            self._add_errors(results, runs, metrics, corpus, work.given.graph_style)
+        serialized = _filled(results, runs, metrics, corpus, detail)
         if work.finish:
-            return tasks.GroupReply(serialized, convert.corpus_message(len(work.items), runs).SerializeToString())
+            return tasks.GroupReply(serialized, _corpus(len(work.items), runs, work.detail))
         compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
         errors: list[frozenset[tuple[str, tuple[str, ...]]]] = []
         if work.errors and (matching := next((name for name in statistics if metrics[name].matches), None)):
             errors = [error_words(metrics[matching].explain(statistic)) for statistic in statistics[matching]]
-        items = corpus.items if work.detail >= scores_pb2.DETAIL_CREDIT else ()
+        items = corpus.items if detail >= scores_pb2.DETAIL_CREDIT else ()
         kept = tasks.ChunkStatistics({**statistics, **compact}, items, errors)
         return tasks.GroupReply(serialized, statistics=kept.pack())
+
+    def _add_errors(
+        self,
+        results: Sequence[scores_pb2.ItemResult],
+        runs: Iterable[Run],
+        metrics: Mapping[str, Metric[Any]],
+        corpus: Corpus,
+        style: tasks.GraphStyle,
+    ) -> None:
+        """Give each item's message what kinds of errors it has by every metric that matches tuples."""
+        spans = {text.text: parse.spans for text, parse in self._parses.items() if text.style == style}
+        for run in runs:
+            metric = metrics[run.name]
+            for result, item, statistic in zip(
+                results, corpus.items, run.statistics if metric.matches else (), strict=False
+            ):
+                match = metric.explain(statistic)
+                result.errors.append(convert.errors_message(run.name, metric.reads(item), match, spans))
+
+    def _metrics_for(self, given: tasks.RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
+        """Return the metrics for what a request gives; how its intervals are drawn is nothing to them."""
+        if given.confidence is not None:
+            given = msgspec.structs.replace(given, confidence=None)
+        return self._made(given, evidence=evidence)
 
     def _make(self, given: tasks.RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
         """Return the metrics, with what a request gives in those that use it; those with facts keep evidence or not."""
         if given == tasks.NOTHING_GIVEN and evidence:
             return self._metrics
-        data = replace(self._data, spice_text=given.spice_text)
+        data = replace(
+            self._data,
+            spice_text=given.spice_text,
+            language=given.language,
+            reference_language=given.reference_language,
+        )
         if given.categories:
             data = replace(data, categories=make_categories(given.categories))
         resources = self._resources(data, given.graph_style, evidence=evidence)
@@ -222,21 +262,44 @@ class Evaluator:
         return {**self._metrics, **{name: METRICS[name].make(resources) for name in using}, **made}
 
     def _total(self, work: tasks.Totals) -> tasks.GroupReply:
-        metrics = self._made(work.given)
+        metrics = self._metrics_for(work.given)
         names = _computed(work)
         chunks = [tasks.ChunkStatistics.unpack(chunk) for chunk in work.statistics]
         statistics = {name: [value for chunk in chunks for value in chunk.metrics[name]] for name in names}
         corpus = Corpus(tuple(item for chunk in chunks for item in chunk.items))
         count = len(statistics[names[0]])
-        runs = [run_of(name, metrics[name], metrics[name].finish(statistics[name])) for name in self._listed(names)]
+        finished = {name: metrics[name].finish(statistics[name]) for name in self._listed(names)}
+        resampling = _resampling(work.given, count)
+        runs = [run_of(name, metrics[name], finished[name], confidence=resampling) for name in finished]
         late = [run for run in runs if run.name in self._corpus_dependent]
         results = [scores_pb2.ItemResult() for _ in range(count if late else 0)]
-        serialized = _filled(results, late, metrics, corpus, work.detail)
-        return tasks.GroupReply(serialized, convert.corpus_message(count, runs).SerializeToString())
+        serialized = _filled(results, late, metrics, corpus, _level(work.detail))
+        return tasks.GroupReply(serialized, _corpus(count, runs, work.detail))
 
     def _listed(self, names: Iterable[str]) -> list[str]:
         """Return metrics in the order in which scores are listed: those that depend on the corpus last."""
         return sorted(names, key=self._corpus_dependent.__contains__)
+
+
+def _corpus(count: int, runs: Sequence[Run], detail: int) -> bytes:
+    """Return what came out for all items together, by category with the details that have categories."""
+    message = convert.corpus_message(count, runs, categories=detail >= scores_pb2.DETAIL_CATEGORIES)
+    return message.SerializeToString()
+
+
+def _level(detail: int) -> int:
+    """Return the evidence that a detail stands for, apart from errors."""
+    return scores_pb2.DETAIL_TUPLES if detail == scores_pb2.DETAIL_ERRORS else detail
+
+
+def _resampling(given: tasks.RequestData, count: int) -> Resampling | None:
+    """Return how intervals are drawn; a :class:`LimitError` where it would take a worker too long."""
+    if given.confidence is None:
+        return None
+    draws, seed = given.confidence
+    if draws * count > MOST_DRAWN:
+        raise LimitError(f"{draws:,} draws of {count:,} items: the limit is {MOST_DRAWN:,} drawn items; ask for fewer")
+    return Resampling(draws, seed)
 
 
 def _filled(

@@ -50,12 +50,15 @@ class MadeMetric(NamedTuple):
 
 
 class RequestData(msgspec.Struct, frozen=True):
-    """What a request gives its metrics: categories of its own, the text that SPICE parses, and the style of graphs."""
+    """What a request gives its metrics: categories of its own, the text that SPICE parses, style, and languages."""
 
     categories: tuple[CategoryDefinition, ...] = ()
     spice_text: SpiceText = "written"
     graph_style: GraphStyle = "spice"
     made: MadeMetric | None = None
+    confidence: tuple[int, int] | None = None  # draws and seed of intervals of the corpus scores
+    language: str | None = None
+    reference_language: str | None = None
 
 
 NOTHING_GIVEN: Final = RequestData()

@@ -5,25 +5,30 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from itertools import chain, combinations, count, islice
+from itertools import chain, combinations, count, islice, permutations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_scorer.core.categories import ALL, Counts, category_means
+from spicegraph_scorer.core.categories import ALL, Category, CategoryScore, Counts, category_means
 from spicegraph_scorer.core.data import MetricData
-from spicegraph_scorer.core.items import Fingerprint, Item, empty_candidates, in_order_of
-from spicegraph_scorer.core.results import Run, collect, run_of, signature_of
-from spicegraph_scorer.core.significance import Interval, Resampling, compare
+from spicegraph_scorer.core.items import CheckedItems, Fingerprint, Item, empty_candidates, in_order_of
+from spicegraph_scorer.core.marks import NO_MARKS
+from spicegraph_scorer.core.results import Run, collect, empty_graphs_of, run_of, signature_of
+from spicegraph_scorer.core.significance import Interval, Resampling, compare, corrected
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import ErrorReport, analyse_errors, hallucinations, wrong_statements
+from spicegraph_scorer.errors.rules import COUNTS, DIGITS
 from spicegraph_scorer.metrics import check_names, lower_is_better, make_metrics
+from spicegraph_scorer.metrics.spice.match import count_match
 from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import resources
+from spicegraph_service.output.standing import Standing, standings
 from spicegraph_service.report.data import (
     CategoryRow,
+    DigitCounts,
     GradedView,
     ImageView,
     MeanRow,
@@ -33,6 +38,7 @@ from spicegraph_service.report.data import (
     ScoreRow,
     SystemView,
 )
+from spicegraph_service.report.gates import gate_results
 from spicegraph_service.report.images import Pictures, Span, candidate_view, image_sources, synset_views, with_spans
 
 if TYPE_CHECKING:
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.metric import Metric, Score
+    from spicegraph_scorer.core.significance import Comparison
     from spicegraph_service.engines import System
     from spicegraph_service.report.data import CandidateView
 
@@ -61,6 +68,7 @@ class ReportOptions:
     resampling: Resampling = field(default_factory=Resampling)  # of intervals and tests
     human: bool = True  # score each image's first reference against the others
     provenance: Provenance | None = None  # when, and from what
+    gates: tuple[str, ...] = ()  # conditions that the second of two systems must not fulfil; see :mod:`report.gates`
 
 
 def build_report(
@@ -81,6 +89,7 @@ def build_report(
     asked = check_names(options.metrics)
     metrics = make_metrics((_SPICE, *asked), given)
     draws = options.resampling
+    spice = metrics[_SPICE]
     views: list[SystemView] = []
     runs_of: list[Sequence[Run]] = []
     columns: list[Iterator[CandidateView]] = []
@@ -91,9 +100,10 @@ def build_report(
         runs_of.append(runs)
         columns.append(_candidates(corpus, runs, metrics, errors, graded, spans=spans))
     empty = empty_candidates(chain.from_iterable(corpora.values()))
-    fingerprint = replace(Fingerprint.of(items), empty=empty)
+    marks = sum((corpus.marks for corpus in corpora.values()), NO_MARKS)
+    fingerprint = replace(Fingerprint.of(items), empty=empty, marks=marks)
     signature = signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()})
-    signature["resampling"] = draws.signature()
+    signature["resampling"] = {**draws.signature(), "correction": "holm"}
     sources = image_sources(options.images, [item.id for item in items]) if options.images else {}
     images = tuple(
         ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
@@ -109,6 +119,15 @@ def build_report(
     if options.human and all(len(item.references) > 1 for item in items):
         held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
         human, *_ = _score("Held-out reference", held_out, metrics, draws)
+    tests = {
+        (a, b): corrected(
+            test
+            for before, after in zip(runs_of[a], runs_of[b], strict=True)
+            for test in compare(metrics[before.name], before.statistics, after.statistics, resampling=draws)
+        )
+        for a, b in combinations(range(len(corpora)), 2)
+    }
+    names = tuple(corpora)
     return Report(
         options.title or " and ".join(corpora),
         version("spicegraph"),
@@ -117,14 +136,7 @@ def build_report(
         tuple(metrics[_SPICE].by_category(runs_of[0][0].statistics[0])),
         ranked(tuple(views), lower_is_better(metrics)),
         human,
-        {
-            (first, second): tuple(
-                test
-                for before, after in zip(runs_of[a], runs_of[b], strict=True)
-                for test in compare(metrics[before.name], before.statistics, after.statistics, resampling=draws)
-            )
-            for (a, first), (b, second) in combinations(enumerate(corpora), 2)
-        },
+        {(names[a], names[b]): of_pair for (a, b), of_pair in tests.items()},
         tuple(change for change in reversed(changes) if change.difference > _EQUAL)[:_MOST_CHANGED],
         tuple(change for change in changes if change.difference < -_EQUAL)[:_MOST_CHANGED],
         images,
@@ -133,18 +145,62 @@ def build_report(
         options.provenance,
         # SPICE, which explains every error, unless only others were asked for
         next((run.headline[0].name for run in runs_of[0] if _SPICE not in asked and run.name in asked), "SPICE"),
+        _standings(views, tests, human, _of_random(items, spice, draws) if options.human else ()),
+        gate_results(options.gates, views, [runs[0].statistics for runs in runs_of], tests, draws),
+        tuple(
+            f"{name}: {note}"
+            for (name, corpus), runs in zip(corpora.items(), runs_of, strict=True)
+            for note in empty_graphs_of(corpus, runs).notes()
+        ),
     )
 
 
-def _corpora(systems: Sequence[System]) -> dict[str, tuple[Item, ...]]:
+def _standings(
+    views: Sequence[SystemView],
+    tests: Mapping[tuple[int, int], Sequence[Comparison]],
+    human: SystemView | None,
+    chance: Sequence[float | None],
+) -> tuple[Standing, ...]:
+    """Return how the systems stand by category, between the references held out and a random caption."""
+    names = [row.name for row in views[0].categories]
+    by_category = {
+        pair: {name: test for name in names for test in of_pair if test.name == _score_name(name)}
+        for pair, of_pair in tests.items()
+    }
+    values = [[row.f for row in view.categories] for view in views]
+    upper = {row.name: row.f for row in human.categories} if human else {}
+    lower = dict(zip(names, chance, strict=False))
+    return tuple(
+        replace(row, human=upper.get(row.category), random=lower.get(row.category))
+        for row in standings(names, values, [row.items for row in views[0].categories], by_category)
+    )
+
+
+def _of_random(items: Sequence[Item], spice: Metric[Any], draws: Resampling) -> tuple[float | None, ...]:
+    """Return SPICE by category of captions of other images: the first reference of one for each image, drawn once."""
+    if len(items) < 2:
+        return ()
+    order = draws.generator().permutation(len(items)).tolist()
+    other = dict(zip(order, (*order[1:], order[0]), strict=True))
+    drawn = tuple(replace(item, candidate=items[other[n]].references[0]) for n, item in enumerate(items))
+    # Counts alone, without the evidence that nobody looks at.
+    statistics = replace(spice, evidence=False).collect(Corpus(drawn))  # type: ignore[type-var]  # a dataclass
+    return tuple(means.f for means in category_means(map(Spice.by_category, statistics)).values())
+
+
+def _score_name(category: str) -> str:
+    return "SPICE" if category == ALL else _CATEGORY + category
+
+
+def _corpora(systems: Sequence[System]) -> dict[str, CheckedItems]:
     """Return the systems' items by name, all in the order of the first system's."""
     if not systems:
         raise InputError("a report needs at least one system")
-    corpora: dict[str, tuple[Item, ...]] = {}
+    corpora: dict[str, CheckedItems] = {}
     for system in systems:
         if system.name in corpora:
             raise InputError(f"two systems have the name {system.name!a}: name them apart, NAME=FILE")
-        items: tuple[Item, ...] = check_items(system.items)
+        items = check_items(system.items)
         for first, known in islice(corpora.items(), 1):
             items = in_order_of(known, items, names=(ascii(first), ascii(system.name)))
         corpora[system.name] = items
@@ -234,7 +290,7 @@ def system_view(
     each = [statistic.counts[ALL].f1 for statistic in statistics]
     categories = []
     for category, means in category_means(map(Spice.by_category, statistics)).items():
-        row = rows["SPICE" if category == ALL else _CATEGORY + category]
+        row = rows[_score_name(category)]
         counts = means.micro or Counts()
         tallies = (counts.matched, counts.false_positives, counts.false_negatives)
         categories.append(CategoryRow(category, means.f, row.low, row.high, means.pr, means.re, means.items, *tallies))
@@ -253,7 +309,28 @@ def system_view(
             for low, high in _LENGTHS
         ),
         tuple(_mean_of(str(number), (number,), references, each) for number in sorted(set(references))),
+        digits=_digits(statistics),
     )
+
+
+_READ = {"Cardinality": Category(2, COUNTS | {f"{a}/{b}" for a, b in permutations(COUNTS, 2)})}
+
+
+def _digits(statistics: Sequence[SpiceStatistic]) -> DigitCounts | None:
+    """Return what becomes of Cardinality where digits are read as words; ``None`` where nobody writes any."""
+    if "Cardinality" not in statistics[0].counts:
+        return None
+    captions = 0
+    counts = []
+    for statistic in statistics:
+        tuples = (*statistic.match.candidate, *statistic.match.reference)
+        known = statistic.counts["Cardinality"]
+        if any(len(t.concepts) == 2 and not DIGITS.isdisjoint(t.concepts[1].strings) for t in tuples):
+            captions += 1
+            known = count_match(statistic.match, categories=_READ)["Cardinality"]
+        counts.append({"Cardinality": CategoryScore.of(known, "Cardinality")})
+    means = category_means(counts)["Cardinality"]
+    return DigitCounts(captions, means.f, means.items) if captions else None
 
 
 def _mean_of(label: str, wanted: Sequence[int], sizes: Sequence[int], each: Sequence[float]) -> MeanRow:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.significance import Comparison
     from spicegraph_scorer.errors import ErrorKind, Hallucination, WrongStatement
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_service.output.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,15 @@ class MeanRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DigitCounts:
+    """Counts that a system writes in digits, which SPICE's Cardinality does not know, though SPICE matches them."""
+
+    captions: int  # candidates or references of a candidate with such counts
+    f: float | None  # Cardinality's mean F1 with digits read as words ("2" as "two")
+    items: int  # that the mean rests on
+
+
+@dataclass(frozen=True, slots=True)
 class SystemView:
     """Everything about one system but its images; ``wrong`` is empty without the metric ``spice-g``."""
 
@@ -69,6 +79,7 @@ class SystemView:
     by_length: tuple[MeanRow, ...]
     by_references: tuple[MeanRow, ...]
     wrong: tuple[WrongStatement, ...] = ()
+    digits: DigitCounts | None = None  # where there are any
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +224,18 @@ class ImageView:
 
 
 @dataclass(frozen=True, slots=True)
+class GateResult:
+    """What came out for a condition that the second of two systems must not fulfil: the second minus the first."""
+
+    condition: str
+    passed: bool
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None  # the larger of both tests
+
+
+@dataclass(frozen=True, slots=True)
 class Provenance:
     """When and how a report was made: the time (ISO 8601, UTC), the command if there was one, and the files read."""
 
@@ -243,3 +266,6 @@ class Report:
     metrics: tuple[str, ...] = ()  # the names of ``CandidateView.metrics``
     made: Provenance | None = None
     headline: str = "SPICE"  # the score that the verdict names
+    standings: tuple[Standing, ...] = ()  # who is best in each category
+    gates: tuple[GateResult, ...] = ()
+    warnings: tuple[str, ...] = ()  # what readers should know of the captions, in sentences

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from spicegraph_parser.errors import counted
 from spicegraph_service.output.grid import Column, Grid, headings, markdown_cell, to_markdown
 from spicegraph_service.output.pages import number, percent, signed
+from spicegraph_service.output.standing import label, standing_grid
+from spicegraph_service.report.verdict import verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,15 +21,24 @@ _GROUPS = 5
 def markdown_of(report: Report) -> str:
     """Return the tables of a report as Markdown, without the images."""
     head = f"# {markdown_cell(report.title)}\n\n{counted(report.items, 'image')}, spicegraph {report.version}\n"
+    said = [f"{markdown_cell(warning)}\n" for warning in report.warnings]
     parts = (
-        f"{f'## {grid.title}' if grid.title else ''}\n\n{to_markdown(grid)}".lstrip("\n") for grid in _grids(report)
+        "\n\n".join(
+            (*([f"## {grid.title}"] if grid.title else ()), "\n".join((to_markdown(grid), *grid.notes)).rstrip())
+        )
+        + "\n"
+        for grid in _grids(report)
     )
-    return "\n".join((head, *parts))
+    found = verdict(report)
+    lines = (f"- **{name}**: {markdown_cell(text)}" for name, text in found.points)
+    first = "\n".join((f"**{markdown_cell(found.headline)}.** {markdown_cell(found.detail)}\n", *lines, ""))
+    return "\n".join((head, first, *said, *parts))
 
 
 def _grids(report: Report) -> Iterator[Grid]:
     """Yield the tables; one without a title belongs to the table above."""
     systems, human = report.systems, report.human
+    yield standing_grid(report.standings, [system.name for system in systems])
     columns = [Column("Metric", "text"), *(Column(system.name, "figure") for system in systems)]
     rows = []
     for place, row in enumerate(systems[0].scores):
@@ -39,16 +50,17 @@ def _grids(report: Report) -> Iterator[Grid]:
         of_test = ("Score|text", "From|text", "To|text", "Difference|figure", "95 % interval|range")
         yield Grid(
             "Paired tests",
-            headings(*of_test, "p, bootstrap", "p, randomisation"),
+            headings(*of_test, "p, bootstrap", "p, randomisation", "p, corrected"),
             [
                 (
-                    t.name,
+                    label(t.name),
                     first,
                     second,
-                    signed(t.difference),
+                    signed(t.difference) + "*" * t.is_sure,
                     f"{signed(t.low)} to {signed(t.high)}",
                     t.p_bootstrap,
                     t.p_randomization,
+                    t.p_corrected,
                 )
                 for (first, second), tests in report.tests.items()
                 for t in tests
@@ -59,7 +71,7 @@ def _grids(report: Report) -> Iterator[Grid]:
         "SPICE by category",
         headings(*names, "Missing|count"),
         [
-            (name, system.name, row.f, row.pr, row.re, row.items, row.tp, row.fp, row.fn)
+            (label(name), system.name, row.f, row.pr, row.re, row.items, row.tp, row.fp, row.fn)
             for place, name in enumerate(report.categories)
             for system in systems
             for row in (system.categories[place],)
@@ -91,7 +103,7 @@ def _of_system(system: SystemView) -> Iterator[Grid]:
         f"Hallucination of {markdown_cell(system.name)}",
         headings("Category|text", "Per instance|figure", "Per sentence|figure", "In no reference|count", "Said|count"),
         [
-            (row.category, percent(row.per_instance), percent(row.per_sentence), row.invented, row.said)
+            (label(row.category), percent(row.per_instance), percent(row.per_sentence), row.invented, row.said)
             for row in system.hallucinations
         ],
     )

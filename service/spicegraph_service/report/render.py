@@ -23,6 +23,7 @@ from spicegraph_scorer.errors import CHANCES, KINDS, ErrorKind
 from spicegraph_scorer.metrics.graded.explain import GradedExplanation
 from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, histogram, ink, interval_chart, line_chart
 from spicegraph_service.output.pages import permalink, render_page, static
+from spicegraph_service.output.standing import label, standing_grid
 from spicegraph_service.report.markdown import markdown_of
 from spicegraph_service.report.verdict import verdict
 
@@ -65,7 +66,7 @@ def _categories(report: Report) -> Markup:
     systems += [(report.human, HUMAN_INK)] if report.human else []
     rows = [
         (
-            "SPICE" if name == ALL else name,
+            label(name),
             [
                 Mark(system.name, row.f, row.low, row.high, colour, counted(row.items, "image"))
                 for system, colour in systems
@@ -87,7 +88,7 @@ def _differences(report: Report) -> Markup:
         test = tests["SPICE" if name == ALL else f"SPICE_{name}"]
         colour = ink(int((test.difference or 0) > 0))
         mark = Mark("difference", test.difference, test.low, test.high, colour)
-        rows.append(("SPICE" if name == ALL else name, [mark]))
+        rows.append((label(name), [mark]))
     return interval_chart(
         f"Differences: {second} minus {first}", rows, axis=f"{second} minus {first}", signed=True, description=_PAIRS
     )
@@ -149,6 +150,8 @@ def to_html(report: Report, *, parts: str | None = None) -> str:
         "chunks": [_raw(part) for part in chunks(report)] if parts is None else (),
         "parts": parts,
         "verdict": verdict(report),
+        "standing": standing_grid(report.standings, [system.name for system in report.systems]),
+        "label": label,
         "blocks": _blocks(report),
         "groups_shown": 12,
         "examples_shown": 4,
@@ -171,14 +174,21 @@ def to_parts(report: Report) -> dict[str, str]:
 
 def to_json(report: Report) -> str:
     """Return everything in the report as JSON, ``tuples`` and ``pictures`` of every image included."""
+    return msgspec.json.encode(report_values(report), enc_hook=GradedExplanation.to_dict).decode() + "\n"
+
+
+def report_values(report: Report) -> dict[str, Any]:
+    """Return everything in a report, the verdict too, by the names that its JSON and its message have."""
     values = _fields(report) | {"systems": list(map(_system, report.systems))}
+    values["verdict"] = _fields(verdict(report))
+    values["standings"] = [_fields(row) | {"tied": row.tied, "is_sure": row.is_sure} for row in report.standings]
     values["human"] = None if report.human is None else _system(report.human)
     values["tests"] = [
         _fields(test) | {"first": first, "second": second}
         for (first, second), tests in report.tests.items()
         for test in tests
     ]
-    return msgspec.json.encode(values, enc_hook=GradedExplanation.to_dict).decode() + "\n"
+    return values
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from spicegraph_parser.errors import counted
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.length import LIKE, LengthControl, are_descriptions, control_of
+from spicegraph_scorer.core.significance import SIGNIFICANT
 from spicegraph_service.output.pages import number, signed
+from spicegraph_service.output.standing import best_points, label
 from spicegraph_service.report.images import sentence_spans
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
+    from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.significance import Comparison
     from spicegraph_service.report.data import CandidateView, Report, ScoreRow, SystemView, TupleView
 
@@ -65,10 +69,20 @@ class Verdict:
     detail: str
     points: tuple[tuple[str, str], ...]
     telling: tuple[TellingError, ...] = ()
+    best: str | None = None  # the system that is, and the next one; ``None``: there are no two
+    other: str | None = None
+    test: Comparison | None = None  # the best minus the next, by the score that the headline names
+
+
+def is_sure(test: Comparison) -> bool:
+    """Say whether a difference is more than chance: by its corrected p, or without one by its interval."""
+    if test.p_corrected is not None:
+        return test.is_sure
+    return test.low is not None and test.high is not None and (test.low > 0 or test.high < 0)
 
 
 def verdict(report: Report) -> Verdict:
-    """Say what a report shows. Differences count as sure where their 95 % interval excludes 0."""
+    """Say what a report shows. Differences count as sure by their corrected p (Holm)."""
     if len(report.systems) == 1:
         return _single(report)
     rows = [_headline_row(report, system) for system in report.systems]
@@ -92,15 +106,42 @@ def verdict(report: Report) -> Verdict:
         length = (*length_points(control, names, _length_score(report)), *_said_and_covered((best, other)))
         if control.is_only_longer:
             headline = headline.replace(":", f", but has {control.words[0] / control.words[1]:.1f} times the words:", 1)
+    of_categories = category_points(categories, best.name)
+    if len(order) > 2:
+        of_categories = best_points(report.standings, [system.name for system in report.systems])
     points = (
         *length,
-        *category_points(categories, best.name),
+        *of_categories,
+        *_digit_points(report.systems),
         *_invented_objects((other, best)),
         *other_scores(scores, lower, names),
+        *_draw_points(report.signature, len(tests)),
     )
     telling = tuple(_telling(report, order[1], order[0], is_long=is_long))
     # A description that is another's beginning has no error that the other avoids.
-    return Verdict(headline, detail, points, telling or tuple(_telling(report, order[0], None, is_long=is_long)))
+    telling = telling or tuple(_telling(report, order[0], None, is_long=is_long))
+    return Verdict(headline, detail, points, telling, *names, test)
+
+
+def _draw_points(signature: Mapping[str, Json], tests: int) -> Iterator[tuple[str, str]]:
+    """Yield that there are too few draws for any of so many differences to be sure, where that is so."""
+    resampling = signature.get("resampling")
+    draws = resampling["draws"] if isinstance(resampling, dict) else 0
+    if draws and tests / (draws + 1) >= SIGNIFICANT:
+        yield "Draws", f"{draws} are too few to tell any of {tests} differences from chance: --draws asks for more"
+
+
+def _digit_points(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]]:
+    """Yield what counts in digits do to SPICE's Cardinality, where they change it."""
+    for system in systems:
+        row = next((row for row in system.categories if row.name == "Cardinality"), None)
+        if system.digits is not None and row is not None and number(system.digits.f) != number(row.f):
+            text = (
+                f"of {system.name}, {counted(system.digits.captions, 'image')} with counts in digits, which SPICE "
+                f"matches and does not count: its Count is {number(row.f)}, and {number(system.digits.f)} with “2” "
+                "read as “two”, as among the errors below"
+            )
+            yield "Digits", text
 
 
 def _headline_row(report: Report, system: SystemView) -> ScoreRow:
@@ -119,14 +160,15 @@ def pair_headline(
 ) -> tuple[str, str]:
     """Return who is the best of ``systems``, and how sure that is by a test of the best minus the next."""
     best, other = names
-    is_sure = test.low is not None and test.high is not None and (test.high < 0 if lower else test.low > 0)
+    sure = is_sure(test) and ((test.difference or 0.0) < 0 if lower else (test.difference or 0.0) > 0)
     better = "is better than" if systems == 2 else f"is the best of {systems}, before"
-    winner = f"{best} {better} {other}" if is_sure else f"No sure winner, {best} or {other}"
+    winner = f"{best} {better} {other}" if sure else f"No sure winner, {best} or {other}"
     p = f", p {number(test.p_bootstrap)}" if test.p_bootstrap is not None else ""
+    if test.p_corrected is not None:
+        p += f", corrected {number(test.p_corrected)}"
     ends = f"95 % interval {signed(test.low)} to {signed(test.high)}{p}"
-    conclusion = (
-        f"more than chance among these {of}." if is_sure else f"the interval includes 0, so more {of} are needed."
-    )
+    unsure = "the interval includes 0" if test.p_corrected is None else "it may be chance"
+    conclusion = f"more than chance among these {of}." if sure else f"{unsure}, so more {of} are needed."
     headline = f"{winner}: {score} {number(values[0])} against {number(values[1])}"
     return headline, f"The difference is {signed(test.difference)} ({ends}): {conclusion}"
 
@@ -141,7 +183,7 @@ def _single(report: Report) -> Verdict:
     if report.human:
         person = number(_headline_row(report, report.human).value)
         points.append(("A person", f"{person}, with one reference less to agree with"))
-    points += _invented_objects((system,))
+    points += [*_digit_points((system,)), *_invented_objects((system,))]
     return Verdict(
         f"{system.name}: {score.name} {number(score.value)}",
         f"95 % interval {number(score.low)} to {number(score.high)}, over {report.items} images.",
@@ -165,8 +207,8 @@ def strongest_and_weakest(categories: Mapping[str, float | None]) -> list[tuple[
     if not rows:
         return []
     return [
-        ("Strongest", ", ".join(f"{name} ({number(f)})" for f, name in rows[:2])),
-        ("Weakest", ", ".join(f"{name} ({number(f)})" for f, name in rows[:-3:-1])),
+        ("Strongest", ", ".join(f"{label(name)} ({number(f)})" for f, name in rows[:2])),
+        ("Weakest", ", ".join(f"{label(name)} ({number(f)})" for f, name in rows[:-3:-1])),
     ]
 
 
@@ -180,16 +222,17 @@ def category_points(tests: Mapping[str, Comparison], name: str) -> Iterator[tupl
     """Yield in which categories a system is stronger, weaker, and neither for sure; ``tests`` are it minus another."""
     known = {c: t for c, t in tests.items() if t.difference is not None and t.low is not None and t.high is not None}
     largest = sorted(known, key=lambda category: -abs(known[category].difference or 0.0))
-    stronger = [category for category in largest if (known[category].low or 0.0) > 0]
-    weaker = [category for category in largest if (known[category].high or 0.0) < 0]
+    sure = [category for category in largest if is_sure(known[category])]
+    stronger = [category for category in sure if (known[category].difference or 0.0) > 0]
+    weaker = [category for category in sure if (known[category].difference or 0.0) < 0]
     unsure = [category for category in tests if category not in stronger and category not in weaker]
     yield "Stronger in", _listed(known, stronger) or f"no category for sure, for {name}"
-    undecided = f"; undecided: {', '.join(unsure)}" if unsure else ""
+    undecided = f"; undecided: {', '.join(map(label, unsure))}" if unsure else ""
     yield "Weaker in", (_listed(known, weaker) or "no category for sure") + undecided
 
 
 def _listed(tests: Mapping[str, Comparison], names: Sequence[str]) -> str:
-    return ", ".join(f"{name} ({signed(tests[name].difference)})" for name in names)
+    return ", ".join(f"{label(name)} ({signed(tests[name].difference)})" for name in names)
 
 
 def _invented_objects(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]]:
@@ -213,8 +256,8 @@ def other_scores(
     for test in tests:
         if test.low is None or test.high is None:
             continue
-        low, high = (-test.high, -test.low) if test.name in lower else (test.low, test.high)
-        (agree if low > 0 else against if high < 0 else unsure).append(test.name)
+        gain = (test.difference or 0.0) * (-1 if test.name in lower else 1)
+        (unsure if not is_sure(test) else agree if gain > 0 else against).append(test.name)
     parts = [(names[0], agree), (names[1], against), ("undecided", unsure)]
     if any(scores for _, scores in parts):
         yield "Other metrics", "; ".join(f"{who}: {', '.join(scores)}" for who, scores in parts if scores)

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from base64 import b64encode
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 WHOLE = "(message)"
+_KEYS = re.compile(rb'"\s*:')
 M = TypeVar("M", bound="Message")
 _LONG = frozenset(
     {FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64}
@@ -54,6 +57,9 @@ def from_json(text: bytes | memoryview, kind: type[M]) -> M:
         raise JsonError(str(error)) from error
     if not isinstance(plain, dict):
         raise JsonError("expected an object")
+    # Every key is followed by a colon, as other quotes may be within texts: only then are keys looked at one by one.
+    if len(_KEYS.findall(text)) > _count_keys(plain):
+        json.loads(bytes(text), object_pairs_hook=_distinct)
     try:
         return kind(**_reader(kind.DESCRIPTOR)(plain))
     except (*_REFUSED, KeyError):
@@ -62,6 +68,21 @@ def from_json(text: bytes | memoryview, kind: type[M]) -> M:
         return json_format.ParseDict(plain, kind())
     except _REFUSED as error:
         raise _located(plain, kind.DESCRIPTOR, "") or JsonError(str(error)) from error
+
+
+def _count_keys(value: Any) -> int:
+    if isinstance(value, dict):
+        return len(value) + sum(map(_count_keys, value.values()))
+    return sum(map(_count_keys, value)) if isinstance(value, list) else 0
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    plain = dict(pairs)
+    if len(plain) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise JsonError("stands twice in an object", twice)
+    return plain
 
 
 def _located(plain: dict[str, Any], kind: Any, path: str) -> JsonError | None:

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, TypeVar
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
+from spicegraph_scorer.core.empty_graphs import EmptyGraphs, is_of_scenes
 from spicegraph_scorer.core.items import empty_candidates
+from spicegraph_scorer.core.marks import NO_MARKS, FoundMarks
+from spicegraph_scorer.readers.marks import marks_notes
+from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Call, Context, current_call
-from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, item_chunks
+from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, count_captions, count_cost, item_chunks
 from spicegraph_service.rpc.status import wrong
 
 if TYPE_CHECKING:
@@ -34,6 +38,7 @@ class ItemStream:
 
     def __init__(self, scheduler: Scheduler, call: Call) -> None:
         self._scheduler = scheduler
+        self._call = call
         self._caller = call.share
         self.tenant = call.tenant  # whose parses are looked up and kept
         self.metrics: tuple[str, ...] = ("spice",)
@@ -46,11 +51,13 @@ class ItemStream:
         self._ids: list[str] = []
         self._statistics: list[bytes] = []
         self._empty = 0
+        self.marks = NO_MARKS  # of the captions taken so far
 
     async def put(self, items: Sequence[ItemWork]) -> None:
         """Take items; waits until there is room."""
         for chunk in item_chunks(items):
             await self._room.acquire()
+            self._call.unanswered += 1
             self._ids += [item.id for item in chunk]
             self._empty += empty_candidates(chunk)
             self._statistics.append(b"")
@@ -93,6 +100,7 @@ class ItemStream:
             if isinstance(response, Exception):
                 raise response
             yield response
+            self._call.unanswered -= 1
             self._room.release()
         totals = await self._scheduler.totals(self.metrics, self.detail, self._statistics, self.given)
         late = map(scores_pb2.ItemResult.FromString, totals.results)
@@ -100,12 +108,17 @@ class ItemStream:
             for item_id, result in pairs:
                 result.id = item_id
             yield pb.ScoreStreamResponse(items=[result for _, result in pairs])
-        yield pb.ScoreStreamResponse(corpus=_corpus(totals.corpus, self._empty))
+        yield pb.ScoreStreamResponse(corpus=_corpus(totals.corpus, self._empty, self.marks))
 
 
-def _corpus(message: bytes, empty: int) -> scores_pb2.CorpusResult:
+def _corpus(message: bytes, empty: int, marks: FoundMarks) -> scores_pb2.CorpusResult:
     corpus = scores_pb2.CorpusResult.FromString(message)
     corpus.empty_candidate_count = empty
+    corpus.control_tokens.update(dict(marks.counts))
+    corpus.empty_graph_count = max(corpus.empty_graph_count - empty, 0)
+    pipelines = [signature.fields["pipeline"] for signature in corpus.signatures if "pipeline" in signature.fields]
+    graphs = EmptyGraphs(corpus.item_count, corpus.empty_graph_count, scenes=any(map(is_of_scenes, pipelines)))
+    corpus.warnings[:] = [*marks_notes(corpus.item_count, marks), *graphs.notes()]
     return corpus
 
 
@@ -124,7 +137,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         validation.check_captions(request.captions, self._limits)
         style = validation.graph_style(request.graph_style, info)
         call = current_call()
-        call.charge(len(request.captions))
+        call.charge(len(request.captions), texts_cost(request.captions))
         parsed = await self._scheduler.parse(
             request.captions, style, caller=call.share, tenant=call.tenant, refusals=call.refusals
         )
@@ -136,25 +149,45 @@ class EvaluationServicer(EvaluationServiceServicer):
     async def Score(self, request: pb.ScoreRequest, context: Context) -> pb.ScoreResponse:
         """Score a batch."""
         del context
-        metrics = self._metrics(request.metrics)
-        validation.check_value(request.detail, scores_pb2.Detail.values(), "detail")
+        faults = validation.Faults()
+        metrics: tuple[str, ...] = ()
+        given = NOTHING_GIVEN
+        empty: Empty = "zero"
+        info = self._scheduler.info
+        with faults.of_part():
+            metrics = self._metrics(request.metrics)
+        with faults.of_part():
+            validation.check_value(request.detail, scores_pb2.Detail.values(), "detail")
         call = current_call()
         # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
         self._scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
-        given = await validation.check_data(request, self._scheduler.info)
+        with faults.of_part():
+            given = await validation.check_data(request, info)
         set_id = request.reference_set if request.HasField("reference_set") else None
-        empty = validation.empty_candidates(request.empty)
-        validation.check_items(request.items, self._limits, reference_set=set_id is not None, empty=empty, seen=set())
+        with faults.of_part():
+            empty = validation.empty_candidates(request.empty)
+            rule = validation.control_tokens(request.control_tokens)
+        marks = NO_MARKS
+        with faults.of_part():
+            marks = validation.check_items(
+                request.items,
+                self._limits,
+                reference_set=set_id is not None,
+                empty=empty,
+                seen=set(),
+                control_tokens=rule,
+            )
+        faults.check()
         tenant = call.tenant
         if set_id is not None:
             tenant = await self._references.check(set_id, evidence=validation.shows_references(request))
         items = await self._items(request.items, set_id, first=0)
-        call.charge(count_captions(items))
+        call.charge(count_captions(items), count_cost(items))
         results, corpus = await self._scheduler.score(
             items, metrics, request.detail, given, caller=call.share, tenant=tenant, refusals=call.refusals
         )
         return pb.ScoreResponse(
-            items=map(scores_pb2.ItemResult.FromString, results), corpus=_corpus(corpus, empty_candidates(items))
+            items=map(scores_pb2.ItemResult.FromString, results), corpus=_corpus(corpus, empty_candidates(items), marks)
         )
 
     async def ScoreStream(
@@ -172,6 +205,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         """Check what a client sends, and hand it on; waits while the stream is full."""
         set_id: str | None = None
         empty: Empty = "zero"
+        rule = validation.control_tokens(scores_pb2.CONTROL_TOKENS_UNSPECIFIED)
         seen: set[str] = set()
         first = True
         silence_s = self._limits.max_silence_s
@@ -181,6 +215,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                     settings = request.settings
                     validation.check_value(settings.detail, scores_pb2.Detail.values(), "settings.detail")
                     empty = validation.empty_candidates(settings.empty, field="settings.empty")
+                    rule = validation.control_tokens(settings.control_tokens, field="settings.control_tokens")
                     stream.given = await validation.check_data(settings, self._scheduler.info, path="settings.")
                     stream.metrics, stream.detail = self._metrics(settings.metrics), settings.detail
                     if settings.HasField("reference_set"):
@@ -191,11 +226,17 @@ class EvaluationServicer(EvaluationServiceServicer):
                     batch, before = request.items.items, len(seen)
                     if before + len(batch) > self._limits.max_stream_items:
                         raise wrong("items", f"a stream has at most {self._limits.max_stream_items} items")
-                    validation.check_items(
-                        batch, self._limits, reference_set=set_id is not None, empty=empty, seen=seen, first=before
+                    stream.marks += validation.check_items(
+                        batch,
+                        self._limits,
+                        reference_set=set_id is not None,
+                        empty=empty,
+                        seen=seen,
+                        first=before,
+                        control_tokens=rule,
                     )
                     items = await self._items(batch, set_id, first=before)
-                    current_call().charge(count_captions(items))
+                    current_call().charge(count_captions(items), count_cost(items))
                     await stream.put(items)
                 case "settings":
                     raise wrong("settings", "only the first message holds settings")

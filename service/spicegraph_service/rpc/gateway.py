@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from dataclasses import dataclass
 from importlib.metadata import version
 from types import SimpleNamespace
@@ -17,10 +17,10 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from spicegraph_service.rpc.interceptor import CallInterceptor, Context, Handler, Malformed, Refusal
-from spicegraph_service.rpc.status import CallError, exhausted, to_trailers
+from spicegraph_service.rpc.status import CallError, to_trailers
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
     from google.protobuf.message import Message
 
@@ -111,7 +111,7 @@ class _Recorder:
 class Gateway:
     """The methods of a server's services, to be called inside of its process; failures are :class:`FailedCallError`."""
 
-    def __init__(self, services: Sequence[Service], interceptor: CallInterceptor, *, max_calls: int) -> None:
+    def __init__(self, services: Sequence[Service], interceptor: CallInterceptor) -> None:
         recorder = _Recorder()
         for service in services:
             service.add_to(cast("grpc.aio.Server", recorder))
@@ -123,26 +123,20 @@ class Gateway:
                 path = f"/{service.descriptor.full_name}/{method.name}"
                 self.methods[path], self.scopes[path] = method, service.methods[method.name].scope
         self._interceptor = interceptor
-        self._max_calls = max_calls
-        self._under_way = 0
 
     async def unary(self, path: str, requests: Requests, origin: Origin) -> tuple[Message, dict[str, str]]:
         """Return a call's response and headers for the client; ``requests`` is an iterator of a stream."""
         context = _Context(origin)
-        with self._slot():
-            handler: Any = await self._handler(path, context)
-            kind = "stream_unary" if handler.request_streaming else "unary_unary"
-            return await getattr(handler, kind)(requests, context), _headers(context.trailers)
+        handler: Any = await self._handler(path, context)
+        return await handler.stream_unary(_each(requests), context), _headers(context.trailers)
 
     async def stream(self, path: str, requests: Requests, origin: Origin) -> AsyncGenerator[Message]:
         """Make a call with a stream of responses; it may fail after any number of them."""
         context = _Context(origin)
-        with self._slot():
-            handler: Any = await self._handler(path, context)
-            kind = "stream_stream" if handler.request_streaming else "unary_stream"
-            async with aclosing(getattr(handler, kind)(requests, context)) as responses:
-                async for response in responses:
-                    yield response
+        handler: Any = await self._handler(path, context)
+        async with aclosing(handler.stream_stream(_each(requests), context)) as responses:
+            async for response in responses:
+                yield response
 
     async def admit(self, path: str, origin: Origin) -> None:
         """Check by its headers that a call may be made, before its body is read."""
@@ -160,15 +154,14 @@ class Gateway:
             await handler.refuse((), cast("Context", context))
         return handler
 
-    @contextmanager
-    def _slot(self) -> Iterator[None]:
-        if self._under_way >= self._max_calls:
-            raise FailedCallError.of(exhausted("TOO_MANY_CALLS", "the server has too many calls under way", 1.0))
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
+
+async def _each(requests: Requests) -> AsyncIterator[Message | Malformed]:
+    """Yield the requests of a call, of which there may be one."""
+    if not hasattr(requests, "__aiter__"):
+        yield requests
+        return
+    async for request in requests:
+        yield request
 
 
 def _headers(trailers: Sequence[tuple[str, str | bytes]]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from spicegraph_parser.errors import InputError
+from spicegraph_service.config import is_local
 from spicegraph_service.rpc.connections import MOST, MOST_OF_PEER
 from spicegraph_service.rpc.gateway import FailedCallError, Gateway, openapi
 from spicegraph_service.rpc.http import CallRoutes, error_response
@@ -60,13 +61,14 @@ class WebServer:
         reuse_port: bool = False,
         grace_s: float = 30.0,
         origins: frozenset[str] = frozenset(),
+        hosts: frozenset[str] = frozenset("*"),
     ) -> None:
         self._address = address
         self._health = health
         self._tls = tls
         self._reuse_port = reuse_port
         calls = CallRoutes(gateway, limits, dialects)
-        app = web.Application(middlewares=[_across(origins), _safe])
+        app = web.Application(middlewares=[_of_hosts(hosts), _across(origins), _safe])
         app.on_response_prepare.append(_add_headers)
         app.add_routes([*calls.routes(), web.get("/health", self._report_health), *routes])
         app.router.add_get("/openapi.json", partial(_send, openapi(gateway)))
@@ -206,6 +208,25 @@ async def _safe(request: web.Request, handler: _Handler) -> web.StreamResponse:
         )
         refused.headers.update((name, value) for name, value in error.headers.items() if name in _KEPT)
         return refused
+
+
+def _of_hosts(hosts: frozenset[str]) -> Middleware:
+    """Return what refuses requests for other hosts: pages whose name was bound to this address anew (DNS rebinding)."""
+
+    @web.middleware
+    async def of_hosts(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        header = request.headers.get("Host", "localhost")
+        name = (header.rpartition("]")[0] or header.partition(":")[0]).lstrip("[").lower()
+        if "*" in hosts or name in hosts or _is_own(name):
+            return await handler(request)
+        message = f"there is no host {header!a:.100} here; the server's option --hosts names others"
+        return error_response(FailedCallError(grpc.StatusCode.PERMISSION_DENIED, message), status=421)
+
+    return of_hosts
+
+
+def _is_own(name: str) -> bool:
+    return name == "localhost" or is_local(f"[{name}]:0" if ":" in name else f"{name}:0") if name else False
 
 
 def _across(origins: frozenset[str]) -> Middleware:

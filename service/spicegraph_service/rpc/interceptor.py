@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,16 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from spicegraph_service.rpc.status import CallError, Violation, invalid, to_call_error, to_trailers
+from spicegraph_service.rpc.status import (
+    CallError,
+    Violation,
+    exhausted,
+    invalid,
+    stalled,
+    to_call_error,
+    to_trailers,
+    unavailable,
+)
 from spicegraph_service.store import DEFAULT_TENANT, StoreError
 
 if TYPE_CHECKING:
@@ -31,24 +41,27 @@ if TYPE_CHECKING:
 else:
     _HandlerBase = grpc.RpcMethodHandler
 
-_OURS = "/spicegraph.v1."
 _REQUEST_ID = "x-request-id"
 _LONGEST_REQUEST_ID = 100
 _RETRY_HEADER = "grpc-previous-rpc-attempts"  # set by gRPC itself where a client has a retry policy
 _MOST_RETRIES = 4
 _LOOK_EVERY_S = 1.0  # whether the caller of a stream may still make it
+_REQUEST_S = 20.0  # until the one request of a call has come
+_IDLE_S = 0.2  # a stream that waits for its client's next message for so long does not hold up the server's stop
+_RETRY_S = 1.0
+_REFUSED = frozenset({grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.ABORTED})
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Metadata: TypeAlias = Mapping[str, str | bytes]
 _Identify: TypeAlias = "Callable[[], Awaitable[Caller]]"
 
-_SHAPES: Mapping[tuple[bool, bool], tuple[str, Any]] = {
-    (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
-    (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
-    (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
-    (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
-}  # Kinds of methods, by whether requests and responses are streams: the handler's attribute, and what makes one.
+_SHAPES: Mapping[tuple[bool, bool], str] = {
+    (False, False): "unary_unary",
+    (False, True): "unary_stream",
+    (True, False): "stream_unary",
+    (True, True): "stream_stream",
+}  # Kinds of methods, by whether requests and responses are streams: the handler's attribute.
 
 
 @dataclass(slots=True)
@@ -63,17 +76,24 @@ class Call:
     certificate: str = ""
     caller: Caller | None = None
     captions: int = 0
+    unanswered: int = 0  # pieces of a stream
+    waits_since: float = math.inf  # for the next message of a stream
 
     @property
     def tenant(self) -> str:
         """Who owns what the call stores and looks up."""
         return self.caller.tenant if self.caller is not None else DEFAULT_TENANT
 
-    def charge(self, captions: int) -> None:
-        """Count captions, against the caller's rate too."""
+    def charge(self, captions: int, cost: int | None = None) -> None:
+        """Count captions, and against the caller's rate what they cost, in usual ones."""
         if self.caller is not None:
-            self.caller.charge(captions)
+            self.caller.charge(captions if cost is None else cost)
         self.captions += captions
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has waited for its client for a while, and the client waits for nothing."""
+        return not self.unanswered and time.monotonic() - self.waits_since >= _IDLE_S
 
 
 _current: ContextVar[Call] = ContextVar("spicegraph_call")
@@ -93,10 +113,12 @@ class Malformed:
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """The interceptor. It leaves health and reflection alone."""
+    """The interceptor, for ``most`` calls under way. It leaves health and reflection alone."""
 
-    def __init__(self, services: Sequence[Service], log: CallLog, tracing: Tracing | None = None) -> None:
-        self._methods: Mapping[str, tuple[Service, Method]] = {
+    def __init__(
+        self, services: Sequence[Service], log: CallLog, tracing: Tracing | None = None, *, most: int = 1_024
+    ) -> None:
+        self.methods: Mapping[str, tuple[Service, Method]] = {
             f"/{service.descriptor.full_name}/{name}": (service, service.methods[name])
             for service in services
             for name in service.descriptor.methods_by_name
@@ -104,6 +126,13 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._log = log
         self._tracing = tracing
         self._handlers: dict[str, Handler] = {}  # by method
+        self._most = most
+        self._under_way = 0
+        self._leaving = asyncio.Event()
+
+    def leave(self) -> None:
+        """End the streams that wait for their clients, and go on to: the server stops."""
+        self._leaving.set()
 
     async def intercept_service(
         self,
@@ -112,13 +141,15 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
     ) -> Handler | None:
         """Return what answers a call. Who calls is known by its headers, before anything of its body is read."""
         method = handler_call_details.method
-        if method not in self._methods:
-            return await continuation(handler_call_details)
+        if method not in self.methods:
+            other = await continuation(handler_call_details)
+            unknown = CallError(grpc.StatusCode.UNIMPLEMENTED, "UNIMPLEMENTED", f"there is no method {method:.200}")
+            return other if other is not None else Refusal(partial(self._refuse, "(unknown)", unknown))
         handler = self._handlers.get(method) or await continuation(handler_call_details)
         if handler is None:
             return None
         self._handlers[method] = handler
-        service, (scope, _) = self._methods[method]
+        service, (scope, _) = self.methods[method]
         authorization = _text(dict(handler_call_details.invocation_metadata or ()).get("authorization"))
         identify = partial(service.identify, authorization, scope)
         try:
@@ -131,28 +162,46 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             raise error
 
     def _answering(self, handler: Handler, method: str, caller: Caller, identify: _Identify) -> Handler:
-        # The stubs of handlers know only synchronous servicers: hence Any.
-        kind, make = _SHAPES[handler.request_streaming, handler.response_streaming]
-        inner: Any = getattr(handler, kind)
-        checked = _all_checked if handler.request_streaming else _checked
+        # A call with one request is answered as one with a stream of them: so it counts from its headers on, and its
+        # request is waited for here. The stubs of handlers know only synchronous servicers: hence Any.
+        inner: Any = getattr(handler, _SHAPES[handler.request_streaming, handler.response_streaming])
 
-        async def answer(request: Any, context: Context) -> Any:
+        async def answer(requests: AsyncIterator[Any], context: Context) -> Any:
             async with _CallRecord(method, context, self._log, self._tracing) as record:
-                record.admit(caller)
-                if not handler.request_streaming:
-                    return await inner(_checked(request), context)
-                async with _while_allowed(identify):
-                    return await inner(_all_checked(request), context)
+                with self._admitted(record, caller):
+                    if not handler.request_streaming:
+                        return await inner(await _in_time(requests), context)
+                    async with _while_allowed(identify, record.call, self._leaving):
+                        return await inner(checked(requests, record.call), context)
 
-        async def answers(request: Any, context: Context) -> AsyncIterator[Any]:
-            async with _CallRecord(method, context, self._log, self._tracing) as record, _while_allowed(identify):
-                record.admit(caller)
-                async for response in inner(checked(request), context):
-                    yield response
+        async def answers(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
+            async with _CallRecord(method, context, self._log, self._tracing) as record:
+                with self._admitted(record, caller):
+                    async with _while_allowed(identify, record.call, self._leaving):
+                        own = checked(requests, record.call) if handler.request_streaming else await _in_time(requests)
+                        async for response in inner(own, context):
+                            yield response
 
+        make: Any = (
+            grpc.stream_stream_rpc_method_handler
+            if handler.response_streaming
+            else grpc.stream_unary_rpc_method_handler
+        )
         serve = answers if handler.response_streaming else answer
-        answering: Handler = make(serve, _decoder(handler.request_deserializer), handler.response_serializer)
+        answering: Handler = make(serve, decoder(handler.request_deserializer), handler.response_serializer)
         return answering
+
+    @contextmanager
+    def _admitted(self, record: _CallRecord, caller: Caller) -> Iterator[None]:
+        """Count a call as under way, or refuse it."""
+        record.admit(caller)
+        if self._under_way >= self._most:
+            raise exhausted("TOO_MANY_CALLS", "the server has too many calls under way", _RETRY_S)
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
 
 
 class Refusal(_HandlerBase):
@@ -170,14 +219,20 @@ class Refusal(_HandlerBase):
 
 
 @asynccontextmanager
-async def _while_allowed(identify: _Identify) -> AsyncIterator[None]:
-    """Look again and again whether a stream's caller may make the call; end it where they may not."""
+async def _while_allowed(identify: _Identify, call: Call, leaving: asyncio.Event) -> AsyncIterator[None]:
+    """Look again and again whether a stream may go on; end it where its caller may not, or it holds up a stop."""
     ended: list[CallError] = []
 
     async def look(limit: asyncio.Timeout) -> None:
         while not ended:
-            await asyncio.sleep(_LOOK_EVERY_S)
+            if leaving.is_set():
+                await asyncio.sleep(_IDLE_S / 4)
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(leaving.wait(), _LOOK_EVERY_S)
             try:
+                if leaving.is_set() and call.is_idle:
+                    raise unavailable("STOPPING", "the server is stopping", _RETRY_S)
                 await identify()
             except CallError as error:
                 ended.append(error)
@@ -252,6 +307,8 @@ class _CallRecord:
             elif isinstance(error, Exception):
                 failure = to_call_error(error)
                 code, message, refused = failure.code.name, failure.message, failure.caller
+                if failure.code in _REFUSED:
+                    self._log.refused(failure.reason)
                 trailers = (*self._trailers, *to_trailers(failure, request_id=self.call.request_id))
                 await self._context.abort(failure.code, failure.message, trailers)
         finally:
@@ -268,7 +325,7 @@ class _CallRecord:
                 number = grpc.StatusCode[code].value[0]
                 self._tracing.end(self._span, code=code, number=number, message=message, attributes=facts)
             self._log.ended(
-                method=call.method.removeprefix(_OURS),
+                method=call.method.rpartition(".")[2],  # SERVICE/METHOD
                 code=code,
                 seconds=time.monotonic() - self._started,
                 captions=call.captions,
@@ -280,7 +337,7 @@ class _CallRecord:
             )
 
 
-def _decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
+def decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
     """Return a decoder that marks what it cannot decode: gRPC itself would answer INTERNAL."""
 
     def decoded(data: bytes) -> Any:
@@ -292,16 +349,33 @@ def _decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
     return decoded
 
 
-def _checked(request: Any) -> Any:
-    if isinstance(request, Malformed):
-        reason = request.reason.encode("ascii", "backslashreplace").decode()
-        raise invalid([Violation(request.field, f"is not a message of this method: {reason}")], reason="MALFORMED")
-    return request
-
-
-async def _all_checked(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def checked(requests: AsyncIterator[Any], call: Call | None = None) -> AsyncIterator[Any]:
+    """Yield the requests of a stream, and record when its call waits for them."""
+    call = call or Call("", "")
+    call.waits_since = time.monotonic()
     async for request in requests:
-        yield _checked(request)
+        call.waits_since = math.inf
+        if isinstance(request, Malformed):
+            reason = request.reason.encode("ascii", "backslashreplace").decode()
+            raise invalid([Violation(request.field, f"is not a message of this method: {reason}")], reason="MALFORMED")
+        yield request
+        call.waits_since = time.monotonic()
+    call.waits_since = math.inf
+
+
+async def only(requests: AsyncIterator[Any]) -> Any:
+    """Return the request of a call with one."""
+    async for request in requests:
+        return request
+    raise invalid([Violation("(message)", "is missing")], reason="MALFORMED")
+
+
+async def _in_time(requests: AsyncIterator[Any]) -> Any:
+    try:
+        async with asyncio.timeout(_REQUEST_S):
+            return await only(checked(requests))
+    except TimeoutError as error:
+        raise stalled(_REQUEST_S) from error
 
 
 def _text(value: str | bytes | None) -> str | None:

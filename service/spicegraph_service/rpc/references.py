@@ -15,6 +15,7 @@ from spicegraph_api.v1 import reference_service_pb2 as pb
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceServicer
 from spicegraph_service.pool.cache import Lru, RefreshAheadCache, StoreThread
+from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.tasks import GraphStyle, ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Context, current_call
@@ -135,6 +136,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         _ = self._scheduler.info  # raises until the workers are ready: an upload must not wait for them
         name = ""
         style: GraphStyle = "spice"
+        rule = validation.control_tokens(scores_pb2.CONTROL_TOKENS_UNSPECIFIED)
         entries: dict[str, tuple[str, ...]] = {}
         size = 0
         first = True
@@ -147,16 +149,17 @@ class ReferencesServicer(ReferenceServiceServicer):
                     style = validation.graph_style(
                         request.settings.graph_style, self._scheduler.info, field="settings.graph_style"
                     )
+                    rule = validation.control_tokens(request.settings.control_tokens, field="settings.control_tokens")
                 case "entries":
                     batch = request.entries.entries
-                    validation.check_entries(batch, self._limits, seen=entries, first=len(entries))
+                    validation.check_entries(batch, self._limits, seen=entries, first=len(entries), control_tokens=rule)
                     size += request.ByteSize()
                     if size > self._limits.max_reference_set_bytes:
                         raise wrong("entries", f"the set has more than {self._limits.max_reference_set_bytes} bytes")
                     new = {entry.id: tuple(entry.references) for entry in batch}
                     texts = list(dict.fromkeys(text for captions in new.values() for text in captions))
                     call = current_call()
-                    call.charge(len(texts))
+                    call.charge(len(texts), texts_cost(texts))
                     for start in range(0, len(texts), _PARSED_AT_ONCE):
                         chunk = texts[start : start + _PARSED_AT_ONCE]
                         await self._scheduler.store_parses(chunk, style, caller=call.share, tenant=call.tenant)

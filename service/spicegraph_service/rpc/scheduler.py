@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from spicegraph_service.pool import tasks
+from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.rpc.status import unavailable
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ CHUNK_ITEMS = 64  # Items that go to a worker together; between them a request c
 _CHUNK_CAPTIONS = 384  # of the items of a chunk: those of 64 items with five references
 
 _CHUNK_CHARACTERS = 32_768  # of its captions, unless a single item has more: a few times what those have usually
+
+_CHUNK_LONG = 80  # what its long captions cost more than usual ones, unless a single item's do: about 50 ms
 
 T = TypeVar("T")
 
@@ -54,7 +57,7 @@ class Scheduler:
     ) -> tuple[list[bytes], bytes]:
         """Score all items of a request; return a serialized result per item, and the corpus result."""
         _, dispatcher = self._ready()
-        async with self._room(count_captions(items), caller, refusals=refusals):
+        async with self._room(count_cost(items), caller, refusals=refusals):
             chunks = list(item_chunks(items))
             if len(chunks) == 1:
                 work = tasks.ItemsWork(metrics, detail, chunks[0], finish=True, given=given)
@@ -79,7 +82,7 @@ class Scheduler:
     ) -> list[bytes]:
         """Parse captions; return them serialized. ``refusals`` says how often the request was refused before."""
         _, dispatcher = self._ready()
-        async with self._room(len(texts), caller, refusals=refusals):
+        async with self._room(texts_cost(texts), caller, refusals=refusals):
             works = [tasks.CaptionsWork(chunk, graphs=True, style=style) for chunk in text_chunks(texts)]
             replies = await self._gather(works, dispatcher, caller, tenant)
         return [result for reply in replies for result in reply.results]
@@ -89,7 +92,7 @@ class Scheduler:
     ) -> None:
         """Parse captions of an upload into the store; waits for room."""
         _, dispatcher = self._ready()
-        async with self._room(len(texts), caller):
+        async with self._room(texts_cost(texts), caller):
             works = [tasks.CaptionsWork(chunk, graphs=False, style=style) for chunk in text_chunks(texts)]
             await self._gather(works, dispatcher, caller, tenant)
 
@@ -106,7 +109,7 @@ class Scheduler:
     ) -> tasks.GroupReply:
         """Score a chunk of a stream; waits for room. With ``errors`` the statistics tell those of each item."""
         _, dispatcher = self._ready()
-        async with self._room(count_captions(items), caller):
+        async with self._room(count_cost(items), caller):
             work = tasks.ItemsWork(metrics, detail, tuple(items), finish=False, given=given, errors=errors)
             return await dispatcher.submit(work, caller=caller, tenant=tenant)
 
@@ -126,16 +129,16 @@ class Scheduler:
         return self._loaded
 
     @asynccontextmanager
-    async def _room(self, captions: int, caller: str, *, refusals: int | None = None) -> AsyncIterator[None]:
+    async def _room(self, cost: int, caller: str, *, refusals: int | None = None) -> AsyncIterator[None]:
         """Hold room in the queue: at once, or raise a :class:`FullError`; without ``refusals``, wait in turn for it."""
         if refusals is None:
-            await self.budget.wait(captions, caller=caller)
+            await self.budget.wait(cost, caller=caller)
         else:
-            self.budget.take(captions, caller=caller, refusals=refusals)
+            self.budget.take(cost, caller=caller, refusals=refusals)
         try:
             yield
         finally:
-            self.budget.release(captions, caller=caller)
+            self.budget.release(cost, caller=caller)
 
     async def _gather(
         self, works: Sequence[tasks.ItemsWork | tasks.CaptionsWork], dispatcher: Dispatcher, caller: str, tenant: str
@@ -162,20 +165,31 @@ def count_captions(items: Iterable[tasks.ItemWork]) -> int:
     return sum(1 + len(item.references) + (item.draft is not None) for item in items)
 
 
+def captions_of(item: tasks.ItemWork) -> tuple[str, ...]:
+    """Return the captions of an item: its candidate, references and draft."""
+    return (item.candidate, *item.references, *(() if item.draft is None else (item.draft,)))
+
+
+def count_cost(items: Iterable[tasks.ItemWork]) -> int:
+    """Return what the captions of items are expected to take of a worker, in usual ones."""
+    return sum(texts_cost(captions_of(item)) for item in items)
+
+
 def item_chunks(items: Sequence[tasks.ItemWork]) -> Iterator[tuple[tasks.ItemWork, ...]]:
     """Yield items in chunks: at most :data:`CHUNK_ITEMS` items, and not many more or longer captions than usual."""
     chunk: list[tasks.ItemWork] = []
-    captions = characters = 0
+    captions = characters = long = 0
     for item in items:
-        size, length = count_captions([item]), len(item.candidate) + sum(map(len, item.references))
-        length += len(item.draft or "")
-        full = captions + size > _CHUNK_CAPTIONS or characters + length > _CHUNK_CHARACTERS
-        if chunk and (len(chunk) == CHUNK_ITEMS or full):
+        texts = captions_of(item)
+        length, excess = sum(map(len, texts)), texts_cost(texts) - len(texts)
+        full = captions + len(texts) > _CHUNK_CAPTIONS or characters + length > _CHUNK_CHARACTERS
+        if chunk and (len(chunk) == CHUNK_ITEMS or full or long + excess > _CHUNK_LONG):
             yield tuple(chunk)
-            chunk, captions, characters = [], 0, 0
+            chunk, captions, characters, long = [], 0, 0, 0
         chunk.append(item)
-        captions += size
+        captions += len(texts)
         characters += length
+        long += excess
     if chunk:
         yield tuple(chunk)
 

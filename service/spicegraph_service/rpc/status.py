@@ -52,6 +52,12 @@ class CallError(Exception):
         self.caller = caller
 
 
+class InvalidError(CallError):
+    """The error for wrong fields, with all of them."""
+
+    violations: Sequence[Violation] = ()
+
+
 def invalid(violations: Sequence[Violation], *, reason: str = "INVALID_FIELDS") -> CallError:
     """Return the error for wrong fields: the first fifty are named, and all are counted."""
     shown = [Violation(v.field, _shortened(v.reason)) for v in violations[:MOST_VIOLATIONS]]
@@ -60,7 +66,9 @@ def invalid(violations: Sequence[Violation], *, reason: str = "INVALID_FIELDS") 
     )
     first = f"{shown[0].field}: {shown[0].reason}"
     rest = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-    return CallError(grpc.StatusCode.INVALID_ARGUMENT, reason, first + rest, details)
+    error = InvalidError(grpc.StatusCode.INVALID_ARGUMENT, reason, first + rest, details)
+    error.violations = violations
+    return error
 
 
 def not_found(kind: str, name: str) -> CallError:
@@ -105,6 +113,11 @@ def too_many_sets(most: int) -> CallError:
 def unavailable(reason: str, message: str, retry_after_s: float) -> CallError:
     """Return the error for what should work again soon."""
     return CallError(grpc.StatusCode.UNAVAILABLE, reason, message, retry_info(retry_after_s))
+
+
+def stalled(seconds: float) -> CallError:
+    """Return the error for a call whose request does not come."""
+    return CallError(grpc.StatusCode.ABORTED, "REQUEST_STALLED", f"no request came for {seconds:g} s")
 
 
 def to_call_error(error: Exception) -> CallError:  # noqa: PLR0911 (one for each kind of error)

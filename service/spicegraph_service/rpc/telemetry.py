@@ -45,6 +45,9 @@ class Telemetry:
         self.seconds = histogram(
             "request_seconds", "Time from a call's arrival to its end.", ["method"], buckets=_LATENCIES
         )
+        self.refusals = counter(
+            "refusals", "Calls refused for want of room or time, by the reason in their error.", ["reason"]
+        )
         self.in_flight = gauge("in_flight", "Calls under way.")
         self.captions = counter("captions", "Captions accepted.")
         self.batch_captions = histogram("batch_captions", "Captions and items of a worker's batch.", buckets=_SIZES)
@@ -63,6 +66,10 @@ class Telemetry:
             ["service"],
         )
         self.worker_deaths = counter("worker_deaths", "Workers that ended unexpectedly.")
+
+    def refused(self, reason: str) -> None:
+        """Record a refusal."""
+        self.refusals.labels(reason).inc()
 
     def batch(self, captions: int, seconds: float) -> None:
         """Record a batch."""
@@ -97,6 +104,7 @@ class CallLog:
 
     def __init__(self, telemetry: Telemetry, *, most: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
         self._telemetry = telemetry
+        self.refused = telemetry.refused
         self._most = most
         self._clock = clock
         self._written: dict[tuple[str, str], tuple[int, int]] = {}  # the last second with calls, and how many

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 
+from spicegraph_api.report.v1.report_pb2 import AnalysisSettings
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.languages import find_language
+from spicegraph_scorer.core.marks import FoundMarks, may_have_marks
+from spicegraph_scorer.metrics import GROUPS
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
+from spicegraph_scorer.readers.marks import ControlTokens, Marks, named
 from spicegraph_service.pool.tasks import GraphStyle, RequestData, WorkerInfo
-from spicegraph_service.rpc.status import CallError, Violation, invalid, wrong
+from spicegraph_service.rpc.status import CallError, InvalidError, Violation, invalid, wrong
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.readers.checks import Empty
@@ -31,7 +38,27 @@ _SCORES_ALONE = frozenset({scores_pb2.DETAIL_UNSPECIFIED, scores_pb2.DETAIL_SCOR
 _NUL = "\0"
 _MAX_PAGE = 1_000
 _DEFAULT_PAGE = 100
+_DRAWS, _SEED, _MOST_DRAWS = 1_000, 12345, 10_000
 T = TypeVar("T")
+
+
+class Faults:
+    """Gathers what is wrong with parts of a request, so that the caller learns of everything at once."""
+
+    def __init__(self) -> None:
+        self._found: list[Violation] = []
+
+    @contextmanager
+    def of_part(self) -> Iterator[None]:
+        """Keep the wrong fields that a check raises; other errors pass."""
+        try:
+            yield
+        except InvalidError as error:
+            self._found += error.violations
+
+    def check(self) -> None:
+        """Raise an error with all wrong fields, if there are any."""
+        _raise(self._found)
 
 
 async def patiently(
@@ -50,25 +77,37 @@ async def patiently(
 
 
 def check_items(
-    items: Sequence[scores_pb2.Item],
+    items: Sequence[Any],
     limits: Limits,
     *,
     reference_set: bool,
     empty: Empty,
     seen: set[str],
     first: int = 0,
-) -> None:
-    """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first."""
+    control_tokens: ControlTokens = "keep",
+    candidates: Callable[[Any], Iterable[tuple[str, str]]] = lambda item: (("candidate", item.candidate),),
+) -> FoundMarks:
+    """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first.
+
+    What models leave behind in captions is taken off the items where ``control_tokens`` says so, and returned.
+    """
+    # An item is one of ``Score``, or another one with references, whose captions under test, each with its field,
+    # ``candidates`` gives.
     violations = list(_count("items", len(items), limits.max_items))
+    marks = Marks(control_tokens)
     for index, item in enumerate(items if not violations else (), start=first):
         path = f"items[{index}]"
+        violations += _marks(path, item, marks)
         violations += _id(f"{path}.id", item.id, limits)
         if item.id in seen:
             violations.append(Violation(f"{path}.id", f"{item.id!a} is the id of another item"))
         seen.add(item.id)
-        violations += caption_faults(f"{path}.candidate", item.candidate, limits)
-        if empty == "refuse" and not item.candidate.strip():
-            violations.append(Violation(f"{path}.candidate", "is empty"))
+        longest = 0
+        for field, text in candidates(item):
+            longest = max(longest, len(text))
+            violations += caption_faults(f"{path}.{field}", text, limits)
+            if empty == "refuse" and not text.strip():
+                violations.append(Violation(f"{path}.{field}", "is empty"))
         if reference_set:
             if item.references:
                 violations.append(
@@ -79,8 +118,31 @@ def check_items(
         else:
             if item.HasField("reference_id"):
                 violations.append(Violation(f"{path}.reference_id", "needs a reference set"))
-            violations += _references(path, item.references, limits, candidate=len(item.candidate))
+            violations += _references(path, item.references, limits, candidate=longest)
     _raise(violations)
+    return marks.found()
+
+
+def _marks(
+    path: str, item: scores_pb2.Item | reference_service_pb2.ReferenceEntry, marks: Marks
+) -> Iterator[Violation]:
+    """Mind what models leave behind in the captions of an item or an entry, which loses it where the rule says so."""
+    candidate = item.candidate if isinstance(item, scores_pb2.Item) else ""
+    if not may_have_marks("\n".join((candidate, *item.references))):
+        return
+    text, names = marks.candidate(candidate)
+    if isinstance(item, scores_pb2.Item) and text != candidate:
+        item.candidate = text
+    yield from _marked(f"{path}.candidate", names, marks)
+    for index, reference in enumerate(item.references):
+        item.references[index], names = marks.reference(reference)
+        yield from _marked(f"{path}.references[{index}]", names, marks)
+
+
+def _marked(field: str, names: Sequence[str], marks: Marks) -> Iterator[Violation]:
+    if names and marks.rule == "refuse":
+        remedy = "CONTROL_TOKENS_STRIP takes it off, CONTROL_TOKENS_KEEP scores it as words"
+        yield Violation(field, f"contains what models leave behind: {named(names)}; control_tokens: {remedy}")
 
 
 def check_captions(captions: Sequence[str], limits: Limits) -> None:
@@ -92,17 +154,24 @@ def check_captions(captions: Sequence[str], limits: Limits) -> None:
 
 
 def check_entries(
-    entries: Sequence[reference_service_pb2.ReferenceEntry], limits: Limits, *, seen: Iterable[str], first: int
+    entries: Sequence[reference_service_pb2.ReferenceEntry],
+    limits: Limits,
+    *,
+    seen: Iterable[str],
+    first: int,
+    control_tokens: ControlTokens,
 ) -> None:
-    """Check entries of a reference set; ``seen`` holds the ids before them."""
+    """Check entries of a reference set, and mind their marks; ``seen`` holds the ids before them."""
     violations: list[Violation] = []
     if not entries:
         violations.append(Violation("entries", "is empty"))
     elif first + len(entries) > limits.max_reference_set_entries:
         violations.append(Violation("entries", f"a set has at most {limits.max_reference_set_entries} entries"))
     known = set(seen) if not violations else set()
+    marks = Marks(control_tokens)
     for index, entry in enumerate(entries if not violations else (), start=first):
         path = f"entries[{index}]"
+        violations += _marks(path, entry, marks)
         violations += _id(f"{path}.id", entry.id, limits)
         if entry.id in known:
             violations.append(Violation(f"{path}.id", f"{entry.id!a} is the id of another entry"))
@@ -112,17 +181,23 @@ def check_entries(
 
 
 def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics of a request, none of which is unknown or stands twice; none means ``spice``."""
+    """Return the metrics of a request, groups spelled out, none unknown and none twice; no name means ``spice``."""
     first: dict[str, int] = {}
     violations = []
+    spelled: list[str] = []
     for index, name in enumerate(names):
-        if name not in known:
-            reason = f"there is no metric {name[:50]!a} here; there are {', '.join(known)}"
+        spelled += (member for member in GROUPS.get(name, (name,)) if member in known)
+        lacking = [member for member in GROUPS.get(name, ()) if member not in known]
+        if lacking and name != "all":
+            reason = f"the group {name!a} has {', '.join(lacking)}, which is not served here"
+            violations.append(Violation(f"metrics[{index}]", reason))
+        elif name not in known and name not in GROUPS:
+            reason = f"there is no metric {name[:50]!a} here; there are {', '.join((*known, *GROUPS))}"
             violations.append(Violation(f"metrics[{index}]", reason))
         elif first.setdefault(name, index) != index:
             violations.append(Violation(f"metrics[{index}]", f"{name!a} stands twice, first at metrics[{first[name]}]"))
     _raise(violations)
-    return tuple(names) or ("spice",)
+    return tuple(dict.fromkeys(spelled)) or ("spice",)
 
 
 def shows_references(request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings) -> bool:
@@ -162,6 +237,20 @@ def empty_candidates(value: int, *, field: str = "empty") -> Empty:
     return _EMPTY[value]
 
 
+_CONTROL_TOKENS: Mapping[int, ControlTokens] = {
+    scores_pb2.CONTROL_TOKENS_UNSPECIFIED: "refuse",
+    scores_pb2.CONTROL_TOKENS_REFUSE: "refuse",
+    scores_pb2.CONTROL_TOKENS_STRIP: "strip",
+    scores_pb2.CONTROL_TOKENS_KEEP: "keep",
+}
+
+
+def control_tokens(value: int, *, field: str = "control_tokens") -> ControlTokens:
+    """Return what is done with what models leave behind in captions."""
+    check_value(value, _CONTROL_TOKENS, field)
+    return _CONTROL_TOKENS[value]
+
+
 _STYLES: Mapping[int, GraphStyle] = {
     scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED: "spice",
     scene_graph_pb2.GRAPH_STYLE_SPICE: "spice",
@@ -178,13 +267,15 @@ def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> 
 
 
 async def check_data(
-    request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings,
+    request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings | AnalysisSettings,
     info: WorkerInfo,
     *,
     path: str = "",
 ) -> RequestData:
     """Return what a request gives its metrics."""
     text = spice_text(request.spice_text, field=f"{path}spice_text")
+    if request.spice_text == scores_pb2.SPICE_TEXT_UNSPECIFIED and "coco" in request.metrics:
+        text = "coco"  # as the command line takes the group
     style = graph_style(request.graph_style, info, field=f"{path}graph_style")
     categories = tuple(
         CategoryDefinition(
@@ -204,7 +295,26 @@ async def check_data(
                 for index, field, reason in faults
             ]
         )
-    return RequestData(categories, text, style)
+    confidence = None
+    if not isinstance(request, AnalysisSettings) and request.HasField("confidence"):
+        confidence = resampling(request.confidence, field=f"{path}confidence")
+    languages: dict[str, str | None] = {}
+    for field in ("language", "reference_language"):
+        try:
+            languages[field] = find_language(code).code if (code := getattr(request, field, "")) else None
+        except InputError as error:
+            raise wrong(f"{path}{field}", str(error).removeprefix("language: ")) from error
+    spoken, of_references = languages["language"], languages["reference_language"]
+    return RequestData(
+        categories, text, style, confidence=confidence, language=spoken, reference_language=of_references
+    )
+
+
+def resampling(message: scores_pb2.Resampling, *, field: str = "resampling") -> tuple[int, int]:
+    """Return the draws and the seed."""
+    if not 0 <= message.draws <= _MOST_DRAWS:
+        raise wrong(f"{field}.draws", f"is {message.draws}; 1 to {_MOST_DRAWS}, or 0 for {_DRAWS}")
+    return message.draws or _DRAWS, message.seed if message.HasField("seed") else _SEED
 
 
 def check_page_size(size: int) -> int:

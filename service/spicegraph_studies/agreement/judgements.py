@@ -135,6 +135,7 @@ def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scori
             progress=scoring.progress,
             data=scoring.data,
             empty=scoring.empty,
+            control_tokens="keep",  # people judged the captions as they are
         )
         signature, lower = result.signature, lower_is_better(scoring.metrics)
         for headline in chain.from_iterable(run.headline for run in result.runs):

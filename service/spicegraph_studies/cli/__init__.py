@@ -1,4 +1,4 @@
-"""What ``agree`` and ``bounds`` share: the options of their output and of their draws, and writing it."""
+"""What the studies share: the options of their output and of their draws, and writing it."""
 
 from __future__ import annotations
 
@@ -17,27 +17,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyOptions:
-    """Where a study goes (standard output, if no file is named), in which format, and how it draws.
+class OutputOptions:
+    """Where a study goes (standard output, if no file is named), and in which format.
 
     Options:
         form: The format of the result. Default: the one of -o's file ending, else a table.
         output: Write to this file: .json, .csv, .tex, or .html for a page with charts.
         table: Which table to write as CSV. Default: the main one; an unknown name lists them all.
-        draws: Number of resamples for each interval and test.
-        seed: The same seed gives the same random choices and intervals.
     """
 
     form: Annotated[StudyFormat | None, typer.Option("--format")] = None
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None
     table: Annotated[str | None, typer.Option("--table", metavar="NAME")] = None
-    draws: Annotated[int, typer.Option(min=1)] = 1000
-    seed: Annotated[int, typer.Option(min=0)] = 12345
-
-    @property
-    def resampling(self) -> Resampling:
-        """How intervals and tests are drawn."""
-        return Resampling(self.draws, self.seed)
 
     def writer(self, tables: Collection[str]) -> Callable[[Study], None]:
         """Say before the work whether the output can be written, and return what writes a study with these tables."""
@@ -54,3 +45,21 @@ class StudyOptions:
             write_text(STUDY_FORMATS[form](chosen), self.output)
 
         return write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyOptions(OutputOptions):
+    """Where a study goes, in which format, and how it draws.
+
+    Options:
+        draws: Number of resamples for each interval and test.
+        seed: The same seed gives the same random choices and intervals.
+    """
+
+    draws: Annotated[int, typer.Option(min=1)] = 1000
+    seed: Annotated[int, typer.Option(min=0)] = 12345
+
+    @property
+    def resampling(self) -> Resampling:
+        """How intervals and tests are drawn."""
+        return Resampling(self.draws, self.seed)

@@ -12,6 +12,7 @@ from rich.text import Text
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.metrics import metric_names
+from spicegraph_scorer.readers.marks import kept_note
 from spicegraph_service import kit
 from spicegraph_studies.agreement.captions import agree_on_captions
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS
@@ -94,9 +95,12 @@ def computing(
         yield JudgementScoring(names, facts, data, progress, empty)
 
 
-def _warn_of_empty(source: str, captions: Iterable[str]) -> None:
-    if empty := sum(not text.strip() for text in captions):
+def _warn_of_captions(source: str, captions: Iterable[str]) -> None:
+    texts = list(captions)
+    if empty := sum(not text.strip() for text in texts):
         kit.say_warning(f"{source}: {counted(empty, 'empty candidate')} scored as zero")
+    if note := kept_note(texts):
+        kit.say_warning(f"{source}: {note}")
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:
@@ -148,7 +152,7 @@ def captions(
         chosen = replace(chosen, **changes)  # type: ignore[arg-type]  # the options have the fields' types
     write = options.writer(pages.CAPTION_TABLES)
     judged = read_judgements(*sources, references=references or (), rating=rating, empty=empty)
-    _warn_of_empty(judged.source, (each.candidate for each in judged.items))
+    _warn_of_captions(judged.source, (each.candidate for each in judged.items))
     with computing(scoring, parsing, empty=empty) as computed:
         agreement = agree_on_captions(judged.items, chosen, scoring=computed, resampling=options.resampling)
     write(pages.caption_study(agreement, judged))
@@ -206,7 +210,7 @@ def pairs(
     counts = whole_numbers(curve, "--curve") if curve is not None else ()
     write = options.writer(pages.PAIR_TABLES)
     judged = read_pairs(*sources, annotations=annotations or (), empty=empty)
-    _warn_of_empty(judged.source, (text for each in judged.items for text in each.captions))
+    _warn_of_captions(judged.source, (text for each in judged.items for text in each.captions))
     with computing(scoring, parsing, empty=empty) as computed:
         agreement = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=options.resampling, curve=counts)
     for accuracy in agreement.accuracies:  # equal scores, where they count as right, can make up much of an accuracy

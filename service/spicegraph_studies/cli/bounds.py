@@ -111,7 +111,7 @@ def _read(
     inputs = [given.system(source, empty=empty) for source in sources]
     known: dict[ItemId, Sequence[str]]
     if given.references:
-        known = dict(read_reference_files(given.references, limits=DEFAULT_LIMITS, columns=given.table).captions)
+        known = dict(given.annotations().captions)
     elif inputs:
         known = {}
         for name, item in [(each.name, item) for each in inputs for item in each.items]:

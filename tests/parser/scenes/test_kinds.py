@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.support.scenes import sentence
 
 from spicegraph_parser import CaptionPipeline, load_pipeline
 from spicegraph_parser.export.graph_text import read_graph_text
@@ -15,13 +16,12 @@ from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.kinds import Kind, kind_of
 from spicegraph_parser.scenes.network import Labels, load_network
 from spicegraph_parser.scenes.phrases import (
-    Phrase,
+    amounts,
     between_phrases,
-    of_pictures,
-    phrases,
-    with_amounts,
-    with_plain_tags,
-    within_phrases,
+    no_nouns,
+    noun_phrases,
+    numbers_of_materials,
+    pictures,
 )
 from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between
 from spicegraph_parser.scenes.values import owner, values
@@ -70,15 +70,13 @@ def test_a_verb_that_may_be_a_sound_is_no_thing() -> None:
 
 def test_amounts_and_numbers() -> None:
     """What there is of an amount, in captions of a foreign kind; numbers before a material."""
-    words, every = _phrased("a cluster of cells", "DT NN IN NNS")
     for pairs in ([(3, 1)], []):
-        labels = Labels(["DT", "NN", "IN", "NNS"], [3], [], pairs, [])
-        amounts = with_amounts(labels, words, every, is_foreign=True)
-        assert (amounts.attributes, amounts.parts) == ([(3, 1)], [(1, 2)])
-        assert with_amounts(labels, words, every, is_foreign=False) == labels
-    words, every = _phrased("three cotton shirts", "CD NN NNS")
-    labels = Labels(["CD", "NN", "NNS"], [2], [(1, 0)], [(2, 1)], [])
-    apart = with_amounts(labels, words, every, is_foreign=False)
+        own = noun_phrases(sentence("a cluster of cells", "DT NN IN NNS", Labels([], [3], [], pairs, [])))
+        found = amounts(own).labels
+        assert (found.attributes, found.parts) == ([(3, 1)], [(1, 2)])
+        assert amounts(own._replace(foreign=0)).labels == own.labels
+    shirts = sentence("three cotton shirts", "CD NN NNS", Labels([], [2], [(1, 0)], [(2, 1)], []))
+    apart = numbers_of_materials(shirts).labels
     assert (apart.parts, apart.attributes) == ([], [(2, 1), (2, 0)])
 
 
@@ -116,16 +114,14 @@ def test_the_captions_other_verb(text: str, tags: str, name: str, wanted: str | 
 
 def test_words_behind_a_noun_that_are_no_nouns() -> None:
     """ "Surgeon stitching" is no name, and "oil painting" is; "i" is nobody's noun."""
-    words = ["a", "surgeon", "stitching", "a", "wound"]
-    labels = Labels(["DT", "NN", "NN", "DT", "NN"], [1, 4], [], [], [])
-    assert with_plain_tags(labels, words).tags[2] == "VBG"
-    assert with_plain_tags(labels, ["an", "oil", "painting", "a", "wound"]) == labels
-    assert with_plain_tags(labels._replace(parts=[(2, 1)]), words).tags[2] == "NN"
-    lists = Labels(["DT", "NN", "NNS", "DT", "NNS"], [1, 4], [], [], [])
-    assert with_plain_tags(lists, ["a", "café", "lists", "the", "soups"]).tags[2] == "VBZ"
-    chapel = Labels(["DT", "NN", "NN"], [1], [], [], [])
-    assert with_plain_tags(chapel, ["a", "chapel", "inside"]).tags[2] == "RB"
-    assert with_plain_tags(Labels(["NN", "NNS"], [], [], [], []), ["hairstyle", "i"]).tags == ["NN", "PRP"]
+    labels = Labels([], [1, 4], [], [], [])
+    wound = sentence("a surgeon stitching a wound", "DT NN NN DT NN", labels)
+    assert no_nouns(wound).labels.tags[2] == "VBG"
+    assert no_nouns(wound._replace(words=["an", "oil", "painting", "a", "wound"])).labels.tags[2] == "NN"
+    assert no_nouns(wound.having(wound.labels._replace(parts=[(2, 1)]))).labels.tags[2] == "NN"
+    assert no_nouns(sentence("a café lists the soups", "DT NN NNS DT NNS", labels)).labels.tags[2] == "VBZ"
+    assert no_nouns(sentence("a chapel inside", "DT NN NN", Labels([], [1], [], [], []))).labels.tags[2] == "RB"
+    assert no_nouns(sentence("hairstyle i", "NN NNS")).labels.tags == ["NN", "PRP"]
 
 
 @pytest.mark.model
@@ -144,28 +140,10 @@ def test_a_text_is_of_a_kind_by_its_nouns(text: str, kind: Kind) -> None:
 
 def test_pictures_are_of_what_they_show() -> None:
     """A map of a city is no part of it, as its mayor is."""
-    labels = Labels(["DT", "NN", "IN", "DT", "NN"], [1, 4], [], [], [(4, 1, "have")])
-    assert of_pictures(labels, ["a", "map", "of", "a", "city"]).relations == [(1, 4, "of")]
-    assert of_pictures(labels, ["a", "mayor", "of", "a", "city"]) == labels
-
-
-@pytest.mark.model
-def test_a_noun_before_an_object_belongs_to_its_name() -> None:
-    """In captions of a foreign kind; and a cartoon is of whom it shows."""
-    texts = ["a histogram of house prices", "a cartoon of a politician on a rocket"]
-    prices, cartoon = (set(caption.tuples) for caption in load_pipeline("scene").captions(texts))
-    assert {("histogram", "house prices", "of"), ("histogram",), ("house prices",)} <= prices
-    assert ("cartoon", "politician", "of") in cartoon
-
-
-def test_nouns_side_by_side_with_one_relation_are_one_name() -> None:
-    """ "Fish farms along the coast": not where a comma or a word stands between."""
-    words, every = _phrased("fish farms along coast", "NN NNS IN NN")
-    labels = Labels(["NN", "NNS", "IN", "NN"], [0, 1, 3], [], [], [(0, 3, "along"), (1, 3, "along")])
-    named = within_phrases(labels, words, frozenset(words), every)
-    assert (named.objects, named.parts, named.relations) == ([1, 3], [(1, 0)], [(1, 3, "along")])
-    other = labels._replace(relations=[(0, 3, "in"), (1, 3, "along")])
-    assert within_phrases(other, words, frozenset(words), every) == other
+    city = sentence("a map of a city", "DT NN IN DT NN", Labels([], [1, 4], [], [], [(4, 1, "have")]))
+    assert pictures(city).labels.relations == [(1, 4, "of")]
+    mayor = city._replace(words=["a", "mayor", "of", "a", "city"])
+    assert pictures(mayor) == mayor
 
 
 @pytest.mark.model
@@ -176,11 +154,10 @@ def test_a_verb_behind_another_thing_names_the_relation() -> None:
 
 def test_what_stands_behind_a_part_is_said_of_the_part() -> None:
     """ "A wing of a fly under a lens": the wing is under it. Of a group of flies, the flies are."""
-    tags = ["DT", "NN", "IN", "DT", "NN", "IN", "DT", "NN"]
-    labels = Labels(tags, [1, 4, 7], [], [], [])
+    labels = Labels([], [1, 4, 7], [], [], [])
     for word, subject in (("wing", 1), ("group", 4)):
-        words = f"a {word} of a fly under a lens".split()
-        rows = set(between_phrases(labels, words, frozenset(), phrases(tags), ()))
+        own = noun_phrases(sentence(f"a {word} of a fly under a lens", "DT NN IN DT NN IN DT NN", labels))
+        rows = set(between_phrases(own).labels.relations)
         assert (subject, 7, "under") in rows
         assert (5 - subject, 7, "under") not in rows
 
@@ -293,22 +270,6 @@ def test_descriptions_of_photographs_keep_impressions_apart() -> None:
     drawn = {words[0] for words in caption.tuples}
     assert {"woman", "dog", "trees", "bench"} <= drawn
     assert drawn.isdisjoint(["moment", "charm", "glow", "atmosphere", "backdrop"])
-
-
-def _phrased(words: str, tags: str) -> tuple[list[str], list[Phrase]]:
-    return words.split(), phrases(tags.split())
-
-
-def test_a_noun_before_an_unknown_noun_is_part_of_its_name() -> None:
-    """What the network said of the first is said of both; a word that may be a verb stays what it is."""
-    words, every = _phrased("onion cells with walls", "NN NNS IN NNS")
-    labels = Labels(["NN", "NNS", "IN", "NNS"], [0, 3], [], [], [(0, 3, "with")])
-    known = frozenset({"onion", "walls", "rides", "riding", "man"})
-    named = within_phrases(labels, words, known, every)
-    assert (named.objects, named.parts, named.relations) == ([1, 3], [(1, 0)], [(1, 3, "with")])
-    words, every = _phrased("man rides", "NN NNS")
-    riding = Labels(["NN", "NNS"], [0], [], [], [])
-    assert within_phrases(riding, words, known, every) == riding
 
 
 @pytest.mark.model

@@ -12,10 +12,13 @@ from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, dsg_dict, thing_graph, visual_genome_dict
 from spicegraph_parser.scenes import SCENE_WEIGHTS
+from spicegraph_parser.scenes.facts import facts_of
 from spicegraph_parser.scenes.network import Labels, Names, load_network
-from spicegraph_parser.scenes.parser import facts_of
+from spicegraph_parser.scenes.passes import run
 from spicegraph_parser.scenes.relations import Stated, in_two_clauses, own_name
+from spicegraph_parser.scenes.sentence import Sentence
 from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph, sentence_graph
+from spicegraph_parser.spice.denial import Scope
 from spicegraph_parser.spice.extraction import ParsedCaption
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, WORD_RULE, drawn
@@ -44,10 +47,16 @@ def _names(*, objects: dict[str, str] | None = None, attributes: dict[str, str] 
     )
 
 
-def _sentence(text: str, tags: str, labels: Labels, names: Names | None = None) -> SentenceGraph:
+def _sentence(text: str, tags: str, labels: Labels, names: Names | None = None, *scopes: Scope) -> SentenceGraph:
     forms = text.split()
-    own = labels._replace(tags=tags.split())
-    return sentence_graph(own, forms, names or _names())
+    return _graph(labels._replace(tags=tags.split()), forms, names or _names(), scopes=scopes)
+
+
+def _graph(
+    labels: Labels, forms: Sequence[str], names: Names, *, is_alone: bool = False, scopes: Sequence[Scope] = ()
+) -> SentenceGraph:
+    words = [form.lower() for form in forms]
+    return sentence_graph(*run(Sentence(words, labels, names, is_alone, scopes=scopes, why=[None] * len(words))))
 
 
 def _labels(
@@ -252,7 +261,7 @@ def test_in_descriptions_positions_are_attributes() -> None:
         ["his", "right", "fire", "hydrant"],
         _labels([3], [(3, 1), (3, 2)])._replace(tags=["PRP$", "JJ", "NN", "NN"]),
     )
-    inside, alone = (sentence_graph(labels, forms, _names(), is_alone=own) for own in (False, True))
+    inside, alone = (_graph(labels, forms, _names(), is_alone=own) for own in (False, True))
     assert ([node.name for node in inside.nodes], [own.name for own in inside.properties]) == (
         ["fire hydrant"],
         ["right"],
@@ -283,7 +292,7 @@ def test_what_is_faint_is_said_and_not_drawn() -> None:
     labels = _labels([1], (), [(1, 0)])._replace(
         tags=["JJ", "NN", "IN", "JJ", "NN"], faint=_labels([4], (), [(4, 3)], [(1, 4, "near")])
     )
-    house = sentence_graph(labels, ["red", "house", "near", "old", "barn"], _names())
+    house = _graph(labels, ["red", "house", "near", "old", "barn"], _names())
     assert [(node.name, node.is_faint) for node in house.nodes] == [("house", False), ("barn", True)]
     roof = _sentence("Its roof is red", "PRP$ NN VBZ JJ", _labels([1], (), [(1, 3)]))
     found = facts_of([house, roof], _names(), is_long=True)
@@ -306,7 +315,7 @@ def test_faint_relations_give_way_to_what_an_owner_has() -> None:
     labels = _labels([1, 4])._replace(
         tags=["DT", "NN", "CC", "PRP$", "NN"], faint=_labels((), (), (), [(4, 1, "on top of")])
     )
-    house = sentence_graph(labels, ["the", "house", "and", "its", "roof"], _names())
+    house = _graph(labels, ["the", "house", "and", "its", "roof"], _names())
     found = facts_of([house, house], _names(), is_long=True)
     assert ("house", "roof", "have") in {fact.words for fact in found.seen}
     assert (("roof", "house", "on top of"), "faint") in {(fact.words, fact.rule) for fact in found.apart}
@@ -427,7 +436,11 @@ def test_what_cannot_be_seen_is_kept_apart() -> None:
     """Denied, hedged and abstract: not among the facts, but with their reason; relations follow their ends."""
     labels = _labels([1, 6, 9, 12], [], [], [(6, 1, "on")])
     graph = _sentence(
-        "The street has no cars or people , a sense , perhaps rain", "DT NN VBZ DT NNS CC NNS , DT NN , RB NN", labels
+        "The street has no cars or people , a sense , perhaps rain",
+        "DT NN VBZ DT NNS CC NNS , DT NN , RB NN",
+        labels,
+        None,
+        Scope(4, (5, 7)),
     )
     found = facts_of([graph], _names(), is_long=True)
     assert [fact.words for fact in found.seen] == [("street",)]
@@ -456,8 +469,9 @@ def test_what_a_text_is_about_is_drawn() -> None:
     """Where all else is kept apart, what would be drawn last is drawn; what is denied never is."""
     calm = _sentence("A sense of calm", "DT NN IN NN", _labels([1]))
     assert _words([calm]) == [("sense",)]
-    assert _words([calm, _sentence("no dog", "DT NN", _labels([1]))]) == [("sense",)]
-    assert _words([_sentence("no dog", "DT NN", _labels([1]))]) == []
+    no_dog = _sentence("no dog", "DT NN", _labels([1]), None, Scope(1, (2,)))
+    assert _words([calm, no_dog]) == [("sense",)]
+    assert _words([no_dog]) == []
 
 
 def test_a_name_has_no_words_from_another_phrase() -> None:
@@ -473,7 +487,7 @@ def test_a_verb_that_is_a_noun_of_sounds_is_no_thing() -> None:
     """ "Bangs" is what a cook does to pots, though its tag is that of a noun."""
     words = ["cook", "bang", "the", "pots"]
     labels = _labels([0, 3], [], [], [(0, 3, "bang")])._replace(tags=["NN", "NN", "DT", "NNS"])
-    graph = sentence_graph(labels, words, replace(_names(), known=frozenset(words)), is_alone=True)
+    graph = _graph(labels, words, replace(_names(), known=frozenset(words)), is_alone=True)
     assert [node.name for node in graph.nodes] == ["cook", "pots"]
 
 
@@ -481,7 +495,7 @@ def test_sounds_are_things_where_a_caption_is_one_sentence() -> None:
     """Those that the network says nothing of, as nouns, with the adjectives before them; "bang" may be a verb."""
     text, tags = "Very loud distant thunder and dogs bang", "RB JJ JJ NN CC NNS VBP"
     labels = _labels([5])._replace(tags=tags.split())
-    alone = sentence_graph(labels, text.split(), _names(), is_alone=True)
+    alone = _graph(labels, text.split(), _names(), is_alone=True)
     assert [node.name for node in alone.nodes] == ["thunder", "dogs"]
     assert [(own.node, own.name) for own in alone.properties] == [(0, "loud"), (0, "distant")]
     assert [node.name for node in _sentence(text, tags, labels).nodes] == ["dogs"]
@@ -615,7 +629,11 @@ def test_graded_matching_sees_denials(scenes: CaptionPipeline) -> None:
     facts = next(scenes.facts(["a street without cars"]))
     assert [fact.words[0] for fact in facts if fact.rule == DENIED] == ["cars"]
     assert [fact.words for fact in facts if fact.rule == LOOSE] == [("cars",)]
-    assert [node.strings for node in merge([facts], load_lexicon()).tuples()] == [("no cars",), ("street",)]
+    assert [node.strings for node in merge([facts], load_lexicon()).tuples()] == [
+        ("no cars",),
+        ("street",),
+        ("street", "with", "no cars"),
+    ]
     read = {fact.words for fact in read_caption(facts)[0]}
     assert ("no cars",) in read
     assert not any(fact.rule == WORD_RULE for fact in read_caption(facts)[0])

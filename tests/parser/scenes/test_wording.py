@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.scenes import sentence
 
+from spicegraph_parser.scenes import wording
 from spicegraph_parser.scenes.network import Labels
-from spicegraph_parser.scenes.wording import attributes_apart, colours_apart, owned_aspects, put_plainly, stated
+
+
+def _attributes(words: str, tags: str, objects: str, given: str) -> tuple[list[str], Labels]:
+    """Return words, and labels with objects and attributes as "object=attribute", by words that a sentence has once."""
+    own = words.split()
+    pairs = [(own.index(noun), own.index(word)) for noun, _, word in (pair.partition("=") for pair in given.split())]
+    return own, Labels(tags.split(), [own.index(noun) for noun in objects.split()], [], pairs, [])
 
 
 def _said(text: str, tags: str, objects: str, attributes: str = "") -> list[str]:
-    """Return attributes as "object=colour", given as such, by words that a sentence has once."""
-    words = text.split()
-    given = [tuple(map(words.index, pair.split("="))) for pair in attributes.split()]
-    pairs = [(one, other) for one, other in given]
-    found = colours_apart(words, tags.split(), [words.index(own) for own in objects.split()], pairs)
+    words, labels = _attributes(text, tags, objects, attributes)
+    found = wording.colours_apart(sentence(words, tags, labels)).labels.attributes
     return [f"{words[one]}={words[other]}" for one, other in found]
 
 
@@ -57,6 +62,12 @@ def test_colours_that_stay(text: str, tags: str, objects: str, attributes: str) 
     assert _said(text, tags, objects, attributes) == attributes.split()
 
 
+def _stated(text: str, tags: str, nouns: list[int], known: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """Return the relations that a sentence states beside those known."""
+    own = sentence(text, tags, Labels([], nouns, [], [], known))
+    return wording.what_has_it(own).labels.relations[len(known) :]
+
+
 @pytest.mark.parametrize(
     ("text", "tags", "wanted"),
     [
@@ -67,9 +78,6 @@ def test_colours_that_stay(text: str, tags: str, objects: str, attributes: str) 
         ("the man sees a wall which features a door", "DT NN VBZ DT NN WDT VBZ DT NN", "wall have door"),
         ("the bowl , which is topped with fruit", "DT NN , WDT VBZ VBD IN NN", "bowl have fruit"),
         ("a market teeming with shoppers", "DT NN VBG IN NNS", "market have shoppers"),
-        ("in a park , a dog sleeps", "IN DT NN , DT NN VBZ", "dog in park"),
-        ("in the heart of a field , a man stands", "IN DT NN IN DT NN , DT NN VBZ", "man stand in field"),
-        ("to the left of the pool , there is a bench", "TO DT NN IN DT NN , EX VBZ DT NN", "bench at the left of pool"),
         ("a man plays with a dog", "DT NN VBZ IN DT NN", ""),
         ("a red cap", "DT JJ NN", ""),
     ],
@@ -78,10 +86,9 @@ def test_stated_relations(text: str, tags: str, wanted: str) -> None:
     """Between the first object, or the one before the verb, and one that has no relation."""
     words = text.split()
     nouns = [at for at, tag in enumerate(tags.split()) if tag.startswith("NN") and words[at] not in {"heart", "left"}]
-    found = [f"{words[one]} {name} {words[other]}" for one, other, name in stated(words, tags.split(), nouns, [])]
-    assert found == ([wanted] if wanted else [])
-    known = [(at, 0, "known") for at in nouns]
-    assert not list(stated(words, tags.split(), nouns, known))
+    rows = _stated(text, tags, nouns, [])
+    assert [f"{words[one]} {name} {words[other]}" for one, other, name in rows] == ([wanted] if wanted else [])
+    assert not _stated(text, tags, nouns, [(at, 0, "known") for at in nouns])
 
 
 @pytest.mark.parametrize(
@@ -102,7 +109,7 @@ def test_what_a_list_shares(
 ) -> None:
     """The second of two has the relations of the first to what stands before both."""
     nouns = [at for at, tag in enumerate(tags.split()) if tag.startswith("NN")]
-    assert list(stated(text.split(), tags.split(), nouns, [known])) == wanted
+    assert _stated(text, tags, nouns, [known]) == wanted
 
 
 @pytest.mark.parametrize(
@@ -112,46 +119,32 @@ def test_what_a_list_shares(
         ("dark hair and sunglasses", "JJ NN CC NNS", "hair sunglasses", "hair=dark", ""),
         ("a white toilet and a sink", "DT JJ NN CC DT NN", "toilet sink", "toilet=white", ""),
         ("green trees and red shrubs", "JJ NNS CC JJ NNS", "trees shrubs", "trees=green shrubs=red", ""),
-        ("a calm body of water", "DT JJ NN IN NN", "water", "", "water=calm"),
-        ("a calm owner of water", "DT JJ NN IN NN", "water", "", ""),
-        ("a frisbee frozen mid-flight", "DT NN VBN NN", "frisbee", "", "frisbee=mid-flight"),
-        ("a bridge constructed of grey concrete", "DT NN VBN IN JJ NN", "bridge", "", "bridge=concrete"),
-        ("a bridge of concrete", "DT NN IN NN", "bridge", "", ""),
-        ("the sky is a serene blue", "DT NN VBZ DT JJ JJ", "sky", "sky=blue", "sky=serene"),
-        ("the sky is a deep blue", "DT NN VBZ DT JJ JJ", "sky", "sky=blue", ""),
-        ("made of stone", "VBN IN NN", "", "", ""),
     ],
 )
 def test_attributes_said_apart(text: str, tags: str, objects: str, given: str, wanted: str) -> None:
-    """What the second of a list and what there is of an amount share, materials, and what a colour is like."""
-    words = text.split()
-    pairs = [(words.index(noun), words.index(word)) for noun, _, word in (own.partition("=") for own in given.split())]
-    rows = attributes_apart(words, tags.split(), [words.index(noun) for noun in objects.split()], pairs)
+    """The second of a list has the adjectives of the first."""
+    words, labels = _attributes(text, tags, objects, given)
+    own = sentence(words, tags, labels)
+    rows = wording.shared_adjectives(own).labels.attributes[len(labels.attributes) :]
     assert [f"{words[noun]}={words[at]}" for noun, at in rows] == wanted.split()
 
 
 def test_its_look_is_an_attribute_of_the_thing() -> None:
     """ "Its smooth texture" is no texture; "its texture" is one, and so is "a smooth texture"."""
-    assert owned_aspects(["its", "smooth", "texture"], ["PRP$", "JJ", "NN"]) == {2: 0}
-    assert owned_aspects(["its", "texture"], ["PRP$", "NN"]) == {}
-    assert owned_aspects(["its", "cup", "has", "a", "smooth", "texture"], ["PRP$", "NN", "VBZ", "DT", "JJ", "NN"]) == {}
-    labels = Labels(["PRP$", "JJ", "NN", "VBZ", "DT", "NN"], [2, 5], [], [(2, 1)], [(2, 5, "cover")])
-    plain = put_plainly(labels, ["its", "smooth", "surface", "covers", "a", "cake"])
+    for words, tags in (("its texture", "PRP$ NN"), ("its cup has a smooth texture", "PRP$ NN VBZ DT JJ NN")):
+        own = sentence(words, tags, Labels([], [1], [], [], []))
+        assert wording.looks_of_owners(own) == own
+    labels = Labels([], [2, 5], [], [(2, 1)], [(2, 5, "cover")])
+    own = sentence("its smooth surface covers a cake", "PRP$ JJ NN VBZ DT NN", labels)
+    plain = wording.looks_of_owners(own).labels
     assert (plain.objects, plain.attributes, plain.relations) == ([5], [(0, 1)], [])
-
-
-def test_an_item_of_a_list_has_no_other_item() -> None:
-    words, tags = ["an", "eggplant", "and", "a", "piece", "of", "onion"], ["DT", "NN", "CC", "DT", "NN", "IN", "NN"]
-    labels = Labels(tags, [1, 6], [], [], [(1, 6, "have")])
-    assert put_plainly(labels, words).relations == []
-    assert put_plainly(labels, ["an", "eggplant", "with", *words[3:]]).relations == [(1, 6, "have")]
 
 
 def test_what_is_bright_blue_is_bright() -> None:
     """Of a description's sentence; other shades stay parts of the colour's name."""
     text, tags = "a bright blue door and a light red sign", "DT JJ JJ NN CC DT JJ JJ NN"
     labels = Labels(tags.split(), [3, 8], [(2, 1), (7, 6)], [(3, 2), (8, 7)], [])
-    plain = put_plainly(labels, text.split())
+    plain = wording.positions_in_names(sentence(text, tags, labels)).labels
     assert (plain.parts, plain.attributes) == ([(7, 6)], [(3, 2), (8, 7), (3, 1)])
 
 
@@ -195,8 +188,6 @@ def test_what_is_bright_blue_is_bright() -> None:
 )
 def test_attributes_stay_with_their_nouns(text: str, tags: str, objects: str, given: str, wanted: str) -> None:
     """In a description's lists; numbers and portions before "of" are not said of what stands behind it."""
-    words = text.split()
-    pairs = [(words.index(noun), words.index(word)) for noun, _, word in (own.partition("=") for own in given.split())]
-    labels = Labels(tags.split(), [words.index(noun) for noun in objects.split()], [], pairs, [])
-    kept = put_plainly(labels, words).attributes
+    words, labels = _attributes(text, tags, objects, given)
+    kept = wording.attributes_of_others(sentence(words, tags, labels)).labels.attributes
     assert [f"{words[noun]}={words[at]}" for noun, at in kept] == wanted.split()

@@ -16,8 +16,7 @@ from spicegraph_parser.scenes.relations import (
     verb_base,
 )
 from spicegraph_parser.scenes.values import values
-from spicegraph_parser.scenes.visible import is_summary, standings
-from spicegraph_parser.scenes.wording import owned_aspects
+from spicegraph_parser.scenes.visible import hedged, is_summary
 
 
 @pytest.mark.parametrize(
@@ -113,10 +112,6 @@ def test_values(caption: str, expected: list[str]) -> None:
 
 def test_what_a_sentence_hedges_and_sums_up() -> None:
     words = ["There", "are", "no", "people", "on", "the", "street", ",", "suggesting", "an", "early", "hour"]
-    why = standings(words, ["EX", "VBP", "DT", "NNS", "IN", "DT", "NN", ",", "VBG", "DT", "JJ", "NN"])
-    assert [word for word, standing in zip(words, why, strict=True) if standing] == ["people", "an", "early", "hour"]
+    why = hedged(words, ["EX", "VBP", "DT", "NNS", "IN", "DT", "NN", ",", "VBG", "DT", "JJ", "NN"])
+    assert [word for word, standing in zip(words, why, strict=True) if standing] == ["an", "early", "hour"]
     assert is_summary(["in", "summary", ",", "it", "is", "a", "street"])
-
-
-def test_aspects_of_what_a_pronoun_names() -> None:
-    assert owned_aspects(["its", "smooth", "texture"], ["PRP$", "JJ", "NN"]) == {2: 0}

@@ -294,6 +294,7 @@ class ChallengeSettings(_message.Message):
     DIFFERENT_PERCENT_FIELD_NUMBER: _builtins.int
     CHALLENGE_LIMIT_FIELD_NUMBER: _builtins.int
     SECONDARY_SCORE_FIELD_NUMBER: _builtins.int
+    CONTROL_TOKENS_FIELD_NUMBER: _builtins.int
     title: _builtins.str
     """Its name for people. Default: its name in calls."""
     description: _builtins.str
@@ -344,6 +345,10 @@ class ChallengeSettings(_message.Message):
     """Submissions of all users in all that are neither failed nor cancelled. 0: no limit."""
     secondary_score: _builtins.str
     """The score that ranks rows that are equal by the first, before the earlier submission does."""
+    control_tokens: _scores_pb2.ControlTokens.ValueType
+    """What is done with captions that hold what models leave behind, such as <eos> or [PAD]: the file is refused, it is
+    taken off (strip), or it is scored as words (keep).
+    """
     @_builtins.property
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Metrics that are computed, by the names of GetServerInfo, or a group of them such as coco."""
@@ -384,15 +389,18 @@ class ChallengeSettings(_message.Message):
         different_percent: _builtins.int | None = ...,
         challenge_limit: _builtins.int | None = ...,
         secondary_score: _builtins.str | None = ...,
+        control_tokens: _scores_pb2.ControlTokens.ValueType | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_control_tokens", b"_control_tokens", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "control_tokens", b"control_tokens", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "metrics", b"metrics", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_category_images", b"_category_images", "_challenge_limit", b"_challenge_limit", "_control_tokens", b"_control_tokens", "_daily_limit", b"_daily_limit", "_description", b"_description", "_different_percent", b"_different_percent", "_digits", b"_digits", "_empty", b"_empty", "_equal_percent", b"_equal_percent", "_error_images", b"_error_images", "_graph_style", b"_graph_style", "_noise", b"_noise", "_primary_score", b"_primary_score", "_public_board", b"_public_board", "_secondary_score", b"_secondary_score", "_spice_text", b"_spice_text", "_title", b"_title", "_total_limit", b"_total_limit", "category_images", b"category_images", "challenge_limit", b"challenge_limit", "close_time", b"close_time", "control_tokens", b"control_tokens", "daily_limit", b"daily_limit", "description", b"description", "different_percent", b"different_percent", "digits", b"digits", "empty", b"empty", "equal_percent", b"equal_percent", "error_images", b"error_images", "graph_style", b"graph_style", "metrics", b"metrics", "noise", b"noise", "open_time", b"open_time", "primary_score", b"primary_score", "public_board", b"public_board", "secondary_score", b"secondary_score", "spice_text", b"spice_text", "splits", b"splits", "title", b"title", "total_limit", b"total_limit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__category_images: _TypeAlias = _typing.Literal["category_images"]  # noqa: Y015
     _WhichOneofArgType__category_images: _TypeAlias = _typing.Literal["_category_images", b"_category_images"]  # noqa: Y015
     _WhichOneofReturnType__challenge_limit: _TypeAlias = _typing.Literal["challenge_limit"]  # noqa: Y015
     _WhichOneofArgType__challenge_limit: _TypeAlias = _typing.Literal["_challenge_limit", b"_challenge_limit"]  # noqa: Y015
+    _WhichOneofReturnType__control_tokens: _TypeAlias = _typing.Literal["control_tokens"]  # noqa: Y015
+    _WhichOneofArgType__control_tokens: _TypeAlias = _typing.Literal["_control_tokens", b"_control_tokens"]  # noqa: Y015
     _WhichOneofReturnType__daily_limit: _TypeAlias = _typing.Literal["daily_limit"]  # noqa: Y015
     _WhichOneofArgType__daily_limit: _TypeAlias = _typing.Literal["_daily_limit", b"_daily_limit"]  # noqa: Y015
     _WhichOneofReturnType__description: _TypeAlias = _typing.Literal["description"]  # noqa: Y015
@@ -427,6 +435,8 @@ class ChallengeSettings(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__category_images) -> _WhichOneofReturnType__category_images | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__challenge_limit) -> _WhichOneofReturnType__challenge_limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__control_tokens) -> _WhichOneofReturnType__control_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__daily_limit) -> _WhichOneofReturnType__daily_limit | None: ...
     @_typing.overload

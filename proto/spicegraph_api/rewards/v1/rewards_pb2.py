@@ -25,21 +25,22 @@ _sym_db = _symbol_database.Default()
 from spicegraph_api.v1 import scores_pb2 as spicegraph__api_dot_v1_dot_scores__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'spicegraph_api/rewards/v1/rewards.proto\x12\x15spicegraph.rewards.v1\x1a\x1espicegraph_api/v1/scores.proto\"\xd6\x01\n\rRewardRequest\x12\"\n\x05items\x18\x01 \x03(\x0b\x32\x13.spicegraph.v1.Item\x12\x0e\n\x06reward\x18\x02 \x01(\t\x12\x1a\n\rreference_set\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x64rafts\x18\x04 \x03(\t\x12\x33\n\tadvantage\x18\x05 \x01(\x0e\x32 .spicegraph.rewards.v1.Advantage\x12\x0e\n\x06groups\x18\x06 \x03(\t\x12\x0e\n\x06\x63redit\x18\x07 \x01(\x08\x42\x10\n\x0e_reference_set\"\xba\x01\n\nItemReward\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06reward\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x16\n\tadvantage\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12#\n\x05terms\x18\x04 \x03(\x0b\x32\x14.spicegraph.v1.Score\x12*\n\x06\x63redit\x18\x05 \x01(\x0b\x32\x15.spicegraph.v1.CreditH\x02\x88\x01\x01\x42\t\n\x07_rewardB\x0c\n\n_advantageB\t\n\x07_credit\"u\n\x0eRewardResponse\x12\x30\n\x05items\x18\x01 \x03(\x0b\x32!.spicegraph.rewards.v1.ItemReward\x12\x31\n\tsignature\x18\x02 \x01(\x0b\x32\x1e.spicegraph.v1.MetricSignature*f\n\tAdvantage\x12\x19\n\x15\x41\x44VANTAGE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x41\x44VANTAGE_SCALED\x10\x01\x12\x12\n\x0e\x41\x44VANTAGE_MEAN\x10\x02\x12\x14\n\x10\x41\x44VANTAGE_OTHERS\x10\x03\x32\x66\n\rRewardService\x12U\n\x06Reward\x12$.spicegraph.rewards.v1.RewardRequest\x1a%.spicegraph.rewards.v1.RewardResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'spicegraph_api/rewards/v1/rewards.proto\x12\x15spicegraph.rewards.v1\x1a\x1espicegraph_api/v1/scores.proto\"\xeb\x01\n\rRewardRequest\x12\"\n\x05items\x18\x01 \x03(\x0b\x32\x13.spicegraph.v1.Item\x12\x0e\n\x06reward\x18\x02 \x01(\t\x12\x1a\n\rreference_set\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x64rafts\x18\x04 \x03(\t\x12\x33\n\tadvantage\x18\x05 \x01(\x0e\x32 .spicegraph.rewards.v1.Advantage\x12\x0e\n\x06groups\x18\x06 \x03(\t\x12\x0e\n\x06\x63redit\x18\x07 \x01(\x08\x12\x13\n\x0b\x61nswer_tags\x18\x08 \x01(\x08\x42\x10\n\x0e_reference_set\"\xba\x01\n\nItemReward\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x06reward\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x16\n\tadvantage\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12#\n\x05terms\x18\x04 \x03(\x0b\x32\x14.spicegraph.v1.Score\x12*\n\x06\x63redit\x18\x05 \x01(\x0b\x32\x15.spicegraph.v1.CreditH\x02\x88\x01\x01\x42\t\n\x07_rewardB\x0c\n\n_advantageB\t\n\x07_credit\"u\n\x0eRewardResponse\x12\x30\n\x05items\x18\x01 \x03(\x0b\x32!.spicegraph.rewards.v1.ItemReward\x12\x31\n\tsignature\x18\x02 \x01(\x0b\x32\x1e.spicegraph.v1.MetricSignature*f\n\tAdvantage\x12\x19\n\x15\x41\x44VANTAGE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x41\x44VANTAGE_SCALED\x10\x01\x12\x12\n\x0e\x41\x44VANTAGE_MEAN\x10\x02\x12\x14\n\x10\x41\x44VANTAGE_OTHERS\x10\x03\x32\x66\n\rRewardService\x12U\n\x06Reward\x12$.spicegraph.rewards.v1.RewardRequest\x1a%.spicegraph.rewards.v1.RewardResponseBg\n\x19org.spicegraph.rewards.v1P\x01ZHexample.com/spicegraph/gen/spicegraph_api/rewards/v1;spicegraphrewardsv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'spicegraph_api.rewards.v1.rewards_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
-  _globals['_ADVANTAGE']._serialized_start=623
-  _globals['_ADVANTAGE']._serialized_end=725
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\031org.spicegraph.rewards.v1P\001ZHexample.com/spicegraph/gen/spicegraph_api/rewards/v1;spicegraphrewardsv1'
+  _globals['_ADVANTAGE']._serialized_start=644
+  _globals['_ADVANTAGE']._serialized_end=746
   _globals['_REWARDREQUEST']._serialized_start=99
-  _globals['_REWARDREQUEST']._serialized_end=313
-  _globals['_ITEMREWARD']._serialized_start=316
-  _globals['_ITEMREWARD']._serialized_end=502
-  _globals['_REWARDRESPONSE']._serialized_start=504
-  _globals['_REWARDRESPONSE']._serialized_end=621
-  _globals['_REWARDSERVICE']._serialized_start=727
-  _globals['_REWARDSERVICE']._serialized_end=829
+  _globals['_REWARDREQUEST']._serialized_end=334
+  _globals['_ITEMREWARD']._serialized_start=337
+  _globals['_ITEMREWARD']._serialized_end=523
+  _globals['_REWARDRESPONSE']._serialized_start=525
+  _globals['_REWARDRESPONSE']._serialized_end=642
+  _globals['_REWARDSERVICE']._serialized_start=748
+  _globals['_REWARDSERVICE']._serialized_end=850
 # @@protoc_insertion_point(module_scope)

@@ -61,6 +61,7 @@ class RewardRequest(_message.Message):
     ADVANTAGE_FIELD_NUMBER: _builtins.int
     GROUPS_FIELD_NUMBER: _builtins.int
     CREDIT_FIELD_NUMBER: _builtins.int
+    ANSWER_TAGS_FIELD_NUMBER: _builtins.int
     reward: _builtins.str
     """Terms and their weights: "spice-g=1,cider-d=.1,length=-.01". A term is a metric, a score of it ("bleu:Bleu_4"),
     one of the text ("length", "repetition", "word-order", "guard", "generic", "statement") or of what a candidate changes in its draft
@@ -74,6 +75,10 @@ class RewardRequest(_message.Message):
     """What advantages are taken over."""
     credit: _builtins.bool
     """Whether to say which words earned each reward."""
+    answer_tags: _builtins.bool
+    """Whether candidates are completions of which the answer alone is rewarded: without <think>, and of what stands in
+    <answer>, <caption> or LaTeX's boxed{}. One without an answer is an empty caption. Offsets are those of the answer.
+    """
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_scores_pb2.Item]:
         """The candidates, with unique ids; several of one image share a `reference_id`, or their references. Between 1 and
@@ -98,10 +103,11 @@ class RewardRequest(_message.Message):
         advantage: Global___Advantage.ValueType = ...,
         groups: _abc.Iterable[_builtins.str] | None = ...,
         credit: _builtins.bool = ...,
+        answer_tags: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "reference_set", b"reference_set"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "advantage", b"advantage", "credit", b"credit", "drafts", b"drafts", "groups", b"groups", "items", b"items", "reference_set", b"reference_set", "reward", b"reward"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set", "advantage", b"advantage", "answer_tags", b"answer_tags", "credit", b"credit", "drafts", b"drafts", "groups", b"groups", "items", b"items", "reference_set", b"reference_set", "reward", b"reward"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_set: _TypeAlias = _typing.Literal["reference_set"]  # noqa: Y015
     _WhichOneofArgType__reference_set: _TypeAlias = _typing.Literal["_reference_set", b"_reference_set"]  # noqa: Y015

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
@@ -17,6 +18,7 @@ from spicegraph_scorer.core.tokens import Corpus, TokenizedItem, tokenize_texts
 from spicegraph_scorer.metrics import bleu, meteor, rouge
 from spicegraph_scorer.metrics.spice import metric as spice
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
+from spicegraph_scorer.readers.marks import kept_note
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,8 +100,15 @@ def _tokenized(captions_for_image: Mapping[Any, Iterable[Any]]) -> dict[Any, lis
         image_id: [_text(image_id, caption) for caption in captions_of_image]
         for image_id, captions_of_image in captions_for_image.items()
     }
+    _warn_of_marks(captions.values())
     tokens = map(" ".join, tokenize_texts([text for texts in captions.values() for text in texts], together=True))
     return {image_id: list(islice(tokens, len(texts))) for image_id, texts in captions.items()}
+
+
+def _warn_of_marks(captions: Iterable[Iterable[str]]) -> None:
+    """Warn of what models leave behind, such as ``<eos>``: it is scored as words, as in the originals."""
+    if note := kept_note(chain.from_iterable(captions)):
+        warnings.warn(f"{note}; score(..., control_tokens='strip') takes it off", stacklevel=4)
 
 
 def _text(image_id: object, caption: object) -> str:

@@ -16,7 +16,7 @@ from spicegraph_parser.caption_pipeline.layout import ranges
 from spicegraph_parser.spice.graph import SceneGraph, merge, merge_counted
 from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
-from spicegraph_scorer.core.facts import FactsInOrder, FactSource
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource, captions_of
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.metrics.graded import matching
 from spicegraph_scorer.metrics.graded.credit import Shares, graded_credit, shares_of
@@ -97,6 +97,7 @@ class SpiceG(Metric[GradedStatistic]):
     statistic keeps its match, from which explanations are drawn; without, there are the weights only, in less time.
     """
 
+    english: ClassVar[bool] = True
     needs: ClassVar[Needs] = Needs(facts=True, loose=True, data=frozenset({"categories", "vectors", "meaning"}))
     explains: ClassVar[bool] = True
     credits: ClassVar[bool] = True
@@ -160,7 +161,7 @@ class SpiceG(Metric[GradedStatistic]):
 
     def collect(self, corpus: Corpus) -> list[GradedStatistic]:
         """Parse every distinct caption once, and return the weights of every item."""
-        facts = FactsInOrder(self.source, corpus.items)
+        facts = FactsInOrder(self.source, captions_of(corpus.items))
         items = iter(corpus.items)
         statistics: list[GradedStatistic] = []
         while batch := list(islice(items, _AT_A_TIME)):

@@ -236,6 +236,7 @@ class Meteor(Metric[MeteorStatistic]):
     ``meteor-1.5.jar -l en -norm`` as pycocoevalcap runs it.
     """
 
+    english: ClassVar[bool] = True
     means: ClassVar[bool] = False
 
     data: MeteorData | None = field(default=None, repr=False)

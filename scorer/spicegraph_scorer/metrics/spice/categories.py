@@ -159,6 +159,11 @@ def _entry_faults(table: object) -> Iterator[str]:
 
 def read_categories(path: str) -> dict[str, Category]:
     """Read categories from a TOML file: SPICE's own, and behind them the file's; an InputError names every fault."""
+    return make_categories(read_definitions(path))
+
+
+def read_definitions(path: str) -> tuple[CategoryDefinition, ...]:
+    """Read the definitions of a TOML file, as :func:`read_categories` makes them."""
     expect(path, (str, PathLike), "categories", "the path of a file")
     try:
         tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -177,14 +182,13 @@ def read_categories(path: str) -> dict[str, Category]:
             roots = (subtree,) if isinstance(subtree, str) else tuple(subtree)
             given = table.get("kind", "object"), tuple(table.get("words", ())), roots, table.get("synonyms", False)
             definitions.append(CategoryDefinition(name, *given))
-    made: dict[str, Category] = {}
     try:
-        made = make_categories(definitions)
+        make_categories(definitions)
     except InputError as error:
         faults += str(error).split("\n")
     if faults:
         raise InputError("\n".join(f"{path}: {fault}" for fault in faults))
-    return made
+    return tuple(definitions)
 
 
 def categories_digest(categories: Mapping[str, Category]) -> str | None:

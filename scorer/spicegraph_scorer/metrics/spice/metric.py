@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, Sel
 
 from spicegraph_parser.errors import InputError, expect_list
 from spicegraph_parser.spice.graph import ConceptGraph, SceneGraph, SceneTuple, merge, merge_concepts
-from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.lexicon import Synonyms, load_lexicon
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore, Counts
-from spicegraph_scorer.core.facts import FactsInOrder, FactSource, FunctionSource
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource, FunctionSource, captions_of
 from spicegraph_scorer.core.metric import Metric, Needs, Score
 from spicegraph_scorer.core.tokens import SPICE_TEXTS, Corpus, SpiceText, toolkit_text
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_digest
+from spicegraph_scorer.metrics.spice.languages import Side, categories_in, sides_of
 from spicegraph_scorer.metrics.spice.match import (
     NO_MATCH,
     CategoryCounts,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json, Result
 
 T = TypeVar("T")
+_Facts = tuple[FactsInOrder, FactsInOrder]  # of candidates, and of references
 _Merged = tuple[tuple[SceneTuple, ...], dict[int, list[int]], dict[str, frozenset[int]]]
 """What all candidates of an image have in common: the references' tuples, their places by length, and by category."""
 
@@ -97,28 +99,41 @@ class Spice(Metric[SpiceStatistic]):
 
     ``text``: captions as written, as the SPICE program parses them by itself, or ``coco``: tokens without punctuation,
     as within the COCO toolkit. ``evidence``: every statistic keeps its match; without, there are the counts only, in
-    half the time and a hundredth of the memory.
+    half the time and a hundredth of the memory. ``language`` is that of the captions; with ``across``, references are
+    in another one.
     """
 
-    needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"categories", "spice_text"}))
+    needs: ClassVar[Needs] = Needs(
+        facts=True, data=frozenset({"categories", "spice_text", "language", "reference_language"})
+    )
     matches: ClassVar[bool] = True
     credits: ClassVar[bool] = True
 
     source: FactSource
     exact: bool = False
     categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
-    lexicon: Lexicon = field(default_factory=load_lexicon)
+    lexicon: Synonyms = field(default_factory=load_lexicon)
     evidence: bool = True
     text: SpiceText = "written"
     references: ReferenceCache[Any] | None = field(default=None, compare=False, repr=False)
+    language: str = "en"
+    across: Side | None = None
 
     @classmethod
     def of(cls, given: Resources, *, exact: bool = False) -> Spice:
         """Return the metric ``spice``."""
+        side, across = sides_of(given.data, given.facts(), exact=exact)
         return cls(
-            given.facts(),
+            side.source,
             exact=exact,
-            categories=categories_of(given),
+            categories=(
+                categories_in(side.language, across=across is not None)
+                if given.data.categories is None
+                else given.data.categories
+            ),
+            lexicon=side.lexicon,
+            language=side.language,
+            across=across,
             evidence=given.evidence,
             text=given.data.spice_text or "written",
             references=ReferenceCache.of(given),
@@ -143,14 +158,37 @@ class Spice(Metric[SpiceStatistic]):
             "text": SPICE_TEXTS[self.text],
             "lexicon": "none" if self.exact else self.lexicon.signature,
             **({} if digest is None else {"categories": digest}),
+            **({} if self.language == "en" else {"language": self.language}),
+            **(
+                {}
+                if self.across is None
+                else {
+                    "reference language": self.across.language,
+                    "reference pipeline": self.across.source.signature,
+                    "reference lexicon": self.across.lexicon.signature,
+                }
+            ),
         }
 
     @property
     def facts(self) -> FactSource:
         """What gives the facts of captions: the source, from the text that it is to parse."""
+        return self._read(self.source)
+
+    def _read(self, source: FactSource) -> FactSource:
         if self.text == "written":
-            return self.source
-        return FunctionSource(self.source.signature, lambda texts: self.source.facts(map(toolkit_text, texts)))
+            return source
+        return FunctionSource(source.signature, lambda texts: source.facts(map(toolkit_text, texts)))
+
+    def _facts_in_order(self, items: Sequence[Item]) -> _Facts:
+        """Return what gives the facts of candidates, and of references."""
+        if self.across is None:
+            facts = FactsInOrder(self.facts, captions_of(items))
+            return facts, facts
+        return (
+            FactsInOrder(self.facts, (item.candidate for item in items)),
+            FactsInOrder(self._read(self.across.source), (text for item in items for text in item.references)),
+        )
 
     def reads(self, item: Item) -> Item:
         """Return an item with its captions as they are parsed."""
@@ -162,26 +200,37 @@ class Spice(Metric[SpiceStatistic]):
 
     def collect(self, corpus: Corpus) -> list[SpiceStatistic]:
         """Parse every distinct caption once, and return the counts of every item."""
-        facts = FactsInOrder(self.facts, corpus.items)
+        facts = self._facts_in_order(corpus.items)
         cache = self.references or ReferenceCache(1)  # items of one image usually follow each other
         score = self._matched if self.evidence else self._counted
         return [score(item, facts, cache) for item in corpus.items]
 
-    def _matched(self, item: Item, facts: FactsInOrder, cache: ReferenceCache[_Merged]) -> SpiceStatistic:
+    def _matched(self, item: Item, facts: _Facts, cache: ReferenceCache[_Merged]) -> SpiceStatistic:
+        of_candidates, of_references = facts
+
         def merged() -> _Merged:
-            tuples = self.graph([facts.take(text) for text in item.references]).tuples()
+            captions = [of_references.take(text) for text in item.references]
+            tuples = merge(captions, self._reference_lexicon, exact=self.exact).tuples()
             return tuples, group_by_length(tuples), select_categories(tuples, self.categories)
 
         references, by_length, selected = cache.get(item.references, merged)
-        candidate = self.graph([facts.take(item.candidate)]).tuples()
+        candidate = self.graph([of_candidates.take(item.candidate)]).tuples()
         match = match_tuples(candidate, references, by_length=by_length)
         return SpiceStatistic(count_match(match, categories=self.categories, reference=selected), match)
 
-    def _counted(self, item: Item, facts: FactsInOrder, cache: ReferenceCache[ConceptGraph]) -> SpiceStatistic:
-        merged = partial(merge_concepts, lexicon=self.lexicon, exact=self.exact)
-        references = cache.get(item.references, lambda: merged([facts.take(text) for text in item.references]))
-        counts = count_concepts(merged([facts.take(item.candidate)]), references, categories=self.categories)
-        return SpiceStatistic(CategoryCounts.of(counts))
+    def _counted(self, item: Item, facts: _Facts, cache: ReferenceCache[ConceptGraph]) -> SpiceStatistic:
+        of_candidates, of_references = facts
+        merged = partial(merge_concepts, exact=self.exact)
+        references = cache.get(
+            item.references,
+            lambda: merged([of_references.take(text) for text in item.references], self._reference_lexicon),
+        )
+        candidate = merged([of_candidates.take(item.candidate)], self.lexicon)
+        return SpiceStatistic(CategoryCounts.of(count_concepts(candidate, references, categories=self.categories)))
+
+    @property
+    def _reference_lexicon(self) -> Synonyms:
+        return self.lexicon if self.across is None else self.across.lexicon
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
         """Merge the facts of one image's captions as this mode merges."""
@@ -203,6 +252,12 @@ class Spice(Metric[SpiceStatistic]):
     def by_category(statistic: SpiceStatistic) -> dict[str, CategoryScore]:
         """Return an item's scores and counts by category, ``All`` first."""
         return {name: CategoryScore.of(counts, name) for name, counts in statistic.counts.items()}
+
+    @staticmethod
+    def empty_graphs(statistic: SpiceStatistic) -> tuple[bool, bool]:
+        """Say whether the candidate, and whether all references, have no tuple."""
+        counts = statistic.counts[ALL]
+        return not counts.candidate, not counts.reference
 
     def credit(self, corpus: Corpus, statistics: Sequence[SpiceStatistic]) -> list[Credit]:
         """Divide F1 among the words; see :func:`spicegraph_scorer.metrics.spice.match.tuple_credits`."""

@@ -1,0 +1,124 @@
+"""The passes over a sentence that the network has read, in their order: each treats one construction.
+
+A pass is a function of a sentence that returns it with what it decides, and knows of no other pass; its docstring has a
+caption, what comes in and what goes out. ``spicegraph parse --graph-style scene --trace`` prints what each of them
+changed, and ``training/scenes.md`` has what each brings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spicegraph_parser.scenes import attachment, denials, phrases, wording
+from spicegraph_parser.scenes.sentence import said_of, shown
+from spicegraph_parser.spice.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_RULE, SOUND_RULE, WORDING_RULE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from spicegraph_parser.scenes.network import Labels
+    from spicegraph_parser.scenes.sentence import Sentence
+
+
+class Pass(NamedTuple):
+    """A pass: what it does, the rule of the facts that it adds, and of which texts it reads sentences."""
+
+    treat: Callable[[Sentence], Sentence]
+    rule: str
+    of_captions: bool = True
+    of_descriptions: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name of the construction."""
+        return self.treat.__name__
+
+
+def _of_captions(treat: Callable[[Sentence], Sentence], rule: str = PHRASE_RULE) -> Pass:
+    return Pass(treat, rule, of_descriptions=False)
+
+
+def _of_descriptions(treat: Callable[[Sentence], Sentence]) -> Pass:
+    return Pass(treat, WORDING_RULE, of_captions=False)
+
+
+PASSES: Final = (
+    Pass(denials.not_seen, WORDING_RULE),
+    Pass(phrases.no_nouns, PHRASE_RULE),
+    _of_captions(attachment.verbs_in_names),
+    _of_captions(attachment.stills),
+    Pass(phrases.noun_phrases, PHRASE_RULE),
+    Pass(phrases.inside_of_prepositions, PHRASE_RULE),
+    _of_captions(phrases.unknown_phrases),
+    _of_captions(phrases.parts_of_wholes),
+    _of_captions(phrases.before_unknown_nouns),
+    _of_captions(phrases.between_phrases),
+    _of_captions(phrases.pictures),
+    _of_captions(phrases.amounts),
+    _of_captions(phrases.numbers_of_materials),
+    Pass(phrases.own_prepositions, PREPOSITION_RULE),
+    _of_captions(attachment.reciprocals),
+    _of_captions(attachment.comparisons),
+    _of_captions(attachment.nearest_covered),
+    _of_captions(attachment.later_objects),
+    _of_captions(attachment.two_clauses),
+    _of_captions(attachment.numbers_of_others),
+    _of_captions(phrases.silent_sounds, SOUND_RULE),
+    _of_descriptions(wording.attributes_of_others),
+    _of_descriptions(wording.positions_in_names),
+    _of_descriptions(wording.looks_of_owners),
+    _of_descriptions(wording.colours_apart),
+    _of_descriptions(wording.shared_adjectives),
+    _of_descriptions(wording.what_has_it),
+    Pass(denials.denied_modifiers, WORDING_RULE),
+    Pass(denials.denied_objects, WORDING_RULE),
+)
+"""All passes; the order decides, as each sees what those before it decided."""
+
+
+class Change(NamedTuple):
+    """What a pass changed of a sentence: what it took away and what it added, as ``sentence.shown`` puts it."""
+
+    name: str
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+Rules = dict[object, str]
+"""Of each word, pair or relation of which something is said, the rule of what said so first."""
+
+
+def run(sentence: Sentence, without: Collection[str] = ()) -> tuple[Sentence, Rules]:
+    """Return what the passes make of a sentence, and which rule said what; ``without``: names of passes left out."""
+    rules = dict.fromkeys(_rows(sentence.labels), SCENE_RULE)
+    for before, own, after in _steps(sentence, without):
+        if after.labels is not before.labels:
+            for row in _rows(after.labels):
+                rules.setdefault(row, own.rule)
+        sentence = after
+    return sentence, rules
+
+
+def changes(sentence: Sentence) -> Iterator[Change]:
+    """Yield what each pass changes of a sentence, in order, those that change nothing left out."""
+    for before, own, after in _steps(sentence):
+        old, new = list(shown(before)), list(shown(after))
+        removed, added = (
+            tuple([row for row in rows if row not in others]) for rows, others in ((old, new), (new, old))
+        )
+        if removed or added:
+            yield Change(own.name, removed, added)
+
+
+def _steps(sentence: Sentence, without: Collection[str] = ()) -> Iterator[tuple[Sentence, Pass, Sentence]]:
+    for own in PASSES:
+        if (own.of_captions if sentence.is_alone else own.of_descriptions) and own.name not in without:
+            after = own.treat(sentence)
+            yield sentence, own, after
+            sentence = after
+
+
+def _rows(labels: Labels) -> set[object]:
+    """Return the words, pairs and relations of which labels say something, faintly or not."""
+    own = {*said_of(labels), *labels.attributes, *labels.relations}
+    return own | _rows(labels.faint) if labels.faint else own

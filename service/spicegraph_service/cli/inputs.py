@@ -1,0 +1,101 @@
+"""``spicegraph inputs``: what a file is taken for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from spicegraph_parser.errors import InputError, counted
+from spicegraph_scorer.readers import SHAPES, parse_columns, read_items
+from spicegraph_scorer.readers.fields import Wanted
+from spicegraph_scorer.readers.references import read_records, read_reference_files
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
+from spicegraph_service.output.terminal import printable, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SHOWN: Final = 3
+_LONGEST: Final = 100
+
+
+def inputs(
+    source: Annotated[str, typer.Argument(metavar="FILE")],
+    *,
+    columns: Annotated[str | None, typer.Option(metavar="NAMES")] = None,
+    delimiter: Annotated[str | None, typer.Option(metavar="CHARACTER")] = None,
+    caption_language: Annotated[str | None, typer.Option(metavar="CODE")] = None,
+) -> None:
+    """Say what a file is taken for, with its first entries.
+
+    Options:
+        source: A file as for score, or as for its --references.
+        columns: The columns of tables and keys of JSON, as for score.
+        delimiter: What separates the columns of CSV files, as for score.
+        caption_language: The language of the captions, as for score.
+    """
+    named = parse_columns(columns, delimiter=delimiter)
+    first: InputError | None = None
+    for name, side in (("items", "both"), ("candidates", "candidates"), ("references", "references")):
+        wanted = Wanted(side, named, caption_language)  # type: ignore[arg-type]  # one of three
+        try:
+            lines = list(_said_of(source, wanted))
+        except InputError as error:
+            first = first or error
+            continue
+        typer.echo(printable(f"{lines[0]}\n{name}: {lines[1]}"))
+        for line in lines[2:]:
+            typer.echo(f"  {printable(line)}")
+        return
+    if first is not None:
+        raise first
+
+
+def _said_of(source: str, wanted: Wanted) -> Iterator[str]:
+    """Yield what a side of a file is taken for, how much it holds, and its first entries."""
+    if wanted.side == "both":
+        dataset = read_items(source, columns=wanted.columns, caption_language=wanted.language)
+        yield _named(source, dataset.format)
+        yield counted(len(dataset.items), "item")
+        for note in dataset.notes:
+            say(note)
+        yield from (
+            f"{item.id}: {_short(item.candidate)} || {_texts(item.references)}" for item in dataset.items[:_SHOWN]
+        )
+    elif wanted.side == "references":
+        annotations = read_reference_files([source], limits=DEFAULT_LIMITS, wanted=wanted)
+        captions = annotations.captions
+        yield _named(source, annotations.format)
+        count = sum(map(len, captions.values()))
+        yield f"{counted(len(captions), 'image')}, {counted(count, 'caption')}"
+        for note in annotations.notes:
+            say(note)
+        yield from (f"{image}: {_texts(texts)}" for image, texts in list(captions.items())[:_SHOWN])
+    else:
+        with open_source(source, limits=DEFAULT_LIMITS) as opened:
+            records = read_records(opened, limits=DEFAULT_LIMITS, wanted=wanted)
+            if records is None:
+                raise InputError(f"{source}: is plain text, one caption on each line")
+            form, rows = records.format, [record.fields for record in records.records]
+        values = [row.get(form.candidates[0]) for row in rows]
+        several = sum(isinstance(value, list) and len(value) > 1 for value in values)
+        ids = [row.get(form.ids[0]) for row in rows]
+        if records.faults or several or len(set(map(str, ids))) < len(ids) or not rows:
+            raise InputError(f"{source}: holds no candidates, one for each image")
+        yield _named(source, form.name)
+        yield counted(len(rows), "caption")
+        yield from (f"{i}: {_texts([str(v)])}" for i, v in list(zip(ids, values, strict=True))[:_SHOWN])
+
+
+def _named(source: str, form: str) -> str:
+    whose = next((f" ({shape.whose})" for shape in SHAPES if form.partition(":")[0] == shape.name), "")
+    return f"{source}: {form}{whose}"
+
+
+def _texts(texts: Iterable[str]) -> str:
+    return " | ".join(map(_short, texts))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -1,0 +1,207 @@
+"""``--server``: files are read here, and a server does the work."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc
+
+from spicegraph_api.report.v1 import report_pb2 as pb
+from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_parser.errors import InputError, SpicegraphError
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
+from spicegraph_scorer.core.categories import CategoryMeans, CategoryScore, Counts
+from spicegraph_scorer.core.items import Fingerprint, empty_candidates
+from spicegraph_scorer.core.results import CATEGORIES_KEY, CorpusScore, Json, RunSummary, Summary, signature_of
+from spicegraph_scorer.core.significance import Interval
+from spicegraph_scorer.metrics.spice.categories import KINDS, read_definitions
+from spicegraph_service.cli.options import METRIC_DATA, GraphStyle
+from spicegraph_service.client import Client, TlsOptions, category, item
+from spicegraph_service.report.data import Provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.core.facts import Progress
+    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.significance import Resampling
+    from spicegraph_service.cli.options import ParsingOptions, RemoteOptions, ScoringOptions
+    from spicegraph_service.engines import System
+    from spicegraph_service.report import ReportFormat, ReportOptions
+
+_FORMS: Final = {"html": pb.PAGE_FORMAT_HTML, "markdown": pb.PAGE_FORMAT_MARKDOWN, "json": pb.PAGE_FORMAT_JSON}
+_TEXTS: Final = {"written": scores_pb2.SPICE_TEXT_WRITTEN, "coco": scores_pb2.SPICE_TEXT_COCO}
+_KINDS: Final = {name: scores_pb2.CategoryKind.Value(f"CATEGORY_KIND_{name.upper()}") for name in KINDS}
+_SENT: Final = frozenset({"spice_text", "categories"})  # fields of MetricData that a request carries
+
+
+class ServerError(SpicegraphError):
+    """The server refused a call, or cannot be reached."""
+
+
+@contextmanager
+def connected(remote: RemoteOptions) -> Iterator[Client]:
+    """Give a client; what the server says against a call becomes an error of the command."""
+    address = remote.server or ""
+    try:
+        authority = remote.tls_ca.read_bytes() if remote.tls_ca is not None else None
+    except OSError as error:
+        raise InputError(f"{remote.tls_ca}: can't be read ({error.strerror})") from error
+    tls = TlsOptions(authority) if remote.tls or authority else None
+    try:
+        with Client(address, token=remote.token or None, tls=tls) as client:
+            yield client
+    except grpc.RpcError as error:
+        text = error.details() or "no reason given"
+        if error.code() is grpc.StatusCode.UNAVAILABLE and "connect" in text:
+            text = "no server answers there"
+        raise ServerError(f"{address}: {text}") from error
+
+
+def settings(scoring: ScoringOptions, parsing: ParsingOptions) -> dict[str, Any]:
+    """Return what a request says of metrics and parsing; an :class:`InputError` names what only this machine can do."""
+    refused = [
+        option for name, option in METRIC_DATA.items() if name not in _SENT and getattr(scoring, name) is not None
+    ]
+    refused += ["--pipeline"] if parsing.pipeline != DEFAULT_PIPELINE else []
+    refused += ["--cache"] if parsing.cache != "none" else []
+    refused += ["--workers"] if parsing.workers != 1 else []
+    if refused:
+        raise InputError(f"{', '.join(refused)}: the server has its own; leave it out with --server")
+    text = scoring.data("spice").spice_text
+    defined = read_definitions(scoring.categories) if scoring.categories is not None else ()
+    return {
+        "metrics": list(scoring.names),
+        "spice_text": _TEXTS[text or "written"],
+        "empty": scores_pb2.EMPTY_CANDIDATES_ZERO if scoring.empty == "zero" else scores_pb2.EMPTY_CANDIDATES_REFUSE,
+        "graph_style": scene_graph_pb2.GRAPH_STYLE_SCENE
+        if parsing.graph_style is GraphStyle.SCENE
+        else scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
+        "categories": [
+            category(d.name, kind=_KINDS[d.kind], words=d.words, subtrees=d.subtree, synonyms=d.synonyms)
+            for d in defined
+        ],
+    }
+
+
+def rendered(
+    systems: Sequence[System],
+    form: ReportFormat,
+    options: ReportOptions,
+    settings: Mapping[str, Any],
+    *,
+    remote: RemoteOptions,
+    progress: Progress | None,
+) -> str:
+    """Return the page that a server makes of systems."""
+    if options.images is not None:
+        raise InputError("--images: pictures are not sent to a server; leave it out with --server")
+    captions = {system.name: {each.id: each.candidate for each in system.items} for system in systems}
+    references = {each.id: each.references for each in systems[0].items}
+    for system in systems:
+        for each in system.items:
+            if references.get(each.id) != each.references or len(system.items) != len(references):
+                raise InputError(f"{system.name}: item {each.id!a}: other ids or references than {systems[0].name}")
+    made = options.provenance or Provenance("")
+    draws = options.resampling
+    with connected(remote) as client:
+        page = client.render(
+            captions,
+            references,
+            form=_FORMS[form],
+            progress=progress,
+            resampling=scores_pb2.Resampling(draws=draws.draws, seed=draws.seed),
+            without_human=not options.human,
+            title=options.title or "",
+            made=pb.Provenance(command=made.command or "", inputs=[pb.InputFile(**file) for file in made.inputs]),
+            **settings,
+        )
+    return page.decode()
+
+
+def scored(
+    items: Sequence[Item], settings: Mapping[str, Any], confidence: Resampling | None, remote: RemoteOptions
+) -> tuple[Summary, list[dict[str, Json]]]:
+    """Return the corpus scores that a server gives, and the scores of each item."""
+    asked = None if confidence is None else scores_pb2.Resampling(draws=confidence.draws, seed=confidence.seed)
+    found: dict[str, scores_pb2.ItemResult] = {}
+    corpus = scores_pb2.CorpusResult()
+    sent = (item(each.id, each.candidate, each.references) for each in items)
+    with connected(remote) as client:
+        for response in client.stream(sent, detail=scores_pb2.DETAIL_CATEGORIES, confidence=asked, **settings):
+            for result in response.items:
+                found.setdefault(result.id, scores_pb2.ItemResult()).MergeFrom(result)
+            corpus = response.corpus
+    results = [found[str(each.id)] for each in items]
+    runs = list(_runs(corpus, results))
+    fingerprint = replace(Fingerprint.of(items), empty=empty_candidates(items))
+    signatures = {each.metric: dict(each.fields) for each in corpus.signatures}
+    signature = signature_of(fingerprint, signatures)
+    if confidence is not None:
+        signature["confidence"] = confidence.signature()
+    heads = {run.scores[0].name for run in runs}
+    rows: list[dict[str, Json]] = [
+        {"image_id": each.id, "scores": _row(result, heads, runs)} for each, result in zip(items, results, strict=True)
+    ]
+    return Summary(signature, tuple(runs)), rows
+
+
+def _runs(corpus: scores_pb2.CorpusResult, results: Sequence[scores_pb2.ItemResult]) -> Iterator[RunSummary]:
+    """Yield the scores of each metric with categories, and every other score by itself."""
+    counts: dict[str, int] = {}
+    for result in results:
+        for score in result.scores:
+            counts[score.name] = counts.get(score.name, 0) + score.HasField("value")
+    scores = [
+        CorpusScore(s.name, s.value if s.HasField("value") else None, counts.get(s.name, 0)) for s in corpus.scores
+    ]
+    bounds = [Interval(s.name, *_ends(s.interval)) for s in corpus.scores if s.HasField("interval")]
+    breakdowns = list(corpus.breakdowns)
+    place = 0
+    while place < len(scores):
+        rows = breakdowns[0].categories if breakdowns else ()
+        names = [f"{scores[place].name}_{row.category}" for row in rows[1:]]
+        size = 1 + len(names) if rows and [s.name for s in scores[place + 1 : place + 1 + len(names)]] == names else 1
+        means = {row.category: _means(row) for row in rows} if size > 1 else {}
+        if means:
+            del breakdowns[0]
+        yield RunSummary(tuple(scores[place : place + size]), means, tuple(bounds[place : place + size]))
+        place += size
+
+
+def _ends(interval: scores_pb2.Interval) -> tuple[float | None, float | None]:
+    return _known(interval, "low"), _known(interval, "high")
+
+
+def _known(message: Any, field: str) -> float | None:
+    return getattr(message, field) if message.HasField(field) else None
+
+
+def _means(row: scores_pb2.CorpusCategory) -> CategoryMeans:
+    sums = row.sums
+    micro = None
+    if row.HasField("sums"):
+        micro = Counts(sums.matched, sums.matched + sums.invented, sums.matched + sums.missed)
+    return CategoryMeans(*_shares(row), row.item_count, micro)
+
+
+def _shares(
+    row: scores_pb2.CorpusCategory | scores_pb2.CategoryScore,
+) -> tuple[float | None, float | None, float | None]:
+    return _known(row, "f1"), _known(row, "precision"), _known(row, "recall")
+
+
+def _row(result: scores_pb2.ItemResult, heads: Iterable[str], runs: Sequence[RunSummary]) -> dict[str, Json]:
+    known = {s.name: _known(s, "value") for s in result.scores}
+    row: dict[str, Json] = {name: known[name] for name in known if name in set(heads)}
+    for run, breakdown in zip((run for run in runs if run.categories), result.breakdowns, strict=True):
+        counted = all(means.micro is not None for means in run.categories.values())
+        row[run.scores[0].name + CATEGORIES_KEY] = {
+            c.category: CategoryScore(
+                *_shares(c), Counts(c.matched, c.candidate, c.reference) if counted else None
+            ).to_dict()
+            for c in breakdown.categories
+        }
+    return row

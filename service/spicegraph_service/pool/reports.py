@@ -1,0 +1,288 @@
+"""A process that makes one report from a file of items: the server holds neither the items nor what is made of them.
+
+The server starts ``python -m spicegraph_service.pool.reports``, sends one task, and answers each frame of progress with
+one of its own, so that a process whose server has ended does not work on.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+from google.protobuf.struct_pb2 import Struct
+
+from spicegraph_api.report.v1 import report_pb2
+from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_parser.runtime import rare_collections
+from spicegraph_parser.scenes import SCENE
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.metrics.spice.categories import make_categories
+from spicegraph_service.engines import System
+from spicegraph_service.engines.local import local_facts
+from spicegraph_service.pool import convert, tasks
+from spicegraph_service.pool.processes import open_replies, read_frame
+from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
+from spicegraph_service.report.data import GradedView, Provenance
+from spicegraph_service.report.render import report_values
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+    from google.protobuf.message import Message
+
+_NICE = 5
+_EVERY_S = 0.25  # between two frames of progress
+_log = logging.getLogger(__name__)
+
+
+class ReportItem(msgspec.Struct, frozen=True, array_like=True):
+    """An item, and what each system says of it."""
+
+    id: str
+    candidates: tuple[str, ...]
+    references: tuple[str, ...]
+
+
+class ReportTask(msgspec.Struct, frozen=True):
+    """A report to be made: of the items in a file, into another file."""
+
+    items: str
+    output: str
+    systems: tuple[str, ...]
+    pipeline: str  # of the server
+    form: Literal["message", "html", "markdown", "json"] = "message"
+    metrics: tuple[str, ...] = ()
+    given: tasks.RequestData = tasks.NOTHING_GIVEN
+    data: bytes = b""  # the server's own, for metrics
+    draws: int = 1000
+    seed: int = 12345
+    human: bool = True
+    title: str = ""
+    images: bool = True
+    groups: bool = True
+    examples: int = 12
+    integer_ids: bool = False
+    command: str | None = None
+    inputs: tuple[tuple[str, str], ...] = ()
+    gates: tuple[str, ...] = ()
+    memory: int = 0  # bytes that the process may take; 0: any
+
+
+class Working(msgspec.Struct, frozen=True, tag="working"):
+    """How far a report is."""
+
+    what: str
+    done: int
+    of: int
+
+
+class Made(msgspec.Struct, frozen=True, tag="made"):
+    """A report was made."""
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """A report can't be made; ``kind`` is whose fault it is, ``""`` that of a bug."""
+
+    kind: Literal["", "input", "limit", "data"]
+    message: str
+
+
+Step: TypeAlias = Working | Made | Failed
+decode_step = msgspec.msgpack.Decoder(Step).decode
+encode = msgspec.msgpack.Encoder().encode
+_decode_task = msgspec.msgpack.Decoder(ReportTask).decode
+_decode_items = msgspec.msgpack.Decoder(list[ReportItem]).decode
+
+
+def make(task: ReportTask, progress: Any = None) -> None:
+    """Make a report and write it."""
+    systems = _systems(task)
+    data = replace(tasks.unpack_data(task.data), spice_text=task.given.spice_text)
+    if task.given.categories:
+        data = replace(data, categories=make_categories(task.given.categories))
+    options = ReportOptions(
+        metrics=task.metrics or ("spice",),
+        title=task.title or None,
+        data=data,
+        resampling=Resampling(task.draws, task.seed),
+        human=task.human,
+        provenance=provenance(task),
+        gates=task.gates,
+    )
+    pipeline = SCENE if task.given.graph_style == "scene" else task.pipeline
+    with local_facts(pipeline) as facts, rare_collections():
+        report = build_report(systems, options, pipeline=facts, progress=progress)
+    del systems
+    output = Path(task.output)
+    if task.form == "message":
+        message = report_message(report, task)
+        output.write_bytes(report_pb2.AnalyzeResponse(report=message).SerializeToString())
+    else:
+        output.write_text(REPORT_FORMATS[ReportFormat(task.form)](report), encoding="utf-8")
+
+
+def provenance(task: ReportTask) -> Provenance:
+    """Return when a report is made, and what its caller says of it."""
+    inputs = tuple({"name": name, "sha256": digest} for name, digest in task.inputs)
+    return Provenance(time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), task.command, inputs)
+
+
+def _systems(task: ReportTask) -> list[System]:
+    items: list[list[Item]] = [[] for _ in task.systems]
+    with Path(task.items).open("rb") as stream:
+        while (frame := read_frame(stream)) is not None:
+            for item in _decode_items(frame):
+                name = int(item.id) if task.integer_ids else item.id
+                for of_system, candidate in zip(items, item.candidates, strict=True):
+                    of_system.append(Item(name, candidate, item.references))
+    return [System(name, tuple(of_system)) for name, of_system in zip(task.systems, items, strict=True)]
+
+
+def report_message(report: Report, task: ReportTask) -> report_pb2.ErrorReport:
+    """Return a report as a message: the record of which its JSON is drawn, by the same names."""
+    values = report_values(report)
+    values["synsets"] = {number: {"value": readings} for number, readings in report.synsets.items()}
+    values["images"] = list(_examples(report, values["verdict"]["telling"], task.examples if task.images else 0))
+    message = report_pb2.ErrorReport()
+    if not task.images:
+        values |= {"gained": (), "lost": (), "synsets": {}}
+        values["verdict"] = {**values["verdict"], "telling": ()}
+    _fill(message, values)
+    for system in () if task.groups else (*message.systems, message.human):
+        del system.wrong[:]
+        for kind in system.kinds:
+            del kind.groups[:]
+    return message
+
+
+def _examples(report: Report, telling: Iterable[Any], most: int) -> Iterable[Mapping[str, Any]]:
+    """Yield the images that are shown whole: all, or those that tell most, where systems differ most, and the worst."""
+    items: Iterable[int] = range(len(report.images))
+    if len(report.images) > most:
+        worst = sorted(items, key=lambda item: min(view.scores[0] or 0.0 for view in report.images[item].candidates))
+        moved = (change.item for pair in zip(report.gained, report.lost, strict=False) for change in pair)
+        items = list(dict.fromkeys((*(error.item for error in telling), *moved, *worst)))[:most]
+    for item in items:
+        image = report.images[item]
+        yield {name: getattr(image, name) for name in ("id", "references", "source", "candidates")} | {"item": item}
+
+
+def _fill(message: Message, value: Any) -> None:
+    """Fill a message from a record, a mapping, or a sequence in the order of the fields; ``None`` stays absent."""
+    fields: Iterable[Any] = message.DESCRIPTOR.fields
+    for place, field in enumerate(fields):
+        if (part := _part(value, field, place)) is None:
+            continue
+        target = getattr(message, field.name)
+        kind = field.message_type
+        if isinstance(target, Struct):
+            target.update(msgspec.json.decode(msgspec.json.encode(part)))
+        elif isinstance(part, GradedView):
+            target.score = part.score
+            target.explanation.CopyFrom(convert.graded_message("spice-g", part.explanation))
+        elif kind is not None and kind.GetOptions().map_entry:
+            for key, each in part.items():
+                _fill(target[key], each)
+        elif kind is not None and field.is_repeated:
+            for each in part:
+                _fill(target.add(), each)
+        elif kind is not None:
+            target.SetInParent()
+            _fill(target, part)
+        elif field.is_repeated:
+            target.extend(part)
+        else:
+            setattr(message, field.name, _scalar(field, part))
+
+
+def _part(value: Any, field: FieldDescriptor, place: int) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(field.name)
+    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+        # A list in place of a message with one field is that field.
+        return value if field.is_repeated and field.name == "value" else value[place] if place < len(value) else None
+    if isinstance(value, int | float | str):
+        return value if place == 0 else None
+    return getattr(value, field.name, None)
+
+
+def _scalar(field: FieldDescriptor, value: Any) -> Any:
+    if field.enum_type is not None:
+        return _enum_value(field.enum_type, value)
+    return str(value) if field.cpp_type == field.CPPTYPE_STRING else value
+
+
+def _enum_value(kind: EnumDescriptor, value: Any) -> int:
+    """Return the value of an enum whose name ends in a word, or in that of another enum's value."""
+    prefix = kind.values[0].name.removesuffix("UNSPECIFIED")
+    return int(kind.values_by_name[prefix + (value if isinstance(value, str) else value.name).upper()].number)
+
+
+def main() -> int:
+    """Make the report whose task stands on standard input; return the exit code."""
+    logging.basicConfig(level=logging.INFO, format="report %(process)d: %(message)s")
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    given = read_frame(sys.stdin.buffer)
+    if given is None:
+        return 1
+    answered = threading.Semaphore(0)
+
+    def listen() -> None:
+        while read_frame(sys.stdin.buffer) is not None:
+            answered.release()
+        os._exit(1)  # the server has ended, or nobody waits for the report
+
+    threading.Thread(target=listen, daemon=True).start()
+    with open_replies() as replies:
+        last = time.monotonic()
+
+        def progress(what: str, done: int, of: int) -> None:
+            nonlocal last
+            if time.monotonic() - last >= _EVERY_S:
+                replies.send(encode(Working(what, done, of)))
+                answered.acquire()
+                last = time.monotonic()
+
+        replies.send(encode(_tried(_decode_task(given), progress)))
+    return 0
+
+
+def _tried(task: ReportTask, progress: Any) -> Step:
+    _limit(task.memory)
+    try:
+        make(task, progress)
+    except InputError as error:
+        return Failed("input", str(error))
+    except LimitError as error:
+        return Failed("limit", str(error))
+    except DataError as error:
+        return Failed("data", str(error))
+    except MemoryError:
+        return Failed("limit", "the report takes more memory than a report may: send fewer items, or fewer systems")
+    except Exception as error:  # noqa: BLE001 (the server answers the call, and goes on)
+        _log.exception("a report can't be made")
+        return Failed("", type(error).__name__)
+    return Made()
+
+
+def _limit(most: int) -> None:
+    """Bound the memory of the process, where the system can do that."""
+    try:
+        import resource  # noqa: PLC0415
+    except ImportError:  # Windows
+        return
+    if most:
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

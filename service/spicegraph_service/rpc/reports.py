@@ -1,0 +1,318 @@
+"""The ``ReportService`` of the contract: items into a file, a process that makes the report of them, and its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import grpc
+from prometheus_client import Gauge
+
+from spicegraph_api.report.v1 import report_pb2 as pb
+from spicegraph_api.report.v1.report_pb2_grpc import ReportServiceServicer, add_ReportServiceServicer_to_server
+from spicegraph_api.v1 import scores_pb2
+from spicegraph_api.v1.methods import METHODS
+from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, frame
+from spicegraph_service.pool.reports import Failed, Made, ReportItem, ReportTask, Working, decode_step, encode
+from spicegraph_service.rpc import validation
+from spicegraph_service.rpc.interceptor import current_call
+from spicegraph_service.rpc.service import TokenService
+from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from prometheus_client import CollectorRegistry
+
+    from spicegraph_service.builtin import ReportServing
+    from spicegraph_service.rpc.host import Host
+    from spicegraph_service.rpc.interceptor import Context
+
+_SERVICE = pb.DESCRIPTOR.services_by_name["ReportService"]
+_MOST_SYSTEMS = 8
+_LONGEST_NAME = 200
+_MOST_EXAMPLES, _EXAMPLES = 1_000, 12
+_FEWEST_ITEMS = 100  # of whoever may see no words of a set: no count is of one caption
+_MOST_WAITING = 16  # reports that wait for their turn
+_MOST_BYTES = 1 << 30  # of a report's items
+_LARGEST_MESSAGE = 64 << 20
+_CHUNK = 1 << 18
+_FORMS: Final[Mapping[int, str]] = {
+    pb.PAGE_FORMAT_UNSPECIFIED: "html",
+    pb.PAGE_FORMAT_HTML: "html",
+    pb.PAGE_FORMAT_MARKDOWN: "markdown",
+    pb.PAGE_FORMAT_JSON: "json",
+}
+
+
+def open_reports(options: ReportServing, host: Host) -> TokenService:
+    """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
+    servicer = ReportServicer(host, options)
+    add = partial(add_ReportServiceServicer_to_server, servicer)
+    needs = host.probes if host.authenticator.required else None
+    return TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
+
+
+class ReportServicer(ReportServiceServicer):
+    """Makes reports, a few at a time, each in a process of its own that ends with it."""
+
+    def __init__(self, host: Host, options: ReportServing) -> None:
+        self._host = host
+        self._memory = options.report_memory << 20
+        self._turns = asyncio.Semaphore(options.reports)
+        self._waiting = 0
+        self._gauges = Gauges(host.telemetry.registry, options.report_gauges) if options.report_gauges else None
+
+    async def Analyze(
+        self, request_iterator: AsyncIterator[pb.AnalyzeRequest], context: Context
+    ) -> AsyncIterator[pb.AnalyzeResponse]:
+        """Analyse systems: progress, then the report."""
+        del context
+        async with self._workplace() as folder:
+            task = await self._receive(request_iterator, folder)
+            async for step in self._run(task):
+                yield pb.AnalyzeResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
+            output = Path(task.output)
+            if (size := output.stat().st_size) > _LARGEST_MESSAGE:
+                most = _LARGEST_MESSAGE >> 20
+                raise LimitError(f"the report has {size >> 20} MiB, the limit is {most}: leave out groups or examples")
+            response = pb.AnalyzeResponse.FromString(output.read_bytes())
+        if self._gauges is not None:
+            self._gauges.show(response.report)
+        yield response
+
+    async def RenderReport(
+        self, request_iterator: AsyncIterator[pb.RenderReportRequest], context: Context
+    ) -> AsyncIterator[pb.RenderReportResponse]:
+        """Make a page: progress, its size, then the page."""
+        del context
+        async with self._workplace() as folder:
+            task = await self._receive(request_iterator, folder)
+            async for step in self._run(task):
+                yield pb.RenderReportResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
+            with Path(task.output).open("rb") as page:
+                yield pb.RenderReportResponse(size=Path(task.output).stat().st_size)
+                while chunk := page.read(_CHUNK):
+                    yield pb.RenderReportResponse(chunk=chunk)
+
+    @asynccontextmanager
+    async def _workplace(self) -> AsyncIterator[Path]:
+        _ = self._host.scheduler.info  # raises until the workers are ready
+        with tempfile.TemporaryDirectory(prefix="spicegraph-report-", ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
+
+    async def _receive(self, requests: AsyncIterator[Any], folder: Path) -> ReportTask:
+        """Check what a client sends, and write the items into a file: none of them stays in memory."""
+        task: ReportTask | None = None
+        settings = pb.AnalysisSettings()
+        hidden = False
+        seen: set[str] = set()
+        silence_s = self._host.limits.max_silence_s
+        with (folder / "items").open("wb") as stream:
+            async for request in validation.patiently(requests, silence_s=silence_s, reason="STREAM_STALLED"):
+                which = request.WhichOneof("payload")
+                if task is None:
+                    if which != "settings":
+                        raise wrong("payload", "the first message holds settings")
+                    task, settings, hidden = await self._task(request.settings, folder)
+                elif which == "items":
+                    await self._take(request.items.items, settings, seen, stream)
+                else:
+                    reason = "only the first message holds settings" if which else "a message holds settings or items"
+                    raise wrong(which or "payload", reason)
+        if task is None or not seen:
+            raise wrong("items" if task else "settings", "is empty")
+        if hidden and len(seen) < _FEWEST_ITEMS:
+            raise wrong("items", f"without the right to see words, a report is of at least {_FEWEST_ITEMS} items")
+        return task
+
+    async def _task(
+        self, given: pb.AnalysisSettings | pb.RenderSettings, folder: Path
+    ) -> tuple[ReportTask, pb.AnalysisSettings, bool]:
+        """Return what a first message asks for, and whether words of the references must stay hidden."""
+        form, path = "message", "settings."
+        if isinstance(given, pb.RenderSettings):
+            validation.check_value(given.format, _FORMS, "settings.format")
+            form, path = _FORMS[given.format], "settings.analysis."
+        settings: pb.AnalysisSettings = given.analysis if isinstance(given, pb.RenderSettings) else given
+        _check(settings, path)
+        info = self._host.scheduler.info
+        metrics = validation.check_metrics(settings.metrics, [metric.name for metric in info.metrics])
+        validation.empty_candidates(settings.empty, field=f"{path}empty")
+        data = await validation.check_data(settings, info, path=path)
+        draws, seed = validation.resampling(settings.resampling, field=f"{path}resampling")
+        images, groups = (part not in settings.leave_out for part in (pb.REPORT_PART_IMAGES, pb.REPORT_PART_GROUPS))
+        shown = images or groups or bool(settings.categories) or form != "message"
+        hidden = False
+        if settings.HasField("reference_set"):
+            await self._host.references.check(settings.reference_set, evidence=shown)
+            hidden = not shown
+        task = ReportTask(
+            items=str(folder / "items"),
+            output=str(folder / "report"),
+            systems=tuple(settings.systems),
+            pipeline=self._host.pipeline,
+            form=form,  # type: ignore[arg-type]  # one of the values of _FORMS
+            metrics=metrics,
+            given=data,
+            data=self._host.data,
+            draws=draws,
+            seed=seed,
+            human=not settings.without_human,
+            title=settings.title,
+            images=images,
+            groups=groups,
+            examples=settings.max_examples or _EXAMPLES,
+            integer_ids=settings.integer_ids,
+            command=settings.made.command or None,
+            inputs=tuple((file.name, file.sha256) for file in settings.made.inputs),
+            gates=tuple(settings.gates),
+            memory=self._memory,
+        )
+        return task, settings, hidden
+
+    async def _take(
+        self, batch: Sequence[pb.SystemsItem], settings: pb.AnalysisSettings, seen: set[str], stream: IO[bytes]
+    ) -> None:
+        limits, first, count = self._host.limits, len(seen), len(settings.systems)
+        if first + len(batch) > limits.max_stream_items:
+            raise wrong("items", f"a stream has at most {limits.max_stream_items} items")
+        by_set = settings.HasField("reference_set")
+        empty = validation.empty_candidates(settings.empty)
+        validation.check_items(
+            batch, limits, reference_set=by_set, empty=empty, seen=seen, first=first, candidates=_captions
+        )
+        faults = [
+            Violation(f"items[{n}].candidates", f"has {len(item.candidates)} captions for {count} systems")
+            for n, item in enumerate(batch, start=first)
+            if len(item.candidates) != count
+        ]
+        if settings.integer_ids:
+            faults += [
+                Violation(f"items[{n}].id", "is not an integer")
+                for n, item in enumerate(batch, start=first)
+                if not (item.id.removeprefix("-").isdecimal() and item.id.isascii() and str(int(item.id)) == item.id)
+            ]
+        if faults:
+            raise invalid(faults)
+        references = [tuple(item.references) for item in batch]
+        if by_set:
+            named = [
+                scores_pb2.Item(id=i.id, reference_id=i.reference_id if i.HasField("reference_id") else None)
+                for i in batch
+            ]
+            found = await self._host.references.resolve(settings.reference_set, named, first=first)
+            references = [item.references for item in found]
+        current_call().charge(sum(map(len, references)) + count * len(batch))
+        items = [ReportItem(i.id, tuple(i.candidates), texts) for i, texts in zip(batch, references, strict=True)]
+        stream.write(frame(encode(items)))
+        if stream.tell() > _MOST_BYTES:
+            raise wrong("items", f"a report is of at most {_MOST_BYTES >> 20} MiB of captions")
+
+    async def _run(self, task: ReportTask) -> AsyncIterator[Working]:
+        """Have a report made when it is its turn; the process ends with the call, whoever ends it."""
+        if self._waiting >= _MOST_WAITING:
+            raise exhausted("REPORTS_FULL", f"{self._waiting} reports wait for their turn", 5.0)
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        process = None
+        try:
+            process = await ChildProcess.start("spicegraph_service.pool.reports")
+            step = decode_step(await process.ask(encode(task)))
+            while isinstance(step, Working):
+                yield step
+                step = decode_step(await process.ask(b"go on"))
+        except ProcessEndedError as error:
+            message = "the report's process ended: it may have needed more memory than there is"
+            raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "REPORT_ENDED", message) from error
+        finally:
+            if process is not None:
+                process.kill()
+                await process.wait()
+            self._turns.release()
+        if isinstance(step, Failed):
+            raise _error(step)
+        assert isinstance(step, Made)  # noqa: S101 (there is no other)
+
+
+def _captions(item: pb.SystemsItem) -> list[tuple[str, str]]:
+    return [(f"candidates[{number}]", text) for number, text in enumerate(item.candidates)]
+
+
+def _error(failed: Failed) -> Exception:
+    if failed.kind:
+        return {"input": InputError, "limit": LimitError, "data": DataError}[failed.kind](failed.message)
+    return CallError(grpc.StatusCode.INTERNAL, "INTERNAL", f"the report can't be made: an unexpected {failed.message}")
+
+
+def _check(settings: pb.AnalysisSettings, path: str) -> None:
+    """Check the settings that are of reports alone."""
+    names = settings.systems
+    faults = []
+    if not 1 <= len(names) <= _MOST_SYSTEMS:
+        faults.append(Violation(f"{path}systems", f"has {len(names)} names; 1 to {_MOST_SYSTEMS}"))
+    for number, name in enumerate(names):
+        if not (name.strip() and len(name) <= _LONGEST_NAME and name.isprintable()):
+            faults.append(Violation(f"{path}systems[{number}]", f"1 to {_LONGEST_NAME} printable characters"))
+        elif name in names[:number]:
+            faults.append(Violation(f"{path}systems[{number}]", f"{name!a} is the name of another system"))
+    if not 0 <= settings.max_examples <= _MOST_EXAMPLES:
+        reason = f"is {settings.max_examples}; 1 to {_MOST_EXAMPLES}, or 0 for {_EXAMPLES}"
+        faults.append(Violation(f"{path}max_examples", reason))
+    for number, part in enumerate(settings.leave_out):
+        if part not in (pb.REPORT_PART_IMAGES, pb.REPORT_PART_GROUPS):
+            faults.append(Violation(f"{path}leave_out[{number}]", f"{part} is not a part"))
+    texts = [("title", settings.title), ("made.command", settings.made.command)]
+    texts += [(f"gates[{number}]", text) for number, text in enumerate(settings.gates)]
+    for number, file in enumerate(settings.made.inputs):
+        texts += [(f"made.inputs[{number}].name", file.name), (f"made.inputs[{number}].sha256", file.sha256)]
+    for field, text in texts:
+        if len(text) > 10 * _LONGEST_NAME or "\0" in text:
+            faults.append(Violation(path + field, f"at most {10 * _LONGEST_NAME} characters, and no NUL"))
+    if faults:
+        raise invalid(faults)
+
+
+class Gauges:
+    """SPICE by category and rates of errors of the systems that were analysed last, for Prometheus."""
+
+    def __init__(self, registry: CollectorRegistry, most: int) -> None:
+        self._most = most
+        self._scores = Gauge(
+            "spicegraph_report_f1", "Mean F1 of a system's last report.", ["system", "category"], registry=registry
+        )
+        self._rates = Gauge(
+            "spicegraph_report_error_rate", "Rate of a kind of error.", ["system", "kind"], registry=registry
+        )
+        self._labels: dict[str, tuple[list[str], list[str]]] = {}  # by system, the one shown last at the end
+
+    def show(self, report: pb.ErrorReport) -> None:
+        """Show a report's systems; of too many, those shown longest ago go."""
+        for system in report.systems:
+            self._forget(system.name)
+            categories = [row.name for row in system.categories if row.HasField("f")]
+            kinds = {scores_pb2.ErrorKind.Name(row.key): row.rate for row in system.kinds if row.HasField("rate")}
+            rates = {name.removeprefix("ERROR_KIND_").lower(): rate for name, rate in kinds.items()}
+            self._labels[system.name] = categories, list(rates)
+            for row in system.categories:
+                if row.HasField("f"):
+                    self._scores.labels(system.name, row.name).set(row.f)
+            for name, rate in rates.items():
+                self._rates.labels(system.name, name).set(rate)
+        while len(self._labels) > self._most:
+            self._forget(next(iter(self._labels)))
+
+    def _forget(self, system: str) -> None:
+        categories, kinds = self._labels.pop(system, ([], []))
+        for name in categories:
+            self._scores.remove(system, name)
+        for name in kinds:
+            self._rates.remove(system, name)
