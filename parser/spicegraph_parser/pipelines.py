@@ -11,8 +11,9 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol
 
 from spicegraph_parser.caption_pipeline import pipeline_path
-from spicegraph_parser.errors import DataError, expect, expect_list, needs_extra
+from spicegraph_parser.errors import DataError, InputError, expect, expect_list, needs_extra
 from spicegraph_parser.fronts.spacy import load_spacy
+from spicegraph_parser.languages import Language, find_language
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spice.discourse import LONG, resolve_across
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
@@ -47,8 +48,9 @@ class FrontEnd(Protocol):
 class CaptionPipeline:
     """A pipeline that turns captions into parses and facts.
 
-    ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.5.0-8d5f3a21``.
-    ``language`` is the code of the language that it reads. Without ``loose``, which is faster, :meth:`facts` gives what SPICE counts only, and no loose words.
+    ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.5.0-8d5f3a21``;
+    ``language`` is the code of the language that it reads. Without ``loose``, which is faster, :meth:`facts` gives what
+    SPICE counts only, and no loose words.
     """
 
     front_end: FrontEnd
@@ -185,8 +187,19 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()[:8]
 
 
-def parse_captions(texts: Iterable[str], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE) -> Iterator[ParsedCaption]:
-    """Parse captions to tuples and graphs.
+def check_language(language: Language, spoken: str, signature: str) -> None:
+    """Raise an InputError where captions are in another language than the one that a pipeline reads."""
+    if spoken != language.code:
+        raise InputError(
+            f"language {language.code}: the pipeline {signature} reads {find_language(spoken).name}; "
+            f"name one for {language.name}, such as {language.code}_core_news_sm"
+        )
+
+
+def parse_captions(
+    texts: Iterable[str], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE, *, language: str | None = None
+) -> Iterator[ParsedCaption]:
+    """Parse captions to tuples and graphs; ``language``: what they are in, which the pipeline must read.
 
     Example:
         >>> caption = next(parse_captions(["A man rides a brown horse."]))
@@ -195,4 +208,6 @@ def parse_captions(texts: Iterable[str], pipeline: CaptionPipeline | str = DEFAU
     """
     expect_list(texts, "captions", "a list of strings")
     loaded = pipeline if isinstance(pipeline, CaptionPipeline) else load_pipeline(pipeline)
+    if language is not None:
+        check_language(find_language(language), loaded.language, loaded.signature)
     return loaded.captions(texts)

@@ -16,6 +16,7 @@ from spicegraph_parser.export.graph_text import graph_text, with_digits
 from spicegraph_parser.export.picture import to_svg
 from spicegraph_parser.fronts.conllu import read_conllu
 from spicegraph_parser.fronts.ud2 import Scheme, ud1_lines
+from spicegraph_parser.languages import find_language
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline, model_card, parse_captions
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.wordnet import load_wordnet
@@ -113,6 +114,7 @@ def parse(
     conllu: Annotated[bool, typer.Option("--conllu")] = False,
     graphs: Annotated[Notation | None, typer.Option("--graphs")] = None,
     scheme: Annotated[Scheme, typer.Option()] = Scheme.AUTO,
+    language: Annotated[str | None, typer.Option(metavar="CODE")] = None,
 ) -> None:
     """Turn captions into the tuples of their scene graphs.
 
@@ -127,6 +129,7 @@ def parse(
         graphs: The input consists of scene graphs in a notation: FACTUAL's (a graph per line), DiscoSG's (JSON Lines),
             Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.
         scheme: The version of the --conllu parses; auto detects it for each sentence.
+        language: What captions are in, by code: fr, es, de ... Default: what --pipeline reads; for --conllu: en.
     """
     captions: Iterable[ParsedCaption]
     if graphs is not None:
@@ -142,14 +145,16 @@ def parse(
             raise InputError(
                 "--graph-style scene reads captions; --conllu gives parses, whose graphs are of style spice"
             )
-        captions = map(extract, read_conllu(ud1_lines(lines, scheme=scheme), source=source))
+        spoken = find_language(language or "en")
+        rows = ud1_lines(lines, scheme=scheme, language=spoken)
+        captions = map(extract, read_conllu(rows, source=source, language=spoken))
     else:
         # An argument is itself a caption if it has several words, and there is no such file.
         is_caption = len(source.split()) > 1 and not os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
         texts = [source] if is_caption else read_captions(source, is_one_text=text)
         if looks_like_one_text(texts):
             say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")
-        captions = parse_captions(texts, parser_of(graph_style, pipeline))
+        captions = parse_captions(texts, parser_of(graph_style, pipeline), language=language)
     for part in PARSE_FORMATS[form](captions):
         write_stdout(part)
 

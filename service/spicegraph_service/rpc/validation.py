@@ -206,13 +206,21 @@ async def check_data(
                 for index, field, reason in faults
             ]
         )
-    languages = {}
-    for field in ("language", "reference_language"):
-        try:
-            languages[field] = find_language(code).code if (code := getattr(request, field)) else None
-        except InputError as error:
-            raise wrong(f"{path}{field}", str(error).removeprefix("language: ")) from error
-    return RequestData(categories, text, style, **languages)
+    spoken = _language(request.language, f"{path}language")
+    return RequestData(
+        categories,
+        text,
+        style,
+        language=spoken,
+        reference_language=_language(request.reference_language, f"{path}reference_language"),
+    )
+
+
+def _language(code: str, field: str) -> str | None:
+    try:
+        return find_language(code).code if code else None
+    except InputError as error:
+        raise wrong(field, str(error).removeprefix("language: ")) from error
 
 
 def check_page_size(size: int) -> int:
