@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, InputError, expect, expect_list, needs_extra
 from spicegraph_parser.fronts.spacy import is_doc, load_spacy
+from spicegraph_parser.languages import Language, find_language
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spice.discourse import LONG, resolve_across
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
@@ -58,9 +59,9 @@ class TracedFrontEnd(FrontEnd, Protocol):
 class CaptionPipeline:
     """A pipeline that turns captions into parses and facts.
 
-    ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.5.0-8d5f3a21``.
-    ``language`` is the code of the language that it reads. Without ``loose``, which is faster,
-    :meth:`facts` gives what SPICE counts only, and no loose words.
+    ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.5.0-8d5f3a21``;
+    ``language`` is the code of the language that it reads. Without ``loose``, which is faster, :meth:`facts` gives what
+    SPICE counts only, and no loose words.
     """
 
     front_end: FrontEnd
@@ -208,10 +209,21 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()[:8]
 
 
+def check_language(language: Language, spoken: str, signature: str) -> None:
+    """Raise an InputError where captions are in another language than the one that a pipeline reads."""
+    if spoken != language.code:
+        raise InputError(
+            f"language {language.code}: the pipeline {signature} reads {find_language(spoken).name}; "
+            f"name one for {language.name}, such as {language.code}_core_news_sm"
+        )
+
+
 def parse_captions(
-    texts: Iterable[str | Doc], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE
+    texts: Iterable[str | Doc], pipeline: CaptionPipeline | str = DEFAULT_PIPELINE, *, language: str | None = None
 ) -> Iterator[ParsedCaption]:
     """Parse captions to tuples and graphs; documents that spaCy has parsed are read as they are.
+
+    ``language``: what the captions are in, which the pipeline must read.
 
     Raises:
         DataError: a document lacks tags, lemmas or dependencies, or their labels are of no scheme that is known.
@@ -223,6 +235,8 @@ def parse_captions(
     """
     expect_list(texts, "captions", "a list of strings or of spaCy's documents")
     loaded = pipeline if isinstance(pipeline, CaptionPipeline) else load_pipeline(pipeline)
+    if language is not None:
+        check_language(find_language(language), loaded.language, loaded.signature)
     return chain.from_iterable(_captions(loaded, *group) for group in groupby(texts, key=is_doc))
 
 

@@ -33,7 +33,7 @@ def _unite(tree: Sentence, parts: tuple[int, ...], lemma: str) -> None:
         for part in parts:
             if part != head:
                 tree.silence(part, head)
-        tree.lemmas[head] = lemma
+        tree.lemmas[head] = tree.language.lemmas.get(lemma, lemma)
         if tree.universal[head] not in NAMING:
             tree.universal[head] = "NOUN"
 
@@ -166,7 +166,7 @@ def _relatives(tree: Sentence) -> None:
     """``un chien qui court`` -> nsubj(court, chien); ``la balle que lance un homme`` -> dobj(lance, balle)."""
     for position in range(1, tree.size + 1):
         verb, label = tree.heads[position], tree.labels[position]
-        if not tree.has(position, "PronType=Rel") or not verb or not tree.heads[verb]:
+        if "Rel" not in tree.feature(position, "PronType") or not verb or not tree.heads[verb]:
             continue
         noun = tree.heads[verb]
         is_relative = noun < position and tree.universal[noun] in NOMINAL and tree.labels[verb].startswith("acl")
@@ -247,24 +247,37 @@ def _outermost(tree: Sentence, noun: int) -> int:
 def _voices(tree: Sentence) -> None:
     """``est assis sur`` is active where nobody acts on anything; an adjective with a place is like a verb."""
     for position in range(1, tree.size + 1):
+        for child in tree.children(position, "obj"):
+            if tree.case(child) and tree.lemmas[tree.case(child)] != "a":  # not Spanish "a un hombre"
+                tree.labels[child] = "obl"
         obliques = [child for child in tree.children(position) if tree.is_oblique(child)]
         agents = [child for child in obliques if tree.lemmas[tree.case(child)] in tree.language.agents]
-        passive = tree.children(position, "aux:pass", "nsubj:pass")
-        if passive and not agents:
-            for child in passive:
+        if agents and _is_passive(tree, position):
+            _set_passive(tree, position)
+        else:
+            for child in tree.children(position, "aux:pass", "nsubj:pass"):
                 tree.labels[child] = tree.labels[child].removesuffix(":pass")
-        elif passive:
-            for child in tree.children(position, "nsubj"):
-                tree.labels[child] = "nsubj:pass"
-            tree.further = [
-                ("nsubjpass" if (label, head) == ("nsubj", position) else label, head, word)
-                for label, head, word in tree.further
-            ]
-            for child in tree.children(position, "cop", "aux"):
-                tree.labels[child] = "aux:pass"
         if obliques and tree.universal[position] in {"ADJ", "VERB", "ADV"}:
             for child in tree.children(position, "cop"):
                 tree.labels[child] = "aux"
+
+
+def _is_passive(tree: Sentence, verb: int) -> bool:
+    """Say whether a verb's labels, or its participle beside "to be", are those of a passive."""
+    if tree.children(verb, "aux:pass", "nsubj:pass"):
+        return True
+    auxiliaries = {tree.lemmas[child] for child in tree.children(verb, "aux", "cop")}
+    return tree.has(verb, "VerbForm=Part") and not auxiliaries.isdisjoint(tree.language.copulas)
+
+
+def _set_passive(tree: Sentence, verb: int) -> None:
+    for child in tree.children(verb, "nsubj"):
+        tree.labels[child] = "nsubj:pass"
+    for child in tree.children(verb, "cop", "aux"):
+        tree.labels[child] = "aux:pass"
+    tree.further = [
+        ("nsubjpass" if (label, head) == ("nsubj", verb) else label, head, word) for label, head, word in tree.further
+    ]
 
 
 def _participles(tree: Sentence) -> None:

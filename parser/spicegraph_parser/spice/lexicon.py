@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, overload
 
 import msgspec
 
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import DataError, needs_extra
 from spicegraph_parser.languages import find_language
 from spicegraph_parser.spice.parse import word_pairs
 
@@ -225,7 +225,8 @@ def load_lexicon(language: str = "en") -> Synonyms:
     known = find_language(language)
     if known.code == "en":
         return _bundled()
-    from spicegraph_parser.spice.open_wordnet import load_open_lexicon  # noqa: PLC0415 (it imports this module)
+    with needs_extra("meteor", f"words in {known.name}"):
+        from spicegraph_parser.spice.open_wordnet import load_open_lexicon  # noqa: PLC0415 (imports nltk: half a second)
 
     return load_open_lexicon(known.code)
 

@@ -16,6 +16,7 @@ from spicegraph_parser.export.graph_text import graph_text, with_digits
 from spicegraph_parser.export.picture import to_svg
 from spicegraph_parser.fronts.conllu import read_conllu
 from spicegraph_parser.fronts.ud2 import Scheme, ud1_lines
+from spicegraph_parser.languages import find_language
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline, model_card, parse_captions
 from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.wordnet import load_wordnet
@@ -123,6 +124,7 @@ def parse(
     graphs: Annotated[Notation | None, typer.Option("--graphs")] = None,
     scheme: Annotated[Scheme, typer.Option()] = Scheme.AUTO,
     trace: Annotated[bool, typer.Option("--trace")] = False,
+    language: Annotated[str | None, typer.Option(metavar="CODE")] = None,
 ) -> None:
     """Turn captions into the tuples of their scene graphs.
 
@@ -138,6 +140,7 @@ def parse(
             Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.
         scheme: The version of the --conllu parses; auto detects it for each sentence.
         trace: Print what each pass of the scene parser (--graph-style scene) changed, in place of graphs.
+        language: What captions are in, by code: fr, es, de ... Default: what --pipeline reads; for --conllu: en.
     """
     if trace and (graph_style is not GraphStyle.SCENE or graphs is not None or conllu):
         raise InputError("--trace shows the passes of the scene parser: it needs captions and --graph-style scene")
@@ -155,7 +158,9 @@ def parse(
             raise InputError(
                 "--graph-style scene reads captions; --conllu gives parses, whose graphs are of style spice"
             )
-        captions = map(extract, read_conllu(ud1_lines(lines, scheme=scheme), source=source))
+        spoken = find_language(language or "en")
+        rows = ud1_lines(lines, scheme=scheme, language=spoken)
+        captions = map(extract, read_conllu(rows, source=source, language=spoken))
     else:
         # An argument is itself a caption if it has several words, and there is no such file.
         is_caption = len(source.split()) > 1 and not os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
@@ -167,7 +172,7 @@ def parse(
             for line in _traced(name, texts):
                 write_stdout(line)
             return
-        captions = parse_captions(texts, name)
+        captions = parse_captions(texts, name, language=language)
     for part in PARSE_FORMATS[form](captions):
         write_stdout(part)
 

@@ -54,7 +54,7 @@ def with_spans(source: FactSource, spans: dict[str, tuple[Span, ...]]) -> Functi
             spans[text] = parse.spans
             yield parse.facts
 
-    return FunctionSource(source.signature, facts)
+    return FunctionSource(source.signature, facts, getattr(source, "language", None))
 
 
 def mentions(

@@ -298,16 +298,21 @@ async def check_data(
     confidence = None
     if not isinstance(request, AnalysisSettings) and request.HasField("confidence"):
         confidence = resampling(request.confidence, field=f"{path}confidence")
-    languages: dict[str, str | None] = {}
-    for field in ("language", "reference_language"):
-        try:
-            languages[field] = find_language(code).code if (code := getattr(request, field, "")) else None
-        except InputError as error:
-            raise wrong(f"{path}{field}", str(error).removeprefix("language: ")) from error
-    spoken, of_references = languages["language"], languages["reference_language"]
     return RequestData(
-        categories, text, style, confidence=confidence, language=spoken, reference_language=of_references
+        categories,
+        text,
+        style,
+        confidence=confidence,
+        language=_language(getattr(request, "language", ""), f"{path}language"),
+        reference_language=_language(getattr(request, "reference_language", ""), f"{path}reference_language"),
     )
+
+
+def _language(code: str, field: str) -> str | None:
+    try:
+        return find_language(code).code if code else None
+    except InputError as error:
+        raise wrong(field, str(error).removeprefix("language: ")) from error
 
 
 def resampling(message: scores_pb2.Resampling, *, field: str = "resampling") -> tuple[int, int]:

@@ -281,7 +281,7 @@ def _joined_facts(source: FactSource) -> FunctionSource:
         for group in groups:
             yield tuple(fact for of_caption in islice(of_captions, len(group)) for fact in of_caption)
 
-    return FunctionSource(source.signature, facts)
+    return FunctionSource(source.signature, facts, getattr(source, "language", None))
 
 
 def compute_scores(gts: scorers.Captions, gen: scorers.Captions) -> tuple[dict[str, Any], Mapping[str, Any]]:

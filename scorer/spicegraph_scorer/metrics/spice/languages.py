@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.languages import find_language
-from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.pipelines import check_language, load_pipeline
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.shared import load_shared
 from spicegraph_parser.spice.wordnet import load_wordnet
@@ -46,11 +46,8 @@ def sides_of(data: MetricData, source: FactSource, *, exact: bool) -> tuple[Side
     """
     spoken = getattr(source, "language", None)
     language = find_language(data.language or spoken or _ENGLISH)
-    if spoken not in (None, language.code):
-        raise InputError(
-            f"language {language.code}: the pipeline {source.signature} reads {find_language(spoken).name}; "
-            f"name one for {language.name}, such as {language.code}_core_news_sm"
-        )
+    if spoken is not None:
+        check_language(language, spoken, source.signature)
     of_references = find_language(data.reference_language or language.code)
     if of_references is language:
         return Side(language.code, source, load_lexicon(_ENGLISH if exact else language.code)), None
