@@ -78,4 +78,9 @@ def denied_objects(sentence: Sentence) -> Sentence:
     ends = {at: next(end for end in range(at + 1, len(words) + 1) if end not in denied) - 1 for at in sorted(silent)}
     objects = [*labels.objects, *(at for at, end in ends.items() if end == at)]
     parts += [(end, at) for at, end in ends.items() if end > at]
+    for scope in sentence.scopes:  # "he has no hat", of which the network says nothing
+        owner, things = scope.owner - 1, [word - 1 for word in scope.words if word - 1 in objects]
+        if owner >= 0 and things and not scope.modifier and not any(things[0] in row[:2] for row in relations):
+            relations.append((owner, things[0], scope.name))
+            objects += [] if owner in objects else [owner]
     return sentence.having(labels._replace(objects=objects, parts=parts, attributes=attributes, relations=relations))

@@ -243,9 +243,13 @@ def _loose_words(
         offset += len(parse.tags)
 
 
+_EMPTY: Final = word_set("be have do he she it they him her them")
+"""What is no word of its own; scene graphs have the tags of nouns for pronouns that begin a sentence."""
+
+
 def _is_loose(tag: str, lemma: str) -> bool:
     """Say whether a word that no fact stands at is worth a fact of its own."""
-    return lemma in NEGATIONS or (tag.startswith(("NN", "VB", "JJ", "CD")) and lemma not in {"be", "have", "do"})
+    return lemma in NEGATIONS or (tag.startswith(("NN", "VB", "JJ", "CD")) and lemma not in _EMPTY)
 
 
 def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
