@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from spacy.language import Language
+    from spacy.language import Language as SpacyPipeline
     from spacy.tokens import Doc
 
     from spicegraph_parser.caption_pipeline.encoder import MakeProduct
@@ -182,7 +182,7 @@ def _signature(meta: Mapping[str, object], folder: Path | None) -> str:
     return name if folder is None else f"{name}-{_digest(folder)}"
 
 
-def spacy_signature(nlp: Language) -> str:
+def spacy_signature(nlp: SpacyPipeline) -> str:
     """Return a spaCy pipeline's signature, without a hash where it was not read from files."""
     return _signature(nlp.meta, nlp.path)
 

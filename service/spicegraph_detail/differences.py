@@ -21,7 +21,7 @@ from spicegraph_scorer.metrics.graded.facts import NO, deny, values_of
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
 
@@ -129,7 +129,13 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
     weights, reference_weights = (sum(claim.weight for claim in side) for side in (claims.candidate, claims.references))
     missing = _missing(claims, said, told)
     rows: list[tuple[str, Claim, tuple[str, ...], tuple[str, ...], list[Claim], list[Claim]]] = []
-    for failed in _failed(claims, said):
+    groups = _failed(claims, said)
+    for claim, other in _opposites(claims):
+        own = next((group for group in groups if claim in group), [claim])
+        groups = [group for group in groups if group is not own]
+        beside = missing.pop(other.fact, [other])
+        rows.append((CONTRADICTED, claim, claim.words, other.words, own, beside))
+    for failed in groups:
         claim = failed[0]
         names = _contrary(claim, claims)
         denied = bool(names)
@@ -142,15 +148,15 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
     rows += [(MISSING, lacking[0], (), lacking[0].words, [], lacking) for lacking in missing.values()]
     differences = []
     for kind, claim, names, reference_names, failed, lacking in rows:
-        places, other = said.places(names), told.places(reference_names)
+        places, reference_places = said.places(names), told.places(reference_names)
         differences.append(
             ClaimDifference(
                 kind,
                 claim.aspect,
                 said.phrase(names, places),
-                told.phrase(reference_names, other),
+                told.phrase(reference_names, reference_places),
                 tuple((place.start, place.end) for place in places),
-                other,
+                reference_places,
                 max(_share(failed, weights), _share(lacking, reference_weights)),
                 claim.probability,
                 tuple(each.fact for each in failed),
@@ -167,6 +173,22 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
         max(0.0, 1 - claims.coverage - sum(each.coverage for each in differences)),
         tuple(differences),
     )
+
+
+def _opposites(claims: Claims) -> Iterator[tuple[Claim, Claim]]:
+    """Yield what one side says is there and the other denies: a candidate's claim, and a reference's."""
+    for claim in claims.candidate:
+        if len(claim.words) == 1 and claim.weight:
+            alike = [other for other in claims.references if len(other.words) == 1 and _name_one(claim, other)]
+            denied = [other for other in alike if other.words[0].startswith(NO) is not claim.words[0].startswith(NO)]
+            if denied and len(denied) == len(alike):
+                yield claim, denied[0]
+
+
+def _name_one(claim: Claim, other: Claim) -> bool:
+    """Return whether two claims name one thing, which one of them may deny."""
+    first, second = ({name.removeprefix(NO) for name in each.words[0].split("/")} for each in (claim, other))
+    return not first.isdisjoint(second)
 
 
 def _failed(claims: Claims, said: _Texts) -> list[list[Claim]]:
@@ -468,6 +490,6 @@ class _Texts:
             elif behind and len(names) == 1 and is_compound(said, behind[1]):  # "cell phone"
                 passage = f"{passage}{behind[0]}"
             if len(passage.split()) <= _LONGEST:
-                return passage
+                return f"{NO}{passage}" if names[0].startswith(NO) else passage
         order = (1, 0) if len(names) == 2 else range(len(names))
         return " ".join(names[index].partition("/")[0] for index in order)

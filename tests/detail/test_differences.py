@@ -235,3 +235,20 @@ def test_a_colour_of_something_else_contradicts_nothing() -> None:
         each for each in _of("A man wears gray pants.", "A man wears a red jacket.").differences if each.claim
     ]
     assert (differing.kind, differing.claim, differing.reference) == ("unsupported", "gray pants", "")
+
+
+@pytest.mark.parametrize("pipeline", ["en_caption", "scene"])
+@pytest.mark.parametrize(
+    ("candidate", "reference", "wanted"),
+    [
+        ("a kitchen with a refrigerator", "A kitchen. There is no refrigerator.", ("refrigerator", "no refrigerator")),
+        ("A kitchen. There is no refrigerator.", "a kitchen with a refrigerator", ("no refrigerator", "refrigerator")),
+        ("A man rides a bike with a helmet.", "A man rides a bike. He has no helmet.", ("helmet", "no helmet")),
+    ],
+)
+def test_what_one_side_denies_contradicts_the_other(
+    candidate: str, reference: str, wanted: tuple[str, str], pipeline: str
+) -> None:
+    """In either graph style; nothing is missing, and a pronoun is no thing."""
+    (found,) = find_differences([Item(1, candidate, (reference,))], pipeline=pipeline)
+    assert [(one.kind, one.claim, one.reference) for one in found.differences] == [("contradicted", *wanted)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
@@ -90,7 +91,7 @@ def _several(sentence: Sentence, at: int) -> Sequence[int]:
     """Return the nearest noun before a position that names several, or the two that "and" joins, or none."""
     words, tags = sentence.words, sentence.labels.tags
     before = sorted((noun for noun in sentence.labels.objects if noun < at), reverse=True)
-    for second, first in zip(before, [*before[1:], -1], strict=True):
+    for second, first in pairwise([*before, -1]):
         if tags[second] in PLURAL or (second and tags[second - 1] == "CD") or words[second] == "people":
             return (second,)
         if first >= 0 and "and" in words[first:second]:

@@ -9,7 +9,7 @@ from spicegraph_parser.scenes.visible import ApartReason, hedged
 from spicegraph_parser.spice.denial import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
 _WITH: Final = "with"
 _REASONS: Final = {Standing.DENIED: ApartReason.DENIED, Standing.HEDGED: ApartReason.HEDGED}
@@ -66,7 +66,7 @@ def denied_objects(sentence: Sentence) -> Sentence:
 
     "there is no fire hydrant": -> object hydrant, name fire hydrant
     """
-    labels, words = sentence.labels, sentence.words
+    labels = sentence.labels
     denied = {at for at, why in enumerate(sentence.why) if why is ApartReason.DENIED and labels.tags[at] in NOUNS}
     if not denied:
         return sentence
@@ -74,8 +74,31 @@ def denied_objects(sentence: Sentence) -> Sentence:
     relations = [*labels.relations, *((*pair, _WITH) for pair in labels.attributes if pair[1] in denied)]
     parts = [pair for pair in labels.parts if pair[0] not in denied or pair[1] in denied]
     heads = {*labels.objects, *(head for head, _ in attributes)}.union(*(pair[:2] for pair in relations))
-    silent = denied - heads - {part for _, part in parts}  # an object, or part of one ("no fire hydrant")
-    ends = {at: next(end for end in range(at + 1, len(words) + 1) if end not in denied) - 1 for at in sorted(silent)}
+    ends = {at: _last_of(at, denied) for at in sorted(denied - heads - {part for _, part in parts})}
     objects = [*labels.objects, *(at for at, end in ends.items() if end == at)]
-    parts += [(end, at) for at, end in ends.items() if end > at]
+    parts += [(end, at) for at, end in ends.items() if end > at]  # "no fire hydrant"
+    for owner, thing, name in _lacked(sentence, objects, relations):
+        relations.append((owner, thing, name))
+        objects += [] if owner in objects else [owner]
     return sentence.having(labels._replace(objects=objects, parts=parts, attributes=attributes, relations=relations))
+
+
+def _last_of(at: int, denied: Collection[int]) -> int:
+    """Return the last of the denied nouns that stand side by side from one on."""
+    while at + 1 in denied:
+        at += 1
+    return at
+
+
+def _lacked(
+    sentence: Sentence, objects: Sequence[int], relations: Sequence[tuple[int, int, str]]
+) -> list[tuple[int, int, str]]:
+    """Return what subjects lack by a clause of which the network says nothing ("he has no hat")."""
+    related = {end for row in relations for end in row[:2]}
+    clauses = [scope for scope in sentence.scopes if scope.owner and not scope.modifier]
+    things = [next((word - 1 for word in scope.words if word - 1 in objects), -1) for scope in clauses]
+    return [
+        (scope.owner - 1, thing, scope.name)
+        for scope, thing in zip(clauses, things, strict=True)
+        if thing >= 0 and thing not in related
+    ]

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.parse import Parse
 
 
+_LACKS: Final = "with"
+
+
 class Standing(StrEnum):
     """How what a scope covers stands: it is not so, it is only meant or feared, or it is there and left out."""
 
@@ -35,8 +38,8 @@ class Scope(NamedTuple):
         words: what it covers: nouns with what is said of them, or the word of a predicate.
         standing: how these stand.
         modifier: the words of a modifier that says nothing else, the trigger among them; none in a clause.
-        owner: the noun that the modifier belongs to, or 0.
-        name: how the owner would be related to what it lacks.
+        owner: the noun that lacks what is covered, or 0.
+        name: how it would be related to it.
     """
 
     trigger: int
@@ -44,7 +47,7 @@ class Scope(NamedTuple):
     standing: Standing = Standing.DENIED
     modifier: range = range(0)
     owner: int = 0
-    name: str = "with"
+    name: str = _LACKS
 
 
 _BE: Final = word_set("be have do")
@@ -264,7 +267,9 @@ def _in_clause(tree: _Tree, at: int, governor: int) -> Scope:
         if not any(tree.is_noun(word) and word not in words for word in inside):
             name = tree.lemmas[governor] if tree.tags[governor].startswith("VB") else "be"
             return Scope(at, words, Standing.DENIED, _with_commas(tree, inside), owner, name)
-    return Scope(at, words)
+    thing = next((thing for thing in tree.under(governor, _OBJECTS) if thing in words), 0)
+    owner, name = _done_by(tree, thing) if thing else (0, _LACKS)
+    return Scope(at, words, owner=owner, name=name)
 
 
 def _lacking(tree: _Tree, at: int, noun: int, standing: Standing = Standing.DENIED) -> Scope:
@@ -275,7 +280,8 @@ def _lacking(tree: _Tree, at: int, noun: int, standing: Standing = Standing.DENI
     while tree.words[start - 1] in _OF_MODIFIERS:
         start -= 1
     if tree.label[noun] not in {"nmod", "conj"} or tree.words[start] not in _OF_MODIFIERS or start == 1:
-        return Scope(at, words, standing)
+        owner, name = _done_by(tree, noun)
+        return Scope(at, words, standing, owner=owner, name=name)
     inside = {*range(start, last + 1), *words}
     for word in tree.below[noun] if last == noun else ():
         refers = any(tree.tags[own].startswith("PRP") for own in tree.all_under(word))
@@ -286,6 +292,14 @@ def _lacking(tree: _Tree, at: int, noun: int, standing: Standing = Standing.DENI
         noun = tree.head[noun]
     owner = 0 if tree.words[at] in _IN_PLACE_OF else _subject(tree, tree.head[noun])
     return Scope(at, words, standing, modifier, owner)
+
+
+def _done_by(tree: _Tree, noun: int) -> tuple[int, str]:
+    """Return the subject of the verb whose object a noun is, and the verb: "he has no hat"; or 0."""
+    verb = tree.head[noun]
+    if tree.label[noun] not in _OBJECTS:
+        return 0, _LACKS
+    return _subject(tree, verb), tree.lemmas[verb]
 
 
 def _before_verb(tree: _Tree, at: int, noun: int) -> int:

@@ -237,9 +237,14 @@ def _loose_words(
         offset += len(parse.tags)
 
 
+_PRONOUNS: Final = word_set("he she it they him her them")
+"""No words of their own; scene graphs have the tags of nouns for pronouns that begin a sentence."""
+
+
 def _is_loose(tag: str, lemma: str, language: Language = ENGLISH) -> bool:
     """Say whether a word that no fact stands at is worth a fact of its own."""
-    return lemma in language.negations or (tag.startswith(("NN", "VB", "JJ", "CD")) and lemma not in language.light)
+    is_content = tag.startswith(("NN", "VB", "JJ", "CD")) and lemma not in language.light and lemma not in _PRONOUNS
+    return lemma in language.negations or is_content
 
 
 def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:

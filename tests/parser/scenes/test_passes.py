@@ -10,7 +10,7 @@ import pytest
 from tests.support.scenes import labels_of, sentence
 
 from spicegraph_parser import load_pipeline
-from spicegraph_parser.scenes import denials, phrases
+from spicegraph_parser.scenes import attachment, denials, phrases
 from spicegraph_parser.scenes.passes import PASSES, changes, run
 from spicegraph_parser.scenes.sentence import Sentence, shown
 from spicegraph_parser.spice.denial import scopes
@@ -77,6 +77,11 @@ def test_a_trace_has_what_each_pass_changes_and_rules_say_who_decided() -> None:
     assert decided.labels.relations == [(1, 4, "beneath")]
     assert (rules[1], rules[1, 4, "beneath"]) == (SCENE_RULE, PREPOSITION_RULE)
     assert run(given, {"own_prepositions"})[0].labels.relations == [(1, 4, "on")]
+
+
+def test_nobody_does_something_to_each_other_where_nothing_is_named() -> None:
+    nothing = sentence("next to each other", "JJ TO DT JJ")
+    assert attachment.reciprocals(nothing) == nothing
 
 
 @pytest.mark.model
