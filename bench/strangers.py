@@ -405,9 +405,15 @@ def lists(server: Server, *, short: bool) -> tuple[str, bool]:
     known = floods.calls(server.port, server.token, cached(), count=count)
     end.set()
     attacker.join()
-    told = f"fresh p50 {beside.median:.0f}, p99 {beside.percentile(0.99):.0f} ms (idle {idle.median:.0f}, "
-    told += f"{idle.percentile(0.99):.0f}); cached p99 {known.percentile(0.99):.0f} ms; failed {len(beside.failures)}"
-    return told, not beside.failures and beside.percentile(0.99) <= max(60, (8 if short else 3) * idle.percentile(0.99))
+    told = (
+        f"fresh p50 {beside.median:.0f}, p90 {beside.percentile(0.9):.0f}, p99 {beside.percentile(0.99):.0f} ms (idle "
+    )
+    told += f"{idle.median:.0f}, {idle.percentile(0.9):.0f}, {idle.percentile(0.99):.0f}); "
+    told += f"cached p99 {known.percentile(0.99):.0f} ms; failed {len(beside.failures)}"
+    # The short form has too few calls for a hundredth of them.
+    share, times, least = (0.9, 8, 400) if short else (0.99, 3, 60)
+    met = beside.percentile(share) <= max(least, times * idle.percentile(share))
+    return told, met and not beside.failures
 
 
 def fill(server: Server, *, short: bool) -> tuple[str, bool]:
