@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 ReferencesOption = Annotated[
     list[str] | None,
-    typer.Option("--references", metavar="SPLIT/SET=FILE", help="COCO annotations, e.g. test2014/c40=private.json."),
+    typer.Option(
+        "--references", metavar="SPLIT/SET=FILE", help="COCO annotations or the like, e.g. test2014/c40=private.json."
+    ),
 ]
 ChallengesOption = Annotated[
     str,

@@ -54,7 +54,7 @@ class Validated(msgspec.Struct, frozen=True, tag="validated"):
 
 
 class Prepare(msgspec.Struct, frozen=True, tag="prepare"):
-    """Read COCO annotations, and write them to ``output`` as a reference set."""
+    """Read references of any shape, and write them to ``output`` as a reference set."""
 
     path: str
     output: str
@@ -166,15 +166,14 @@ def _validate(task: Validate) -> Validated:
 
 def _prepare(task: Prepare) -> Prepared:
     from spicegraph_scorer.readers.records import read_all  # noqa: PLC0415
-    from spicegraph_scorer.readers.references import coco_annotations  # noqa: PLC0415
+    from spicegraph_scorer.readers.references import annotations_of  # noqa: PLC0415
     from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source  # noqa: PLC0415
 
     try:
         with open_source(task.path) as opened:
             source = opened._replace(name="annotations")
-            content = read_all(source, limits=DEFAULT_LIMITS)
-            annotations = coco_annotations(source, content)
-            domains = _domains(content, annotations.captions)
+            annotations = annotations_of(source, read_all(source, limits=DEFAULT_LIMITS))
+            domains = _domains(annotations.tags, annotations.captions)
     except (DataError, InputError, LimitError) as error:
         first, *rest = str(error).replace(task.path, "annotations").splitlines()
         return Prepared(faults=tuple(line.strip() for line in rest) or (first,))
@@ -187,24 +186,9 @@ def _prepare(task: Prepare) -> Prepared:
     return Prepared(sum(map(bool, counts)), sum(counts), domains=dict(sorted(described.items())))
 
 
-class _TaggedImage(msgspec.Struct):
-    id: int | str
-    domain: str = ""
-
-
-class _TaggedImages(msgspec.Struct):
-    images: list[_TaggedImage] = []
-
-
-def _domains(content: bytes, captions: Mapping[int | str, Sequence[str]]) -> dict[int | str, str]:
-    """Return the domain of each image of COCO annotations: of all that have captions, or of none."""
-    if b'"domain"' not in content:
-        return {}
-    try:
-        tagged = msgspec.json.decode(content, type=_TaggedImages)
-    except msgspec.DecodeError as error:
-        raise InputError(f"annotations: the domains of images cannot be read ({error})") from error
-    domains = {image.id: image.domain for image in tagged.images if image.domain}
+def _domains(given: Mapping[int | str, str], captions: Mapping[int | str, Sequence[str]]) -> dict[int | str, str]:
+    """Return the domain of each image of references: of all that have captions, or of none."""
+    domains = dict(given)
     lacking = [key for key, texts in captions.items() if texts and key not in domains]
     if domains and lacking:
         raise InputError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_scorer.readers.checks import Fault, caption_faults, id_faults, input_error, reference_faults, shown
 from spicegraph_scorer.readers.records import decode, read_all, read_lines
-from spicegraph_scorer.readers.references import coco_annotations
+from spicegraph_scorer.readers.references import annotations_of
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 from spicegraph_studies.agreement.judgements import CaptionPair, Judgement
 
@@ -266,7 +266,7 @@ def read_bank(paths: Sequence[str], *, needed_by: str, option: str = "--referenc
                 raise input_error(path, faults)
         elif is_json:
             with open_source(path) as source:
-                annotations = coco_annotations(source, read_all(source, limits=DEFAULT_LIMITS))
+                annotations = annotations_of(source, read_all(source, limits=DEFAULT_LIMITS))
             by_image, names = annotations.captions, annotations.file_names
             images |= {str(image): texts for image, texts in by_image.items()}
             images |= {_stem(name): by_image[image] for image, name in names.items() if name}
