@@ -11,5 +11,6 @@ from spicegraph_service.client.evaluation import (
     category,
     item,
 )
+from spicegraph_service.client.inputs import values_of
 
-__all__ = ["SERVICE_CONFIG", "AsyncClient", "Client", "ScoreOptions", "TlsOptions", "category", "item"]
+__all__ = ["SERVICE_CONFIG", "AsyncClient", "Client", "ScoreOptions", "TlsOptions", "category", "item", "values_of"]

@@ -295,7 +295,8 @@ def _decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
 def _checked(request: Any) -> Any:
     if isinstance(request, Malformed):
         reason = request.reason.encode("ascii", "backslashreplace").decode()
-        raise invalid([Violation(request.field, f"is not a message of this method: {reason}")], reason="MALFORMED")
+        what = reason if reason.startswith("expected") else f"is not a message of this method: {reason}"
+        raise invalid([Violation(request.field, what)], reason="MALFORMED")
     return request
 
 
