@@ -10,13 +10,13 @@ from spicegraph_api.detail.v1.detail_pb2_grpc import DifferenceServiceStub
 from spicegraph_api.detail.v1.methods import METHODS
 from spicegraph_api.v1.methods import METHODS as EVALUATION_METHODS
 from spicegraph_service.client import AsyncClient, Client
-from spicegraph_service.client.evaluation import service_config
+from spicegraph_service.client.evaluation import GivenItem, service_config
+from spicegraph_service.client.inputs import items as given_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from spicegraph_api.detail.v1.detail_pb2_grpc import DifferenceServiceAsyncStub
-    from spicegraph_api.v1 import scores_pb2
 
 _CONFIG = service_config({**EVALUATION_METHODS, **METHODS})
 
@@ -31,10 +31,10 @@ class DetailClient(Client):
         return DifferenceServiceStub(self._channel)
 
     def find_differences(
-        self, items: Iterable[scores_pb2.Item], *, reference_set: str | None = None
+        self, items: Iterable[GivenItem], *, reference_set: str | None = None
     ) -> pb.FindDifferencesResponse:
         """Find what descriptions say wrong, and what they leave out."""
-        request = pb.FindDifferencesRequest(items=items, reference_set=reference_set)
+        request = pb.FindDifferencesRequest(items=given_items(items), reference_set=reference_set)
         return self._call(self._differences.FindDifferences, request)
 
 
@@ -48,8 +48,8 @@ class AsyncDetailClient(AsyncClient):
         return DifferenceServiceStub(self._channel)
 
     async def find_differences(
-        self, items: Iterable[scores_pb2.Item], *, reference_set: str | None = None
+        self, items: Iterable[GivenItem], *, reference_set: str | None = None
     ) -> pb.FindDifferencesResponse:
         """Find what descriptions say wrong, and what they leave out."""
-        request = pb.FindDifferencesRequest(items=items, reference_set=reference_set)
+        request = pb.FindDifferencesRequest(items=given_items(items), reference_set=reference_set)
         return await self._call(self._differences.FindDifferences, request)

@@ -10,13 +10,13 @@ from spicegraph_api.rewards.v1.methods import METHODS
 from spicegraph_api.rewards.v1.rewards_pb2_grpc import RewardServiceStub
 from spicegraph_api.v1.methods import METHODS as EVALUATION_METHODS
 from spicegraph_service.client import AsyncClient, Client
-from spicegraph_service.client.evaluation import service_config
+from spicegraph_service.client.evaluation import GivenItem, service_config
+from spicegraph_service.client.inputs import items as given_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from spicegraph_api.rewards.v1.rewards_pb2_grpc import RewardServiceAsyncStub
-    from spicegraph_api.v1 import scores_pb2
 
 _CONFIG = service_config({**EVALUATION_METHODS, **METHODS})
 
@@ -41,11 +41,9 @@ class RewardClient(Client):
     def _rewards(self) -> RewardServiceStub:
         return RewardServiceStub(self._channel)
 
-    def reward(
-        self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
-    ) -> pb.RewardResponse:
+    def reward(self, items: Iterable[GivenItem], reward: str, **options: Unpack[RewardOptions]) -> pb.RewardResponse:
         """Reward a batch of candidates: ``spice-g=1,length=-.01``."""
-        return self._call(self._rewards.Reward, pb.RewardRequest(items=items, reward=reward, **options))
+        return self._call(self._rewards.Reward, pb.RewardRequest(items=given_items(items), reward=reward, **options))
 
 
 class AsyncRewardClient(AsyncClient):
@@ -58,7 +56,9 @@ class AsyncRewardClient(AsyncClient):
         return RewardServiceStub(self._channel)
 
     async def reward(
-        self, items: Iterable[scores_pb2.Item], reward: str, **options: Unpack[RewardOptions]
+        self, items: Iterable[GivenItem], reward: str, **options: Unpack[RewardOptions]
     ) -> pb.RewardResponse:
         """Reward a batch of candidates: ``spice-g=1,length=-.01``."""
-        return await self._call(self._rewards.Reward, pb.RewardRequest(items=items, reward=reward, **options))
+        return await self._call(
+            self._rewards.Reward, pb.RewardRequest(items=given_items(items), reward=reward, **options)
+        )

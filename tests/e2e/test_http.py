@@ -144,8 +144,8 @@ def test_json_is_what_protocol_buffers_define(kind: Descriptor) -> None:
         (b'"\xff"', "(message)", ""),
         (b"[" * 100_000, "(message)", ""),
         (b'{"itms": []}', "itms", "no such field"),
-        (b'{"items": [{"id": "1"}, {"id": 7}]}', "items[1].id", "got 'int'"),
-        (b'{"items": [{"references": ["a", 1.5]}]}', "items[0].references[1]", "got 'float'"),
+        (b'{"items": [{"id": "1"}, {"id": 7.5}]}', "items[1].id", "expected a string, got the number 7.5"),
+        (b'{"items": [{"references": ["a", 1.5]}]}', "items[0].references[1]", "expected a string, got the number 1.5"),
         (b'{"items": [7]}', "items[0]", ""),
         (b'{"detail": "DETAIL_ALL"}', "detail", "DETAIL_ALL"),
         (b'{"categories": [{"name": "x", "kind": "A"}]}', "categories[0].kind", "A"),
@@ -257,9 +257,22 @@ def test_an_error_names_item_field_and_reason(ask: Callable[..., Reply]) -> None
     debug = {one["type"]: one["debug"] for one in reply.json["details"]}
     assert debug["google.rpc.ErrorInfo"]["metadata"] == {"request_id": "mine"}
     assert debug["google.rpc.BadRequest"]["fieldViolations"][0]["field"] == "items[1].references"
-    wrong = ask(f"{EVALUATION}Score", {"items": [{**DOG, "candidate": None}, {**DOG, "id": 2}]})
+    wrong = ask(f"{EVALUATION}Score", {"items": [{**DOG, "id": 2}, {**DOG, "references": "dog"}]})
     assert (wrong.status, wrong.json["code"]) == (400, "invalid_argument")
-    assert wrong.json["message"].startswith("items[1].id: ")
+    assert wrong.json["message"] == "items[1].references: expected a list of strings, got the string 'dog'"
+    nothing = ask(f"{EVALUATION}Score", {"items": [{**DOG, "candidate": None}]})
+    assert nothing.json["message"] == "items[0].candidate: expected a string, got null"
+    assert ask(f"{EVALUATION}Score", {"items": [{**DOG, "id": 2}]}).json["items"][0]["id"] == "2"
+
+
+def test_control_tokens_are_a_field_over_http_too(ask: Callable[..., Reply]) -> None:
+    marked = {"items": [{**DOG, "candidate": f"{DOG['candidate']} <eos>"}], "metrics": ["rouge"]}
+    refused = ask(f"{EVALUATION}Score", marked)
+    assert refused.status == 400
+    assert refused.json["message"].startswith("items[0].candidate: contains what models leave behind: <eos>")
+    corpus = ask(f"{EVALUATION}Score", marked | {"controlTokens": "CONTROL_TOKENS_STRIP"}).json["corpus"]
+    assert corpus["controlTokens"] == {"<eos>": "1"}
+    assert "was taken off: <eos>" in corpus["warnings"][0]
 
 
 @pytest.mark.parametrize(

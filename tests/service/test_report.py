@@ -18,6 +18,7 @@ from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES
+from spicegraph_scorer.readers.checks import check_items
 from spicegraph_service.cli import main
 from spicegraph_service.engines import System
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
@@ -182,7 +183,8 @@ NASTY = "</script><script>alert(1)</script> | `x` \"q\" 'p' & <b>"
 
 
 def test_the_page_is_one_file_without_network_and_without_markup_from_captions() -> None:
-    given_items = tuple(Item(f"{NASTY}{n}", NASTY, (NASTY, "dog")) for n in range(3))
+    nasty = [Item(f"{NASTY}{n}", NASTY, (NASTY, "dog")) for n in range(3)]
+    given_items = check_items(nasty, control_tokens="keep")
     built = build_report([System(NASTY, given_items)], FAST, pipeline=WordFacts())
     page = to_html(built)
     assert "alert(1)</script>" not in page
@@ -192,7 +194,7 @@ def test_the_page_is_one_file_without_network_and_without_markup_from_captions()
 
 
 def test_markdown_keeps_captions_in_their_cells() -> None:
-    given_items = (Item(1, "a|b <i>x</i> [l](u)", ("dog", "cat")),)
+    given_items = check_items([Item(1, "a|b <i>x</i> [l](u)", ("dog", "cat"))], control_tokens="keep")
     text = markdown_of(build_report([System("a|b", given_items)], FAST, pipeline=WordFacts()))
     assert "a\\|b" in text
     assert "<i>" not in text

@@ -45,7 +45,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
 def jar(tmp_path: Path) -> Path:
     """An input with references of its own, a name that is markup, and captions that are."""
     rows = [
-        {"image_id": 1, "test": "a <b>dog</b>", "refs": ["a dog runs", "the brown dog", "a dog"]},
+        {"image_id": 1, "test": "a <blink>dog</blink>", "refs": ["a dog runs", "the brown dog", "a dog"]},
         {"image_id": 2, "test": "two cats", "refs": ["cats", "two cats on a sofa"]},
     ]
     path = tmp_path / "in.json"

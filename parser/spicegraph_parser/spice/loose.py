@@ -237,7 +237,7 @@ def _loose_words(
         offset += len(parse.tags)
 
 
-_PRONOUNS: Final = word_set("he she it they him her them")
+_PRONOUNS: Final = frozenset(("he", "she", "it", "they", "him", "her", "them"))
 """No words of their own; scene graphs have the tags of nouns for pronouns that begin a sentence."""
 
 

@@ -11,6 +11,7 @@ from spicegraph_service.client.evaluation import (
     category,
     item,
 )
+from spicegraph_service.client.inputs import values_of
 from spicegraph_service.client.reports import Analysis, AnalysisOptions
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "TlsOptions",
     "category",
     "item",
+    "values_of",
 ]

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypedDict, TypeVar, Unpack
 
 import grpc
 import grpc.aio
@@ -19,7 +19,7 @@ from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
-from spicegraph_service.client import reports
+from spicegraph_service.client import inputs, reports
 from spicegraph_service.client.patience import Waiting
 
 
@@ -76,6 +76,10 @@ class ConnectionOptions(TypedDict, total=False):
     timeout_s: float | None
     keepalive_s: float | None
     silence_s: float | None
+
+
+GivenItem: TypeAlias = scores_pb2.Item | Mapping[str, Any] | tuple[Any, ...] | Any
+"""A message, or what :func:`spicegraph_scorer.score` takes for an item."""
 
 
 class Paged(Protocol):
@@ -184,13 +188,8 @@ class Connection(_Opened):
 def item(
     item_id: str | int, candidate: str, references: Sequence[str] = (), *, reference_id: str | int | None = None
 ) -> scores_pb2.Item:
-    """Return an item: with its references, or for a reference set without any."""
-    return scores_pb2.Item(
-        id=str(item_id),
-        candidate=candidate,
-        references=references,
-        reference_id=None if reference_id is None else str(reference_id),
-    )
+    """Return an item: with its references, or for a reference set without any; a TypeError for what is no caption."""
+    return inputs.item(item_id, candidate, references, reference_id=reference_id)
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -272,7 +271,10 @@ def upload_messages(
     )
     yield references.CreateReferenceSetRequest(settings=settings)
     for batch in batches(entries.items(), UPLOAD_BATCH):
-        rows = [references.ReferenceEntry(id=str(entry_id), references=captions) for entry_id, captions in batch]
+        rows = [
+            references.ReferenceEntry(id=str(entry_id), references=inputs.captions(texts, f"entries[{entry_id!r}]"))
+            for entry_id, texts in batch
+        ]
         yield references.CreateReferenceSetRequest(entries=references.ReferenceEntryBatch(entries=rows))
 
 
@@ -312,21 +314,23 @@ class Client(Connection):
         graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
     ) -> Sequence[scene_graph_pb2.ParsedCaption]:
         """Parse captions to scene graphs."""
-        request = evaluation.ParseCaptionsRequest(captions=captions, graph_style=graph_style)
+        request = evaluation.ParseCaptionsRequest(
+            captions=inputs.captions(captions, "captions"), graph_style=graph_style
+        )
         reply = self._call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
-    def score(self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]) -> evaluation.ScoreResponse:
+    def score(self, items: Iterable[GivenItem], **options: Unpack[ScoreOptions]) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(items=items, **_complete(options))
+        request = evaluation.ScoreRequest(items=inputs.items(items), **_complete(options))
         return self._call(self._evaluation.Score, request)
 
     def stream(
-        self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
+        self, items: Iterable[GivenItem], **options: Unpack[ScoreOptions]
     ) -> Iterator[evaluation.ScoreStreamResponse]:
         """Score items of any number: results as they come, the corpus result last."""
         waiting = self._waiting("items", _items_of)
-        requests = chain([settings_message(options)], map(item_batch, batches(items, STREAM_BATCH)))
+        requests = chain([settings_message(options)], map(item_batch, batches(inputs.items(items), STREAM_BATCH)))
         yield from waiting.responses(self._evaluation.ScoreStream(waiting.messages(requests), metadata=self._metadata))
 
     def analyze(
@@ -438,29 +442,31 @@ class AsyncClient(_Opened):
         graph_style: scene_graph_pb2.GraphStyle.ValueType = scene_graph_pb2.GRAPH_STYLE_UNSPECIFIED,
     ) -> Sequence[scene_graph_pb2.ParsedCaption]:
         """Parse captions to scene graphs."""
-        request = evaluation.ParseCaptionsRequest(captions=captions, graph_style=graph_style)
+        request = evaluation.ParseCaptionsRequest(
+            captions=inputs.captions(captions, "captions"), graph_style=graph_style
+        )
         reply = await self._call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
-    async def score(
-        self, items: Iterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
-    ) -> evaluation.ScoreResponse:
+    async def score(self, items: Iterable[GivenItem], **options: Unpack[ScoreOptions]) -> evaluation.ScoreResponse:
         """Score a batch of items."""
-        request = evaluation.ScoreRequest(items=items, **_complete(options))
+        request = evaluation.ScoreRequest(items=inputs.items(items), **_complete(options))
         return await self._call(self._evaluation.Score, request)
 
     async def stream(
-        self, items: Iterable[scores_pb2.Item] | AsyncIterable[scores_pb2.Item], **options: Unpack[ScoreOptions]
+        self, items: Iterable[GivenItem] | AsyncIterable[GivenItem], **options: Unpack[ScoreOptions]
     ) -> AsyncIterator[evaluation.ScoreStreamResponse]:
         """Score items of any number: results as they come, the corpus result last."""
 
         async def requests() -> AsyncIterator[evaluation.ScoreStreamRequest]:
             yield settings_message(options)
             if isinstance(items, AsyncIterable):
-                async for item in items:
-                    yield item_batch([item])
+                number = 0
+                async for value in items:
+                    yield item_batch([inputs.as_item(value, number)])
+                    number += 1
             else:
-                for batch in batches(items, STREAM_BATCH):
+                for batch in batches(inputs.items(items), STREAM_BATCH):
                     yield item_batch(batch)
 
         waiting = self._waiting("items", _items_of)

@@ -16,8 +16,10 @@ from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
+from spicegraph_parser.errors import kind_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from google.protobuf.message import Message
 
@@ -28,6 +30,9 @@ _LONG = frozenset(
     {FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64}
 )  # JSON writes them as strings, since JavaScript's numbers are too short
 _REFUSED = (json_format.ParseError, TypeError, ValueError, AttributeError, RecursionError)
+_WHOLE_NUMBERS = _LONG | {FieldDescriptor.CPPTYPE_INT32, FieldDescriptor.CPPTYPE_UINT32}
+_IDS = frozenset({"id", "reference_id", "referenceId"})  # of items and entries; COCO's are integers
+_SHOWN = 60
 _REAL = frozenset({FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT})
 
 
@@ -64,8 +69,10 @@ def from_json(text: bytes | memoryview, kind: type[M]) -> M:
         return kind(**_reader(kind.DESCRIPTOR)(plain))
     except (*_REFUSED, KeyError):
         pass
+    if fault := next(_shape_faults(plain, kind.DESCRIPTOR, ""), None):
+        raise fault
     try:
-        return json_format.ParseDict(plain, kind())
+        return json_format.ParseDict(_with_text_ids(plain), kind())
     except _REFUSED as error:
         raise _located(plain, kind.DESCRIPTOR, "") or JsonError(str(error)) from error
 
@@ -83,6 +90,70 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise JsonError("stands twice in an object", twice)
     return plain
+
+
+def _shape_faults(plain: dict[str, Any], kind: Any, path: str) -> Iterator[JsonError]:
+    """Yield where a value is not of a field's kind: what the mapping reads all the same, or names without a path."""
+    fields = {name: field for field in kind.fields for name in (field.json_name, field.name)}
+    for key, value in plain.items():
+        field = fields.get(key)
+        if field is None or (value is None and field.has_presence):
+            continue
+        where = path + key
+        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
+        if field.is_repeated and not is_map and not isinstance(value, list):
+            yield _unexpected(value, f"a list of {_kind_name(field)}s", where)
+        elif field.is_repeated and not is_map:
+            for number, element in enumerate(value):
+                yield from _element_faults(element, field, f"{where}[{number}]")
+        elif not is_map:
+            yield from _element_faults(value, field, where)
+
+
+def _element_faults(value: Any, field: FieldDescriptor, where: str) -> Iterator[JsonError]:
+    kind = field.message_type
+    name = _kind_name(field)
+    if kind is not None and not _special(kind):
+        if isinstance(value, dict):
+            yield from _shape_faults(value, kind, where + ".")
+        else:
+            yield _unexpected(value, f"an {name}", where)
+    elif value is None or (_is_text(field) and not (isinstance(value, str) or _is_id(value, field.name))):
+        yield _unexpected(value, f"a {name}", where)
+
+
+def _is_text(field: FieldDescriptor) -> bool:
+    return field.cpp_type == FieldDescriptor.CPPTYPE_STRING
+
+
+def _kind_name(field: FieldDescriptor) -> str:
+    """Return what JSON calls a field's values."""
+    if field.message_type is not None:
+        return "object"
+    if field.cpp_type in _REAL or field.cpp_type in _WHOLE_NUMBERS:
+        return "number"
+    return "truth value" if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL else "string"
+
+
+def _unexpected(value: Any, expected: str, where: str) -> JsonError:
+    given = kind_of(value)
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        given = f"the {given.removeprefix('a ')} {ascii(value)[:_SHOWN]}"
+    return JsonError(f"expected {expected}, got {given}", where)
+
+
+def _is_id(value: object, name: str) -> bool:
+    """Say whether a value is a number that stands for an id: COCO's ids are integers."""
+    return name in _IDS and isinstance(value, int) and not isinstance(value, bool)
+
+
+def _with_text_ids(value: Any, name: str = "") -> Any:
+    """Return plain values in which ids are strings."""
+    if isinstance(value, dict):
+        return {key: _with_text_ids(each, key) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_text_ids(each) for each in value]
+    return str(value) if _is_id(value, name) else value
 
 
 def _located(plain: dict[str, Any], kind: Any, path: str) -> JsonError | None:
@@ -164,14 +235,18 @@ def _real(value: float) -> float | str:
 def _reader(kind: Descriptor) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Return what turns JSON's names and values into arguments of a message's constructor."""
     readers = {
-        name: (field.name, _value_reader(field)) for field in kind.fields for name in (field.json_name, field.name)
+        name: (field.name, _value_reader(field), field.has_presence)
+        for field in kind.fields
+        for name in (field.json_name, field.name)
     }
     oneofs = tuple(frozenset(field.name for field in oneof.fields) for oneof in kind.oneofs if len(oneof.fields) > 1)
 
     def read(plain: dict[str, Any]) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
         for key, value in plain.items():
-            name, convert = readers[key]
+            name, convert, nullable = readers[key]
+            if value is None and not nullable:
+                raise TypeError
             arguments[name] = value if convert is None or value is None else convert(value)
         if len(arguments) < len(plain) or any(len(oneof & arguments.keys()) > 1 for oneof in oneofs):
             raise ValueError("a field is there twice")
@@ -190,10 +265,23 @@ def _value_reader(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     elif field.enum_type is not None:
         read = _string
     elif field.cpp_type == FieldDescriptor.CPPTYPE_STRING and field.type != FieldDescriptor.TYPE_BYTES:
-        read = None  # the constructor takes strings alone
-    if read is None or not field.is_repeated:
-        return read
-    return lambda value: [read(each) for each in value]
+        read = _id if field.name in _IDS else None  # the constructor takes strings alone
+    return _listed(read) if field.is_repeated else read
+
+
+def _listed(read: Callable[[Any], Any] | None) -> Callable[[Any], list[Any]]:
+    """Return what reads a list, and nothing that would be taken for one: a string is one of its letters."""
+
+    def listed(value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise TypeError
+        return value if read is None else [read(each) for each in value]
+
+    return listed
+
+
+def _id(value: Any) -> Any:
+    return str(value) if type(value) is int else value
 
 
 def _special(kind: Descriptor) -> bool:

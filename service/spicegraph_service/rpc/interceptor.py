@@ -349,16 +349,21 @@ def decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
     return decoded
 
 
+def _checked(request: Any) -> Any:
+    if isinstance(request, Malformed):
+        reason = request.reason.encode("ascii", "backslashreplace").decode()
+        what = reason if reason.startswith("expected") else f"is not a message of this method: {reason}"
+        raise invalid([Violation(request.field, what)], reason="MALFORMED")
+    return request
+
+
 async def checked(requests: AsyncIterator[Any], call: Call | None = None) -> AsyncIterator[Any]:
     """Yield the requests of a stream, and record when its call waits for them."""
     call = call or Call("", "")
     call.waits_since = time.monotonic()
     async for request in requests:
         call.waits_since = math.inf
-        if isinstance(request, Malformed):
-            reason = request.reason.encode("ascii", "backslashreplace").decode()
-            raise invalid([Violation(request.field, f"is not a message of this method: {reason}")], reason="MALFORMED")
-        yield request
+        yield _checked(request)
         call.waits_since = time.monotonic()
     call.waits_since = math.inf
 
