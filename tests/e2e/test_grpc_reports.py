@@ -336,7 +336,7 @@ def test_the_client_has_rows_sentences_and_pages(server: RunningServer, tmp_path
     assert "<table>" in analysis._repr_html_()
     assert str(analysis).startswith(analysis.verdict)
     assert json.loads((tmp_path / "report.json").read_text())["verdict"]["headline"] == said.headline
-    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
 
     async def twin() -> str:
         async with AsyncClient(server.address) as client:

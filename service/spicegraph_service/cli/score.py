@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.results import Result, Summary
     from spicegraph_service.engines import System
-    from spicegraph_service.report.data import GateResult
 
 
 _PER_ITEM = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
@@ -118,8 +117,8 @@ def score(
             raise InputError(f"--engine {engine} scores one INPUT at a time, and {len(systems)} are given")
     resampling = Resampling(seed=seed) if confidence else None
     if remote.server is not None:
-        plain = not (explain or credit or parses or graphs) and engine == "local" and candidates is CandidateRule.ONE
-        if not plain or target.format not in {ResultFormat.TABLE, ResultFormat.JSON} or len(systems) > 1:
+        own = (explain, credit, parses, graphs, engine != "local", candidates is not CandidateRule.ONE, sources[1:])
+        if any(own) or target.format not in {ResultFormat.TABLE, ResultFormat.JSON}:
             raise InputError("--server scores one INPUT, as table or json, without --explain, --credit and the like")
         from spicegraph_service.cli import remote as calls  # noqa: PLC0415 (only who asks a server needs grpc)
 
@@ -248,10 +247,8 @@ def compare(
                 different = differences(check_items(a.items), check_items(b.items), metric)
             write_text(pair_text(different, (a.name, b.name), chosen, difference_tables), output)
             return
-        gates: tuple[GateResult, ...] = ()
         with warned_progress() as progress:
-            if fail_if is not None:
-                gates = _gates(fail_if, (a, b), scoring, Resampling(draws, seed), facts=facts, progress=progress)
+            broken = _broken(fail_if, (a, b), scoring, Resampling(draws, seed), facts=facts, progress=progress)
             comparison = compare_systems(
                 a.items,
                 b.items,
@@ -265,33 +262,28 @@ def compare(
         for note in empty.notes():
             say_warning(f"{system.name}: {note}")
     write_text(pair_text(comparison, (a.name, b.name), chosen, comparison_tables), output)
-    _fail_where_broken(gates)
-
-
-def _fail_where_broken(gates: tuple[GateResult, ...]) -> None:
-    """Say which conditions are broken, and end with 1 where there are some."""
-    if broken := [gate for gate in gates if not gate.passed]:
-        from spicegraph_service.report.gates import broken_line  # noqa: PLC0415 (most runs have no conditions)
-
-        for gate in broken:
-            say_error(broken_line(gate))
+    if broken:
+        say_error("\n".join(broken))
         raise typer.Exit(1)
 
 
-def _gates(
-    conditions: str,
+def _broken(
+    conditions: str | None,
     systems: tuple[System, System],
     scoring: options.ScoringOptions,
     draws: Resampling,
     *,
     facts: FactSource,
     progress: Progress | None,
-) -> tuple[GateResult, ...]:
-    """Return what came out for ``--fail-if``: a report's answer, without its images."""
+) -> list[str]:
+    """Return the conditions of ``--fail-if`` that two systems fulfil, with what came out: a report's answer."""
+    if conditions is None:
+        return []
     from spicegraph_service.report import ReportOptions, build_report  # noqa: PLC0415 (most runs need no report)
-    from spicegraph_service.report.gates import parse_gates  # noqa: PLC0415
+    from spicegraph_service.report.gates import broken_line, parse_gates  # noqa: PLC0415
 
     texts = tuple(conditions.split(","))
     parse_gates(texts)  # before the work
     wanted = ReportOptions(scoring.names, data=scoring.data("spice"), resampling=draws, human=False, gates=texts)
-    return build_report(systems, wanted, pipeline=facts, progress=progress).gates
+    results = build_report(systems, wanted, pipeline=facts, progress=progress).gates
+    return [broken_line(result) for result in results if not result.passed]

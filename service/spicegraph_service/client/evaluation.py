@@ -342,6 +342,7 @@ class Client(Connection):
         **options: Unpack[reports.AnalysisOptions],
     ) -> reports.Analysis:
         """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
+        reports.check_systems(systems, references)
         messages = reports.analyze_messages(systems, references, options)
         for step in self._reports.Analyze(messages, metadata=self._metadata):
             reports.tell(step, progress)
@@ -357,6 +358,7 @@ class Client(Connection):
         **options: Unpack[reports.AnalysisOptions],
     ) -> bytes:
         """Return the page that ``spicegraph report`` writes."""
+        reports.check_systems(systems, references)
         page = bytearray()
         messages = reports.render_messages(systems, references, form, options)
         for step in self._reports.RenderReport(messages, metadata=self._metadata):
@@ -483,6 +485,7 @@ class AsyncClient(_Opened):
         **options: Unpack[reports.AnalysisOptions],
     ) -> reports.Analysis:
         """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
+        reports.check_systems(systems, references)
         messages = reports.analyze_messages(systems, references, options)
         async for step in self._reports.Analyze(messages, metadata=self._metadata):
             reports.tell(step, progress)
@@ -498,6 +501,7 @@ class AsyncClient(_Opened):
         **options: Unpack[reports.AnalysisOptions],
     ) -> bytes:
         """Return the page that ``spicegraph report`` writes."""
+        reports.check_systems(systems, references)
         page = bytearray()
         messages = reports.render_messages(systems, references, form, options)
         async for step in self._reports.RenderReport(messages, metadata=self._metadata):

@@ -50,12 +50,20 @@ def settings_of(systems: Systems, options: AnalysisOptions) -> pb.AnalysisSettin
     return pb.AnalysisSettings(systems=list(systems), integer_ids=numbers, **options)
 
 
-def batches_of(systems: Systems, references: References | None) -> Iterator[pb.SystemsBatch]:
-    """Yield the items in batches, in the first system's order; a ``KeyError`` names an image that another one lacks."""
-    first, *_ = systems.values()
+def check_systems(systems: Systems, references: References | None) -> None:
+    """Check that all systems have the same images, and these references; a ``KeyError`` names one that is lacking."""
+    first = next(iter(systems.values()), {})
     for name, captions in systems.items():
-        if lacking := next((key for key in (*first, *captions) if key not in captions or key not in first), None):
-            raise KeyError(f"image {lacking!r} is not in all systems: {name!r} and the first differ")
+        for key in (*first, *captions):
+            if key not in captions or key not in first:
+                raise KeyError(f"image {key!r} is not in all systems: {name!r} and the first differ")
+            if references is not None and key not in references:
+                raise KeyError(f"image {key!r} has no references")
+
+
+def batches_of(systems: Systems, references: References | None) -> Iterator[pb.SystemsBatch]:
+    """Yield the items in batches, in the first system's order."""
+    first, *_ = systems.values()
     items = (
         pb.SystemsItem(
             id=str(key),

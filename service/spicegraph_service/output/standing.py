@@ -126,31 +126,31 @@ def standing_grid(
     rows: Sequence[Standing], names: Sequence[str], others: Mapping[str, Sequence[float | None]] | None = None
 ) -> Grid:
     """Return the table of the SPICE paper: a line a system, a column a category, and ``others``, values by system."""
-    columns = [Column("System", "text"), *(Column(label(row.category)) for row in rows)]
-    columns += [Column(name) for name in others or ()]
-    lines: list[tuple[Cell, ...]] = []
-    styles: list[dict[int, str]] = []
-    empty = (None,) * len(others or ())
-    if any(row.human is not None for row in rows):
-        lines.append(("Held-out reference", *(row.human for row in rows), *empty))
-    start = len(lines)
-    for system, name in enumerate(names):
-        lines.append((name, *(row.values[system] for row in rows), *(each[system] for each in (others or {}).values())))
-        several = len(names) > 1
-        marks = {
-            n: BEST if row.best == system else TIED for n, row in enumerate(rows, 1) if system in (row.best, *row.tied)
-        }
-        styles.append(marks if several else {})
-    if any(row.random is not None for row in rows):
-        lines.append(("Random caption", *(row.random for row in rows), *empty))
-    lines.append(("Images", *(str(row.items) for row in rows), *empty))
+    more = others or {}
+    columns = [Column("System", "text"), *(Column(label(row.category)) for row in rows), *map(Column, more)]
+    lines: list[tuple[str, Sequence[Cell], Mapping[int, str]]] = [
+        ("Held-out reference", [row.human for row in rows], {}),
+        *(
+            (name, [*(row.values[n] for row in rows), *(each[n] for each in more.values())], _marks(rows, n))
+            for n, name in enumerate(names)
+        ),
+        ("Random caption", [row.random for row in rows], {}),
+        ("Images", [str(row.items) for row in rows], {}),
+    ]
+    shown = [line for line in lines if any(cell is not None for cell in line[1])]
+    cells = [(name, *row, *[None] * (len(columns) - 1 - len(row))) for name, row, _ in shown]
     return Grid(
-        "Systems by category",
-        columns,
-        lines,
-        tuple(standing_notes(rows)),
-        styles=[*({} for _ in range(start)), *styles, *({} for _ in range(len(lines) - start - len(names)))],
+        "Systems by category", columns, cells, tuple(standing_notes(rows)), styles=[styles for *_, styles in shown]
     )
+
+
+def _marks(rows: Sequence[Standing], system: int) -> dict[int, str]:
+    """Return the styles of a system's values by column, where there are others."""
+    return {
+        n: BEST if row.best == system else TIED
+        for n, row in enumerate(rows, 1)
+        if len(row.values) > 1 and system in (row.best, *row.tied)
+    }
 
 
 def standing_notes(rows: Sequence[Standing]) -> Iterator[str]:
