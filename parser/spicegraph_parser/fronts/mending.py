@@ -101,21 +101,22 @@ def _conjugate(tree: Sentence, position: int) -> None:
     ending = next((ending for ending in language.verb_endings if form.endswith(ending)), "")
     if not ending or form in language.participles or form in language.verbs:
         return
-    if tree.universal[position] in {"ADV", "ADJ", "NOUN", "PROPN"} and _is_bare(tree, position):
-        behind = tree.universal[position + 1 : position + 2]
-        is_named = tree.universal[position - 1] in {"NOUN", "PROPN", "ADJ"}
-        if ending == "ent" and not form.endswith("ment") and tree.has(position - 1, "Number=Plur"):
-            features = "VerbForm=Fin"
-        elif ending.endswith("ant") and behind in (["DET"], ["ADP"]):
-            features = "Tense=Pres|VerbForm=Part"
-        elif ending == "e" and behind == ["DET"] and is_named:
-            features = "VerbForm=Fin"
-        else:
-            return
+    is_other = tree.universal[position] in {"ADV", "ADJ", "NOUN", "PROPN"}
+    if is_other and (features := _features_by_ending(tree, position, ending)) and _is_bare(tree, position):
         tree.universal[position], tree.features[position], tree.lemmas[position] = "VERB", features, form
         _rehang(tree, position)
     if tree.universal[position] == "VERB" and not tree.lemmas[position].endswith(language.infinitives):
         tree.lemmas[position] = form.removesuffix(ending) + language.verb_endings[ending]
+
+
+def _features_by_ending(tree: Sentence, position: int, ending: str) -> str:
+    """Return the features of the verb that a word is by its ending and what is beside it, or nothing."""
+    behind = tree.universal[position + 1 : position + 2]
+    if ending.endswith("ant") and behind in (["DET"], ["ADP"]):
+        return "Tense=Pres|VerbForm=Part"
+    is_plural = ending == "ent" and not tree.forms[position].endswith("ment") and tree.has(position - 1, "Number=Plur")
+    is_named = tree.universal[position - 1] in {"NOUN", "PROPN", "ADJ"}
+    return "VerbForm=Fin" if is_plural or (ending == "e" and behind == ["DET"] and is_named) else ""
 
 
 def _rehang(tree: Sentence, position: int) -> None:
@@ -187,7 +188,8 @@ def adjectives(tree: Sentence) -> None:
         if tree.labels[near] == SILENT and tree.forms[near].isalnum():  # T-shirt
             near = tree.heads[near]
         is_nearer = tree.universal[position] == "ADJ" and near > head and tree.universal[near] == "NOUN"
-        if is_nearer and tree.is_below(near, head) and _agree(tree, near, position) and not is_compound(tree, near):
+        is_free = tree.is_below(near, head) and not tree.is_below(near, position)
+        if is_nearer and is_free and _agree(tree, near, position) and not is_compound(tree, near):
             tree.attach(position, near, "amod")
 
 
@@ -244,29 +246,32 @@ def main_verbs(tree: Sentence) -> None:
     """``un homme surfe une vague``, where a model has the noun as predicate, and the verb as its adjective."""
     for wrong in range(1, tree.size + 1):
         subject = next(iter(tree.children(wrong, "nsubj")), 0)
-        copulas = tree.children(wrong, "cop")
-        if not subject or tree.universal[wrong] not in {*NAMING, "ADJ"}:
-            continue
-        if any(tree.lemmas[p] in tree.language.copulas for p in copulas):
+        copulas = {tree.lemmas[p] for p in tree.children(wrong, "cop")}
+        if not subject or tree.universal[wrong] not in {*NAMING, "ADJ"} or copulas & tree.language.copulas:
             continue
         if tree.universal[wrong] == "ADJ" and _noun_before(tree, wrong) not in {0, subject}:
             _rehang_adjective(tree, wrong)
-            continue
-        verbs = [
-            p for p in range(subject + 1, tree.size + 1) if tree.universal[p] == "VERB" and _is_free(tree, p, wrong)
-        ]
-        verb = next((p for p in verbs if tree.has(p, "VerbForm=Fin")), verbs[0] if verbs and verbs[0] < wrong else 0)
-        if not verb:
-            continue
-        tree.attach(verb, tree.heads[wrong], tree.labels[wrong])
-        tree.attach(subject, verb, "nsubj")
-        if tree.universal[wrong] == "ADJ":
-            tree.attach(wrong, subject, "amod")
-        else:
-            tree.attach(wrong, verb, "obl" if tree.case(wrong) else "obj")
-        for child in tree.children(wrong):
-            if tree.is_oblique(child):
-                tree.attach(child, *((verb, "obl") if child > verb else (subject, "nmod")))
+        elif verb := _verb_for(tree, wrong, subject):
+            _enthrone(tree, verb, wrong, subject)
+
+
+def _verb_for(tree: Sentence, wrong: int, subject: int) -> int:
+    """Return the verb that should stand in a word's place: a finite one, or one between it and its subject; or 0."""
+    behind = range(subject + 1, tree.size + 1)
+    verbs = [p for p in behind if tree.universal[p] == "VERB" and _is_free(tree, p, wrong)]
+    return next((p for p in verbs if tree.has(p, "VerbForm=Fin")), verbs[0] if verbs and verbs[0] < wrong else 0)
+
+
+def _enthrone(tree: Sentence, verb: int, wrong: int, subject: int) -> None:
+    tree.attach(verb, tree.heads[wrong], tree.labels[wrong])
+    tree.attach(subject, verb, "nsubj")
+    if tree.universal[wrong] == "ADJ":
+        tree.attach(wrong, subject, "amod")
+    else:
+        tree.attach(wrong, verb, "obl" if tree.case(wrong) else "obj")
+    for child in tree.children(wrong):
+        if tree.is_oblique(child):
+            tree.attach(child, *((verb, "obl") if child > verb else (subject, "nmod")))
 
 
 def _is_free(tree: Sentence, verb: int, wrong: int) -> bool:

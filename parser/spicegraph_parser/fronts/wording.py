@@ -28,7 +28,7 @@ def _hyphens(tree: Sentence) -> None:
 
 def _unite(tree: Sentence, parts: tuple[int, ...], lemma: str) -> None:
     """Let one word speak for several that stand side by side: the first whose head is none of them."""
-    head = next((part for part in parts if tree.heads[part] not in parts), 0)
+    head = _topmost(tree, parts)
     if head:
         for part in parts:
             if part != head:
@@ -36,6 +36,11 @@ def _unite(tree: Sentence, parts: tuple[int, ...], lemma: str) -> None:
         tree.lemmas[head] = tree.language.lemmas.get(lemma, lemma)
         if tree.universal[head] not in NAMING:
             tree.universal[head] = "NOUN"
+
+
+def _topmost(tree: Sentence, parts: tuple[int, ...]) -> int:
+    """Return the word of several from whose head no way leads back to one of them, or 0."""
+    return next((part for part in parts if not any(tree.is_below(tree.heads[part], word) for word in parts)), 0)
 
 
 def _names(tree: Sentence) -> None:
@@ -70,32 +75,31 @@ def _prepositions(tree: Sentence) -> None:
         is_adposition = tree.universal[position] == "ADP" and tree.labels[position] == "mark"
         if is_adposition and tree.universal[tree.heads[position]] in NAMING:
             tree.labels[position] = "case"
-    for words, phrase_words in _found(tree, tree.language.phrases):
-        last = words[-1]
-        noun = tree.heads[last] if tree.labels[last] == "case" and tree.heads[last] > last else 0
-        noun = noun or next(
-            (p for p in range(last + 1, min(last + 6, tree.size) + 1) if tree.universal[p] in NAMING), 0
-        )
-        phrase = {*words, noun}
-        outer = [word for word in (noun, *words) if tree.heads[word] not in phrase]
-        if not noun or not outer or noun in words:
+    for words, phrase in _found(tree, tree.language.phrases):
+        noun = _governed(tree, words[-1])
+        top = _topmost(tree, (noun, *words)) if noun else 0
+        if not top:
             continue
-        upper, label = tree.heads[outer[0]], tree.labels[outer[0]]
-        if tree.is_below(upper, noun):
-            continue
-        if upper and (outer[0] != noun or not tree.is_oblique(noun)):
+        upper, label = tree.heads[top], tree.labels[top]
+        if upper and (top != noun or not tree.is_oblique(noun)):
             label = "nmod" if tree.universal[upper] in NOMINAL else "obl"
         tree.attach(noun, upper, label)
-        for word in words:
+        for word, lemma in zip(words, phrase, strict=True):
             for child in tree.children(word):
-                if child not in phrase:
+                if child not in words:
                     tree.attach(child, noun, tree.labels[child])
+            tree.universal[word], tree.features[word], tree.lemmas[word] = "ADP", "_", lemma
         tree.attach(words[0], noun, "case")
-        for word in words:
-            tree.universal[word], tree.features[word] = "ADP", "_"
-            tree.lemmas[word] = phrase_words[word - words[0]]
-            if word != words[0]:
-                tree.attach(word, words[0], "fixed")
+        for word in words[1:]:
+            tree.attach(word, words[0], "fixed")
+
+
+def _governed(tree: Sentence, last: int) -> int:
+    """Return the noun of a preposition's last word: the one that it hangs on, or the next; or 0."""
+    head = tree.heads[last]
+    if tree.labels[last] == "case" and head > last:
+        return head
+    return next((p for p in range(last + 1, min(last + 6, tree.size) + 1) if tree.universal[p] in NAMING), 0)
 
 
 def _articles(tree: Sentence) -> None:
@@ -181,8 +185,8 @@ def _progressives(tree: Sentence) -> None:
         verb = next(
             (p for p in range(words[-1] + 1, min(words[-1] + 4, tree.size) + 1) if tree.universal[p] == "VERB"), 0
         )
-        top = next((word for word in words if tree.heads[word] not in {*words, verb}), 0)
-        if not verb or not top or tree.is_below(tree.heads[top], verb):
+        top = _topmost(tree, (*words, verb)) if verb else 0
+        if not top or top == verb:
             continue
         head = tree.heads[top]
         label = "acl" if tree.universal[head] in NAMING else tree.labels[top] if not head else "advcl"
@@ -196,34 +200,47 @@ def _progressives(tree: Sentence) -> None:
         tree.features[verb] = "Tense=Pres|VerbForm=Part"
 
 
+_CLAUSES: Final = frozenset({"acl", "advcl", "conj", "ccomp", "parataxis", "xcomp", "dep", "appos", "advmod"})
+
+
 def _subjects(tree: Sentence) -> None:
     """The subject of a verb without one: its governor's, or the noun that a small parser hangs a main verb on."""
     for verb in range(1, tree.size + 1):
-        head, label = tree.heads[verb], tree.labels[verb].partition(":")[0]
+        head = tree.heads[verb]
         is_posture = tree.has(verb, "Tense=Pres") or tree.forms[verb] in tree.language.participles
-        if label in {"acl", "amod"} and is_posture and _is_worn(tree, head):
+        if tree.labels[verb] in {"acl", "acl:relcl", "amod"} and is_posture and _is_worn(tree, head):
             head = tree.heads[head]
             tree.attach(verb, head, tree.labels[verb])
-        is_clause = tree.universal[verb] in VERBAL or tree.children(verb, "cop", "aux:pass")
-        if not head or not is_clause or tree.subject(verb):
-            continue
-        is_finite = tree.has(verb, "VerbForm=Fin") or bool(tree.children(verb, "cop", "aux:pass", "aux:tense", "aux"))
-        if label in {"acl", "amod"} and not (is_finite and label == "acl" and tree.labels[verb] == "acl"):
-            continue
-        if label not in {"acl", "advcl", "conj", "ccomp", "parataxis", "xcomp", "dep", "appos", "advmod"}:
-            continue
-        if tree.has(verb, "VerbForm=Inf") and label != "xcomp":
+        if not head or not _lacks_subject(tree, verb):
             continue
         if tree.universal[head] in NAMING:
-            head = _outermost(tree, head)
-            noun = head if head < verb else 0
+            noun = _outermost(tree, head)
             tree.labels[verb] = "dep"
         else:
-            noun = tree.subject(head) or (tree.heads[head] if tree.labels[head] == "acl" else 0)
-            if tree.labels[noun].startswith("expl"):  # there is a man, riding a horse
-                noun = next(iter(tree.children(head, "obj")), 0)
-        if noun and noun != verb:
+            noun = _subject_of(tree, head)
+        if noun and noun != verb and (noun < verb or tree.universal[head] not in NAMING):
             tree.further.append(("nsubj", verb, noun))
+
+
+def _lacks_subject(tree: Sentence, verb: int) -> bool:
+    """Say whether a word is a verb, or a predicate, that has no subject and should have one."""
+    label = tree.labels[verb]
+    auxiliaries = tree.children(verb, "cop", "aux:pass", "aux:tense", "aux")
+    if label.partition(":")[0] not in _CLAUSES or tree.subject(verb):
+        return False
+    if tree.universal[verb] not in VERBAL and not tree.children(verb, "cop", "aux:pass"):
+        return False
+    if label.startswith("acl"):  # a participle is its noun's, a relative clause has a pronoun
+        return label == "acl" and (tree.has(verb, "VerbForm=Fin") or bool(auxiliaries))
+    return label == "xcomp" or not tree.has(verb, "VerbForm=Inf")
+
+
+def _subject_of(tree: Sentence, verb: int) -> int:
+    """Return what a verb is said of: its subject, the noun that it hangs on, or what there is."""
+    noun = tree.subject(verb) or (tree.heads[verb] if tree.labels[verb] == "acl" else 0)
+    if tree.labels[noun].startswith("expl"):
+        noun = next(iter(tree.children(verb, "obj")), 0)
+    return noun
 
 
 def _is_worn(tree: Sentence, noun: int) -> bool:
