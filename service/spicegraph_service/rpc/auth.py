@@ -106,7 +106,7 @@ class TokenCaller:
         except FullError as error:
             message = (
                 f"the token's rate is used up: {self.bucket.rate:g} captions per second; a call of {captions} captions "
-                f"(long ones count as several) may be made in {error.retry_after_s:.1f} s"
+                f"may be made in {error.retry_after_s:.1f} s; long ones count as several"
             )
             raise exhausted("RATE_LIMIT", message, error.retry_after_s) from error
 
