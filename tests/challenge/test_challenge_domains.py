@@ -229,4 +229,4 @@ def test_a_domain_that_is_no_text_is_a_fault(tmp_path: Path, domain: str) -> Non
     image = f'{{"id": 1, "domain": {domain}}}'
     path.write_text(f'{{"images": [{image}], "annotations": [{{"image_id": 1, "caption": "a dog"}}]}}')
     prepared = WORK[Prepare](Prepare(str(path), str(tmp_path / "references")))
-    assert prepared.faults[0].startswith("annotations: the domains of images cannot be read")
+    assert prepared.faults[0].startswith("annotations: image 1, domain: is a ")

@@ -13,7 +13,17 @@ from spicegraph_scorer.readers import shapes
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.readers.fields import SURE, Wanted, is_texts, other_task, records_of
 from spicegraph_scorer.readers.records import Records, bounded_lines, decode, read_all, repeated_key, untyped_id
-from spicegraph_scorer.readers.shapes import SHAPES, Shape, captions_of, find_fields, has_path, nested_names, plain
+from spicegraph_scorer.readers.shapes import (
+    SHAPES,
+    Columns,
+    Shape,
+    captions_of,
+    find_fields,
+    has_path,
+    nested_names,
+    plain,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -266,13 +276,28 @@ def _rows_of(source: str, kind: str, value: Any) -> Iterator[Entry]:
         yield f"row {number}", dict(zip(names, row, strict=False))
 
 
+def _fields(rows: Sequence[Mapping[str, object]], wanted: Wanted) -> Columns:
+    """Return where ids and captions stand in some entries, by the names that users give where these are there."""
+    given = wanted.columns or Columns()
+
+    def there(path: str | None) -> bool:
+        return path is not None and any(value_at(row, path) is not None for row in rows)
+
+    named = Columns(
+        given.id if there(given.id) else None,
+        given.candidate if there(given.candidate) else None,
+        tuple(filter(there, given.references)),
+    )
+    return find_fields(nested_names(rows), named=named, side=wanted.side, is_text=is_texts(rows))
+
+
 def _is_record(sample: Mapping[str, object], wanted: Wanted) -> bool:
-    found = find_fields(nested_names([sample]), side=wanted.side, is_text=is_texts([sample]))
+    found = _fields([sample], wanted)
     key = found.candidate or next(iter(found.references), None)
     if key is None:
         return False
     is_sure = plain(key) in SURE and captions_of(sample.get(key)) is not None
-    return is_sure or isinstance(sample.get(found.id or ""), int | str)
+    return is_sure or isinstance(value_at(sample, found.id or ""), int | str)
 
 
 def _found(sample: Mapping[str, object], rows: Callable[[str], list[object]], wanted: Wanted) -> str | None:
@@ -308,7 +333,7 @@ def _is_good(path: str, rows: list[object], sample: object, wanted: Wanted) -> b
             and all(type(row) is type(given[0]) and captions_of(row) is not None for row in given)
             and (not own or {str(part.get(name)) for part in inner for name in part} >= set(_raw_keys_at(sample, path)))
         )
-    found = find_fields(nested_names(objects), side=wanted.side, is_text=is_texts(objects))
+    found = _fields(objects, wanted)
     if path.endswith("*"):
         return (
             bool(rows) and bool(found.candidate or found.references) and not _keys_at(sample, path) & shapes.CONTAINERS

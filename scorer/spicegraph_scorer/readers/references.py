@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.errors import InputError, counted
+from spicegraph_parser.errors import InputError, counted, kind_of
 from spicegraph_scorer.readers.checks import (
     Fault,
     as_id,
@@ -232,9 +232,12 @@ class _Images:
             name = image.get("file_name")
             self.file_names[image_id] = name if isinstance(name, str) else ""
             self.call("file_name", name, image_id)
-            for known, value in ((self.splits, image.get("split")), (self.tags, image.get("domain"))):
+            for known, name in ((self.splits, "split"), (self.tags, "domain")):
+                value = image.get(name)
                 if isinstance(value, str) and value:
                     known[image_id] = value
+                elif name == "domain" and value is not None and not isinstance(value, str):
+                    yield Fault(place, name, f"is {kind_of(value)}, expected a string")
 
 
 def _from_records(source: Source, records: Records, *, empty_references: bool = False) -> Annotations:
