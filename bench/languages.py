@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spicegraph_parser.spice.graph import ConceptGraph
-    from spicegraph_parser.spice.lexicon import Synonyms
+    from spicegraph_parser.spice.index import Synonyms
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_scorer.core.metric import Matrix
 

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.wordnet import FORMAT, PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from spicegraph_parser.spice.index import Lexicon
 
 FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 BROADER = {"@", "@i", "&"}  # hypernym, instance hypernym; of adjectives, the head that a satellite is similar to

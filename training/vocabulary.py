@@ -17,7 +17,8 @@ from wordfreq import top_n_list
 
 import silver
 from heldout import Hashes, add_hashes, is_held_out, kind_of
-from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.index import Lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.wordnet import WordNet, load_wordnet
 
 LONGEST = 11  # words of a caption to fill: short ones are parsed fast

@@ -9,7 +9,8 @@ from spicegraph_parser.errors import (
 )
 from spicegraph_parser.spice.extraction import ParsedCaption as ParsedCaption, extract as extract
 from spicegraph_parser.spice.graph import SceneGraph as SceneGraph, SceneTuple as SceneTuple, merge as merge
-from spicegraph_parser.spice.lexicon import Concept as Concept, Lexicon as Lexicon, load_lexicon as load_lexicon
+from spicegraph_parser.spice.index import Concept as Concept, Lexicon as Lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon as load_lexicon
 from spicegraph_parser.spice.parse import Caption as Caption, Edge as Edge, Parse as Parse, Word as Word
 from spicegraph_parser.fronts.conllu import read_conllu as read_conllu, write_conllu as write_conllu
 from spicegraph_parser.pipelines import (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, InputError, expect, expect_list, needs_extra
+from spicegraph_parser.fronts.documents import read_doc
 from spicegraph_parser.fronts.spacy import is_doc, load_spacy
 from spicegraph_parser.languages import Language, find_language
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
@@ -243,6 +244,4 @@ def parse_captions(
 def _captions(pipeline: CaptionPipeline, are_docs: bool, captions: Iterable[str | Doc]) -> Iterator[ParsedCaption]:  # noqa: FBT001 (a key of groupby)
     if not are_docs:
         return pipeline.captions(cast("Iterable[str]", captions))
-    from spicegraph_parser.fronts.component import read_doc  # noqa: PLC0415 (who has documents has loaded spaCy)
-
     return (extract(read_doc(doc)) for doc in captions if is_doc(doc))

@@ -23,7 +23,7 @@ from spicegraph_parser import SceneGraph, load_pipeline, parse_captions
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_parser.fronts import component
-from spicegraph_parser.fronts.component import doc_signature
+from spicegraph_parser.fronts.documents import doc_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,11 +17,12 @@ from spicegraph_parser.spice.graph import (
     merge_concepts,
     merge_counted,
 )
-from spicegraph_parser.spice.lexicon import Concept, load_lexicon
+from spicegraph_parser.spice.index import Concept
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
-    from spicegraph_parser.spice.lexicon import Lexicon
+    from spicegraph_parser.spice.index import Lexicon
 
 _WORDS = st.sampled_from(
     [

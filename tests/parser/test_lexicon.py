@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.spice.lexicon import Concept, Lexicon, load_lexicon
+from spicegraph_parser.spice.index import Concept, Lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon
 
 
 @pytest.mark.parametrize(

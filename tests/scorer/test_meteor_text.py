@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spicegraph_parser.spice.lexicon import java_hash
+from spicegraph_parser.spice.index import java_hash
 from spicegraph_scorer.metrics.meteor.paraphrases import LineHasher
 from spicegraph_scorer.metrics.meteor.text import TextOptions, normalize, split_line, tokenize
 

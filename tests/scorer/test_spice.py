@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.spice.graph import SceneTuple, merge, merge_concepts
-from spicegraph_parser.spice.lexicon import Concept, load_lexicon
+from spicegraph_parser.spice.index import Concept
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.categories import ALL, Category, Counts, category_means
 from spicegraph_scorer.core.items import Item

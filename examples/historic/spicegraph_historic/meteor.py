@@ -12,13 +12,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_scorer import Metric, Score
 from spicegraph_scorer.metrics.meteor.data import INSTALL, Sources, find_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from spicegraph_parser.spice.index import Lexicon
     from spicegraph_scorer import Corpus
 
 _PARAMETERS = {"alpha": 0.9, "beta": 3.0, "gamma": 0.5}

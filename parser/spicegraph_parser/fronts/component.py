@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.fronts.documents import COMPONENT, KEPT, Kept, checked, kept_of, read_doc
 from spicegraph_parser.fronts.schemes import Scheme
 from spicegraph_parser.fronts.spacy import caption_of, pipeline_scheme
 from spicegraph_parser.languages import find_language
@@ -31,53 +32,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from spicegraph_parser.spice.graph import Attribute, Relation, SceneObject
-    from spicegraph_parser.spice.parse import Caption
-
-NAME: Final = "scene_graph"
-_KEPT: Final = "spicegraph_scene_graph"  # the key in user data of what :class:`_Kept` describes
-
-
-class _Kept(NamedTuple):
-    """What the component keeps of a document, as a list; ``facts`` hold as long as it has as many ``tokens``."""
-
-    tokens: int
-    facts: list[list[Any]]
-    scheme: str
-    pipeline: str
-
-
-def _kept(doc: Doc) -> _Kept | None:
-    return _Kept(*doc.user_data[_KEPT]) if _KEPT in doc.user_data else None
-
-
-def read_doc(doc: Doc) -> Caption:
-    """Return a parsed document as the caption that SPICE's rules read.
-
-    Raises:
-        DataError: it lacks tags, lemmas or dependencies, or their labels are of no scheme that is known.
-        InputError: its language has no table.
-    """
-    kept = _kept(doc)
-    return caption_of(_checked(doc), scheme=Scheme(kept.scheme) if kept else Scheme.AUTO)
-
-
-def _checked(doc: Doc) -> Doc:
-    if missing := lacking(doc):
-        what = f"the document {doc.text[:60]!r} has no scene graph"
-        raise DataError(f"{what}: its pipeline lacks {' and '.join(missing)} (before {NAME!r})")
-    return doc
-
-
-def lacking(doc: Doc) -> list[str]:
-    """Return which parts of a pipeline a document has not gone through, though its scene graph needs them."""
-    parts = {"a tagger": ("TAG", "POS"), "a lemmatizer": ("LEMMA",), "a parser": ("DEP",)}
-    return [part for part, attributes in parts.items() if len(doc) and not any(map(doc.has_annotation, attributes))]
-
-
-def doc_signature(doc: Doc) -> str:
-    """Return the signature of the pipeline that parsed a document, as far as the document knows it."""
-    kept = _kept(doc)
-    return kept.pipeline if kept else f"{doc.lang_ or 'unknown'}-documents"
 
 
 class SpanObject(NamedTuple):
@@ -214,14 +168,14 @@ class SceneGraphs:
         stream = iter(docs)
         while batch := list(islice(stream, batch_size)):
             for doc, facts in zip(batch, self._facts(batch), strict=True):
-                kept = _Kept(len(doc), [list(fact) for fact in facts], self._scheme.value, self._signature)
-                doc.user_data[_KEPT] = list(kept)
+                kept = Kept(len(doc), [list(fact) for fact in facts], self._scheme.value, self._signature)
+                doc.user_data[KEPT] = list(kept)
                 yield doc
 
     def _facts(self, docs: Sequence[Doc]) -> Iterator[Sequence[Fact]]:
         if self._style == SCENE:
             return map(_placed, docs, load_pipeline(SCENE).captions([doc.text for doc in docs]))
-        return (extract(caption_of(_checked(doc), scheme=self._scheme)).facts for doc in docs)
+        return (extract(caption_of(checked(doc), scheme=self._scheme)).facts for doc in docs)
 
     @cached_property
     def _signature(self) -> str:
@@ -249,10 +203,10 @@ def _placed(doc: Doc, caption: ParsedCaption) -> list[Fact]:
 
 
 @Language.factory(
-    NAME,
+    COMPONENT,
     default_config={"style": "spice"},
     requires=["token.tag", "token.lemma", "token.dep"],
-    assigns=[f"doc._.{NAME}"],
+    assigns=[f"doc._.{COMPONENT}"],
 )
 def create_scene_graph(nlp: Language, name: str, style: Literal["spice", "scene"]) -> SceneGraphs:
     """Make the component; style ``spice`` reads the document's parse, ``scene`` its text, with the scene parser."""
@@ -262,7 +216,7 @@ def create_scene_graph(nlp: Language, name: str, style: Literal["spice", "scene"
 def _graph(source: Doc | Span) -> SpanGraph:
     """Return what ``._.scene_graph`` is of a document, or of a span: the facts all of whose words are in it."""
     doc = source.doc
-    kept = _kept(doc)
+    kept = kept_of(doc)
     if kept and kept.tokens == len(doc):
         facts = [Fact(tuple(words), rule, tuple(map(tuple, tokens))) for words, rule, tokens in kept.facts]
     else:
@@ -273,5 +227,5 @@ def _graph(source: Doc | Span) -> SpanGraph:
     return SpanGraph(source, facts)
 
 
-Doc.set_extension(NAME, getter=_graph)
-Span.set_extension(NAME, getter=_graph)
+Doc.set_extension(COMPONENT, getter=_graph)
+Span.set_extension(COMPONENT, getter=_graph)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.errors import LimitError
 from spicegraph_parser.spice.cleanup import clean_up
 from spicegraph_parser.spice.collapse import collapse
 from spicegraph_parser.spice.graph import SceneGraph, merge
-from spicegraph_parser.spice.lexicon import Synonyms, load_lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import (
     DENIED,
     LOOSE,
@@ -23,6 +23,9 @@ from spicegraph_parser.spice.loose import (
 )
 from spicegraph_parser.spice.parse import Caption, Parse
 from spicegraph_parser.spice.rules import Fact, apply_rules
+
+if TYPE_CHECKING:
+    from spicegraph_parser.spice.index import Synonyms
 
 MAX_FACTS = 100_000  # Most facts that a caption may have; a COCO caption has up to 26.
 

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spicegraph_parser.spice.loose import without_loose
+from spicegraph_parser.spice.networkx_graph import from_networkx, to_networkx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     import networkx as nx
 
-    from spicegraph_parser.spice.lexicon import Concept, Synonyms
+    from spicegraph_parser.spice.index import Concept, Synonyms
+    from spicegraph_parser.spice.networkx_graph import Stated
     from spicegraph_parser.spice.parse import Span
     from spicegraph_parser.spice.rules import Fact
 
@@ -132,9 +134,9 @@ class SceneGraph:
         (the facts) and, of one parsed caption, ``spans``: where its words stand in the text. A node's ``attributes``
         are a mapping from the label of each to the same data. All of it can be written as JSON.
         """
-        from spicegraph_parser.export.networkx_graph import to_networkx  # noqa: PLC0415 (it builds on this module)
-
-        return to_networkx(self)
+        attributes = [(part.object, part) for part in self.attributes]
+        relations = [(part.subject, part.object, part) for part in self.relations]
+        return to_networkx(self.objects, attributes, relations, self.spans)
 
     @staticmethod
     def from_networkx(graph: nx.Graph[Any]) -> SceneGraph:
@@ -146,9 +148,17 @@ class SceneGraph:
         Raises:
             InputError: a node or an edge has no label, or its data are something else; the message names it.
         """
-        from spicegraph_parser.export.networkx_graph import from_networkx  # noqa: PLC0415 (as above)
+        objects, attributes, relations = from_networkx(graph)
+        return SceneGraph(
+            tuple([SceneObject(*_evident(stated)) for stated in objects]),
+            tuple([Attribute(of, *_evident(stated)) for of, stated in attributes]),
+            tuple([Relation(subject, target, *_evident(stated)) for subject, target, stated in relations]),
+        )
 
-        return from_networkx(graph)
+
+def _evident(stated: Stated) -> tuple[Concept, tuple[Evidence, ...]]:
+    concept, facts = stated
+    return concept, tuple(map(Evidence._make, facts))
 
 
 class ConceptGraph(NamedTuple):

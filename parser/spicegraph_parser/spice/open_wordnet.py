@@ -17,7 +17,7 @@ from nltk.corpus.util import LazyCorpusLoader
 
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.languages import Language, find_language
-from spicegraph_parser.spice.lexicon import Concept, load_lexicon
+from spicegraph_parser.spice.index import Concept, load_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ class _Reader(WordNetCorpusReader):  # type: ignore[misc]  # nltk has no types
 
 
 class OpenLexicon:
-    """The words of one language in the Open Multilingual Wordnet: a :class:`spicegraph_parser.spice.lexicon.Synonyms`.
+    """The words of one language in the Open Multilingual Wordnet: a :class:`spicegraph_parser.spice.index.Synonyms`.
 
     A word that its table lacks, such as an inflected form, is looked up by the endings of the language; one whose
     senses the language corrects has the synsets of the English words that stand there.
@@ -72,7 +72,7 @@ class OpenLexicon:
         self.exact_concept = lru_cache(maxsize=_MEMORY)(lambda phrase: Concept.of((phrase,), frozenset()))
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
-        return load_lexicon, (self._language.code,)  # worker processes load their own copy
+        return load_open_lexicon, (self._language.code,)  # worker processes load their own copy
 
     def synsets(self, phrase: str) -> frozenset[int]:
         """Return the synset numbers of a word or phrase, or of the first of its base forms that has some."""
@@ -87,7 +87,7 @@ class OpenLexicon:
 
     def _found(self, phrase: str) -> frozenset[int]:
         if phrase in self._corrected:
-            return frozenset[int]().union(*map(load_lexicon().synsets, self._corrected[phrase]))
+            return frozenset[int]().union(*map(load_index().synsets, self._corrected[phrase]))
         found = self._wordnet.synsets(phrase.replace(" ", "_"), lang=self._language.wordnet)
         return frozenset(synset.number for synset in found)
 
@@ -104,7 +104,7 @@ def _tables() -> tuple[str, Any]:
 
 @cache
 def load_open_lexicon(code: str) -> OpenLexicon:
-    """Return the lexicon of a language other than English, loaded once per process; see :func:`load_lexicon`."""
+    """Return the lexicon of a language other than English, loaded once per process, as ``load_lexicon`` does."""
     language = find_language(code)
     try:
         package, tables = _tables()

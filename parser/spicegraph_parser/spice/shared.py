@@ -10,16 +10,17 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.languages import ENGLISH, find_language
-from spicegraph_parser.spice.lexicon import Concept, load_lexicon
+from spicegraph_parser.spice.index import Concept
+from spicegraph_parser.spice.lexicon import load_lexicon
 
 if TYPE_CHECKING:
-    from spicegraph_parser.spice.lexicon import Synonyms
+    from spicegraph_parser.spice.index import Synonyms
 
 _MEMORY: Final = 200_000  # words whose concept is kept
 
 
 class SharedLexicon:
-    """The words of a language, as another matches them: :class:`spicegraph_parser.spice.lexicon.Synonyms`."""
+    """The words of a language, as another matches them: :class:`spicegraph_parser.spice.index.Synonyms`."""
 
     __slots__ = ("_code", "_numbers", "_words", "concept", "exact_concept", "signature")
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.spice.lexicon import Lexicon, data_file, load_lexicon
+from spicegraph_parser.spice.index import Lexicon, data_file
+from spicegraph_parser.spice.lexicon import load_lexicon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from spicegraph_parser.spice.graph import SceneTuple
-    from spicegraph_parser.spice.lexicon import Concept
+    from spicegraph_parser.spice.index import Concept
 
 
 ALL: Final = "All"  # The name of the total over every tuple.

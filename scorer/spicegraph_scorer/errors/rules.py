@@ -19,7 +19,7 @@ from spicegraph_scorer.metrics.porter import stem
 from spicegraph_scorer.metrics.spice.categories import COLORS, SIZES
 
 if TYPE_CHECKING:
-    from spicegraph_parser.spice.lexicon import Concept
+    from spicegraph_parser.spice.index import Concept
     from spicegraph_scorer.metrics.spice.match import Match
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from spicegraph_parser.fronts.documents import doc_signature, lacking, read_doc
 from spicegraph_parser.fronts.spacy import is_doc
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.spice.extraction import extract
@@ -52,8 +53,6 @@ class Documents:
         """Return what gives the facts of items: for documents their own parses, for other captions the pipeline."""
         if not self.known:
             return pipeline
-        from spicegraph_parser.fronts.component import doc_signature  # noqa: PLC0415 (who has documents has spaCy)
-
         if self.faults:
             raise input_error("documents", self.faults)
         signature = "+".join(sorted(set(map(doc_signature, self.known.values()))))
@@ -71,8 +70,6 @@ def _parse(doc: Doc) -> bytes:
 
 
 def _facts(known: Mapping[str, Doc], others: FactSource | None, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
-    from spicegraph_parser.fronts.component import lacking, read_doc  # noqa: PLC0415 (as above)
-
     wanted = list(texts)
     faults = [
         Fault(f"document {shown(text)}", "", f"its pipeline lacks {' and '.join(parts)}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.spice.graph import Evidence, SceneGraph, SceneTuple
-    from spicegraph_parser.spice.lexicon import Concept
+    from spicegraph_parser.spice.index import Concept
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.categories import CategoryMeans
     from spicegraph_scorer.core.credit import Credit

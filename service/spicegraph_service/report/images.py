@@ -29,7 +29,7 @@ from spicegraph_service.store import StoredParse, stored_parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.spice.lexicon import Concept
+    from spicegraph_parser.spice.index import Concept
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.metrics.spice.match import Match

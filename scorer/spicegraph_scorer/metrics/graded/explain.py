@@ -15,7 +15,7 @@ from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
 
 if TYPE_CHECKING:
     from spicegraph_parser.spice.graph import SceneTuple
-    from spicegraph_parser.spice.lexicon import Concept
+    from spicegraph_parser.spice.index import Concept
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
 

@@ -21,7 +21,7 @@ from spicegraph_scorer.metrics.graded.facts import Values, deny, verdicts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spicegraph_parser.spice.lexicon import Concept
+    from spicegraph_parser.spice.index import Concept
     from spicegraph_scorer.metrics.graded.vectors import Rows, Strings
 
 Integers = npt.NDArray[np.intp]

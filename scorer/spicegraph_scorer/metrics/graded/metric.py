@@ -14,7 +14,7 @@ import numpy as np
 
 from spicegraph_parser.caption_pipeline.layout import ranges
 from spicegraph_parser.spice.graph import SceneGraph, merge, merge_counted
-from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource, captions_of
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
@@ -39,6 +39,7 @@ from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from spicegraph_parser.spice.index import Lexicon
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.data import Resources

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.spice.lexicon import Lexicon, load_lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_scorer.metrics.meteor.paraphrases import Paraphrases, Progress, build_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from spicegraph_parser.spice.index import Lexicon
 
 _FUNCTION_WORDS = "function/english.words"
 _PREFIXES = "nonbreaking/english.prefixes"

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.spice.lexicon import java_hash
+from spicegraph_parser.spice.index import java_hash
 from spicegraph_scorer.metrics.meteor.data import INSTALL, MeteorData
 
 if TYPE_CHECKING:

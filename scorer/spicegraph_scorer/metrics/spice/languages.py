@@ -22,7 +22,7 @@ from spicegraph_scorer.metrics.spice.categories import CATEGORIES, COLORS, NUMER
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spicegraph_parser.spice.lexicon import Synonyms
+    from spicegraph_parser.spice.index import Synonyms
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource
 

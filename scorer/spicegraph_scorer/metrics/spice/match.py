@@ -14,7 +14,7 @@ from spicegraph_scorer.metrics.spice.categories import CATEGORIES
 
 if TYPE_CHECKING:
     from spicegraph_parser.spice.graph import ConceptGraph, SceneTuple
-    from spicegraph_parser.spice.lexicon import Concept
+    from spicegraph_parser.spice.index import Concept
 
 
 @dataclass(frozen=True, slots=True)

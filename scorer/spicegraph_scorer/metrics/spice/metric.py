@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, Sel
 
 from spicegraph_parser.errors import InputError, expect_list
 from spicegraph_parser.spice.graph import ConceptGraph, SceneGraph, SceneTuple, merge, merge_concepts
-from spicegraph_parser.spice.lexicon import Synonyms, load_lexicon
+from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.categories import ALL, Category, CategoryScore, Counts
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource, FunctionSource, captions_of
@@ -32,6 +32,7 @@ from spicegraph_scorer.metrics.spice.match import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_parser.spice.index import Synonyms
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.items import Item, ItemId
