@@ -22,7 +22,6 @@ _ZIP_MAGIC = b"PK"
 _OTHER_MAGIC = {b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 _TABLES = ("*.arrow", "*.parquet")  # what the folder of a data set has
 _EXCEL = "xl/workbook.xml"
-_INSPECT = ("header.json", "samples/")  # what a log of Inspect has
 _ENCRYPTED = 1
 _IGNORED_ROOTS = frozenset({"__MACOSX"})
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
