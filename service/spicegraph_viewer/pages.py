@@ -21,6 +21,7 @@ from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.readers.checks import check_items
 from spicegraph_service.kit import PAGE_HEADERS, System, number, render_page, static
 from spicegraph_service.report import ReportOptions, build_report, chunks, index
 
@@ -104,7 +105,8 @@ def demo_routes(pipeline: str) -> Callable[[str], Iterable[web.AbstractRouteDef]
 
     def scored(item: Item, style: str) -> dict[str, Any]:
         try:
-            report = build_report([System("Caption", (item,))], options, pipeline=styles.get(style, styles["spice"]))
+            typed = check_items([item], control_tokens="keep")  # people may try what it does
+            report = build_report([System("Caption", typed)], options, pipeline=styles.get(style, styles["spice"]))
         except SpicegraphError as error:
             return {"fault": str(error)}
         view = report.images[0].candidates[0]

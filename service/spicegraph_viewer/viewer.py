@@ -18,6 +18,7 @@ from spicegraph_parser.errors import SpicegraphError
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Comparison, Resampling
 from spicegraph_scorer.metrics import METRICS, lower_is_better
+from spicegraph_scorer.readers.checks import check_items
 from spicegraph_service.kit import Line, Mark, System, best_points, histogram, ink, interval_chart, number, standings
 from spicegraph_service.report import Pictures, Report, ReportOptions, build_report, chunks, image_sources, index
 from spicegraph_service.report.verdict import (
@@ -274,8 +275,9 @@ class Viewer:
     def _report(self, items: Sequence[ItemValues], names: Mapping[int, str]) -> Report:
         """Return the report of items whose captions and references are known, for the systems of these numbers."""
         systems = [
-            System(name, tuple(Item(item.id, item.captions[number], item.references) for item in items))
+            System(name, check_items(captions, control_tokens="keep"))  # as they were scored
             for number, name in names.items()
+            for captions in ([Item(item.id, item.captions[number], item.references) for item in items],)
         ]
         metrics = ("spice", *(("spice-g",) if any("SPICE-G" in item.scores for item in items) else ()))
         options = ReportOptions(metrics, data=self._data, images=self._pictures, resampling=Resampling(1), human=False)
