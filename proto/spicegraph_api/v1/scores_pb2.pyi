@@ -116,7 +116,7 @@ class _DetailEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Detail.ValueTy
     """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
     DETAIL_CREDIT: _Detail.ValueType  # 6
     """All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr, SPIDEr and fluency."""
-    DETAIL_ERRORS: _Detail.ValueType  # 40
+    DETAIL_ERRORS: _Detail.ValueType  # 7
     """What DETAIL_TUPLES gives, and what kind of error each tuple without a partner is, of SPICE."""
 
 class Detail(_Detail, metaclass=_DetailEnumTypeWrapper):
@@ -136,7 +136,7 @@ DETAIL_VERDICTS: Detail.ValueType  # 5
 """All that, and of SPICE-G a verdict for every content word and every tuple of the candidate."""
 DETAIL_CREDIT: Detail.ValueType  # 6
 """All that, and what each word of a candidate earned or cost of its SPICE, SPICE-G, CIDEr, SPIDEr and fluency."""
-DETAIL_ERRORS: Detail.ValueType  # 40
+DETAIL_ERRORS: Detail.ValueType  # 7
 """What DETAIL_TUPLES gives, and what kind of error each tuple without a partner is, of SPICE."""
 Global___Detail: _TypeAlias = Detail  # noqa: Y015
 

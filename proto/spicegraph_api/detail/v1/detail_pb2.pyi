@@ -73,7 +73,7 @@ class _AspectEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Aspect.ValueTy
     """Where a thing is."""
     ASPECT_TEXT: _Aspect.ValueType  # 8
     """Something written."""
-    ASPECT_SIZE: _Aspect.ValueType  # 40
+    ASPECT_SIZE: _Aspect.ValueType  # 9
     """Its size."""
 
 class Aspect(_Aspect, metaclass=_AspectEnumTypeWrapper):
@@ -97,7 +97,7 @@ ASPECT_PLACE: Aspect.ValueType  # 7
 """Where a thing is."""
 ASPECT_TEXT: Aspect.ValueType  # 8
 """Something written."""
-ASPECT_SIZE: Aspect.ValueType  # 40
+ASPECT_SIZE: Aspect.ValueType  # 9
 """Its size."""
 Global___Aspect: _TypeAlias = Aspect  # noqa: Y015
 
