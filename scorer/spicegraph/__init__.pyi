@@ -4,7 +4,6 @@ from spicegraph.captions import parse as parse
 from spicegraph.reports import ErrorReport as ErrorReport
 from spicegraph.reports import report as report
 from spicegraph.systems import compare as compare
-from spicegraph.systems import read as read
 from spicegraph.version import __version__ as __version__
 from spicegraph_parser.errors import DataError as DataError
 from spicegraph_parser.errors import InputError as InputError
@@ -32,6 +31,8 @@ from spicegraph_scorer.metrics.spice.categories import CategoryDefinition as Cat
 from spicegraph_scorer.metrics.spice.categories import make_categories as make_categories
 from spicegraph_scorer.metrics.spice.categories import read_categories as read_categories
 from spicegraph_scorer.metrics.spice.metric import score_tuples as score_tuples
+from spicegraph_scorer.readers import SHAPES as SHAPES
+from spicegraph_scorer.readers import read as read
 from spicegraph_scorer.scoring import choose_best as choose_best
 from spicegraph_scorer.scoring import credit as credit
 from spicegraph_scorer.scoring import score as score

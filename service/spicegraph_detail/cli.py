@@ -50,7 +50,7 @@ def differences(
             parsing.parser,
             workers=parsing.workers,
             cache=parsing.cache_place,
-            **given.reading,
+            **given.reading(),
             control_tokens=given.control_tokens or "refuse",
             empty=empty,
             explain=True,

@@ -60,7 +60,7 @@ def reward(
             parsing.parser,
             workers=parsing.workers,
             cache=parsing.cache_place,
-            **given.reading,
+            **given.reading(),
             control_tokens=given.control_tokens or "refuse",
             empty=scoring.empty,
             credit=credit,

@@ -451,3 +451,21 @@ def test_a_file_of_another_task_is_named(write: Callable[[object], str]) -> None
         in str(caught.value)
     )
     assert "nearest is" in str(caught.value)
+
+
+MIXED = """\
+{"image_id": 1, "language": "fr", "caption": "Un chien court.", "references": ["Un chien."]}
+{"image_id": 1, "language": "en", "caption": "A dog runs.", "references": ["A dog."]}
+{"image_id": 2, "language": "English", "caption": "A cat.", "references": ["A cat sleeps."]}
+"""
+
+
+def test_a_column_says_which_captions_are_in_a_language(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.jsonl"
+    path.write_text(MIXED)
+    english, french = read_items(str(path)), read_items(str(path), caption_language="fr")
+    assert [item.candidate for item in english] == ["A dog runs.", "A cat."]
+    assert [item.candidate for item in french] == ["Un chien court."]
+    assert english.notes == (f"{path}: 1 caption left out (1 fr)",)
+    with pytest.raises(InputError, match=r"no caption is in the wanted language; there are fr, en, English"):
+        read_items(str(path), caption_language="es")

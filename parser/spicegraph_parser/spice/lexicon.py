@@ -25,7 +25,7 @@ def load_lexicon(language: str = "en") -> Synonyms:
 
     Example:
         >>> sorted(load_lexicon().concept("puppy").synsets)
-        [1322604, 10471640]
+        [1322604, 10493835]
     """
     known = find_language(language)
     if known.code == "en":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from spicegraph_parser.errors import InputError, counted
+from spicegraph_parser.languages import LANGUAGES, find_language
 from spicegraph_scorer.readers import shapes
 from spicegraph_scorer.readers.checks import Fault, shown
 from spicegraph_scorer.readers.records import Format, Record, Records, given_references, untyped_id
@@ -29,7 +30,12 @@ SURE: Final = frozenset(
 )
 _DENSE: Final = "timestamps|captions[].timestamp|captions[].segment|annotations[].segment"
 _ENDS: Final = (".", "!", "?")
-_LANGUAGES: Final = {"en": ("en", "english", "eng"), "zh": ("zh", "ch", "cn", "chinese"), "de": ("de", "german")}
+_CHINESE: Final = (
+    "zh",
+    "ch",
+    "cn",
+    "chinese",
+)  # which has no table of its own, and whose captions files have beside English
 _MOST: Final = 20
 _MOST_REASONS: Final = 5
 _EXPECTED: Final = (
@@ -189,9 +195,17 @@ def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | No
 def _of_language(path: str, names: Sequence[str], language: str | None) -> str:
     """Return which of several fields has the captions of a language, by default English."""
     choices = path.split("|") if "|" in path else names if language else []
-    codes = _LANGUAGES.get(language or "en", (language or "",))
+    codes = _called(language or "en")
     wanted = {f"{a}{code}{b}" for code in codes for a in ("", "caption", "captions") for b in ("", "cap", "caption")}
     return next((name for name in choices if plain(name) in wanted), path.partition("|")[0])
+
+
+def _called(language: str) -> tuple[str, ...]:
+    """Return what files call a language: by its codes and its name."""
+    if language not in LANGUAGES:
+        return _CHINESE if language in _CHINESE else (language,)
+    known = find_language(language)
+    return known.code, known.wordnet, known.name.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +241,7 @@ class _Reading:
             )
         )
         column = next((name for name in names if plain(name) in shapes.LANGUAGE_NAMES), None)
-        codes = frozenset(_LANGUAGES.get(wanted.language or "en", (wanted.language or "",)))
+        codes = frozenset(_called(wanted.language or "en"))
         is_given = wanted.side == "references"
         flags = tuple(name for name in names if name in _FLAGS and is_given)
         needed = tuple(shape.keys.split()) if shape and shape.some else ()

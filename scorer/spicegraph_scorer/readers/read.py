@@ -10,7 +10,7 @@ from enum import StrEnum
 from itertools import chain, islice
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict, Unpack
 
 from spicegraph_parser.errors import InputError, expect
 from spicegraph_scorer.core.items import CheckedItems, Item, ItemId
@@ -78,6 +78,10 @@ class Dataset:
     def __len__(self) -> int:
         """Return the number of items."""
         return len(self.items)
+
+    def __getitem__(self, place: int) -> Item:
+        """Return an item by its place."""
+        return self.items[place]
 
 
 def read_items(
@@ -223,12 +227,31 @@ def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mappin
     return read_reference_files([path], limits=limits).captions
 
 
-def read(path: str, **how: Any) -> tuple[Item, ...]:
-    """Read the items of a file as :func:`read_items` does; what was left out or taken as equal is warned of."""
-    dataset = read_items(path, **how)
+class ReadOptions(TypedDict, total=False):
+    """The arguments of :func:`read_items` but the file."""
+
+    references: str | Sequence[str] | None
+    partial: bool
+    several: bool
+    empty: Empty
+    control_tokens: ControlTokens
+    columns: Columns | None
+    ids: IdRule | str
+    split: str | None
+    caption_language: str | None
+    drop_empty_references: bool
+    limits: ReadLimits
+
+
+def read(path: str, **options: Unpack[ReadOptions]) -> Dataset:
+    """Read a file as :func:`read_items` does, and warn of what was left out or taken as equal.
+
+    What is returned is the items, for ``score`` and ``report``; ``.format`` says what the file was taken for.
+    """
+    dataset = read_items(path, **options)
     for note in dataset.notes:
         warnings.warn(note, stacklevel=2)
-    return dataset.items
+    return dataset
 
 
 def _read_records(source: Source, limits: ReadLimits, wanted: Wanted) -> Records:

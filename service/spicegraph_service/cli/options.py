@@ -109,16 +109,18 @@ class InputOptions:
     caption_language: Annotated[str | None, typer.Option(metavar="CODE")] = None
     drop_empty_references: Annotated[bool, typer.Option("--drop-empty-references")] = False
 
-    @property
-    def reading(self) -> ReadingOptions:
-        """How files are read, as :func:`~spicegraph_scorer.read_items` and tasks take it."""
+    def reading(self, language: str | None = None) -> ReadingOptions:
+        """Return how files are read, as :func:`~spicegraph_scorer.read_items` and tasks take it.
+
+        ``language``: what is scored, which is also what is read of files with captions in several.
+        """
         return {
             "references": self.references,
             "columns": self.table,
             "partial": self.partial,
             "ids": self.ids,
             "split": self.split,
-            "caption_language": self.caption_language,
+            "caption_language": self.caption_language or language,
             "drop_empty_references": self.drop_empty_references,
         }
 
@@ -138,7 +140,9 @@ class InputOptions:
     def system(self, source: str, *, empty: Empty, name: str | None = None, language: str | None = None) -> System:
         """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
         default, path = system_name(source)
-        dataset = read_items(path, empty=empty, control_tokens=self.control_tokens or "refuse", **self.reading)
+        dataset = read_items(
+            path, empty=empty, control_tokens=self.control_tokens or "refuse", **self.reading(language)
+        )
         for note in dataset.notes:
             say(note)
         for note in notes_on(path, dataset.items, language=language):

@@ -133,7 +133,7 @@ def score(
             parsing.parser,
             workers=parsing.workers,
             cache=parsing.cache_place,
-            **given.reading,
+            **given.reading(scoring.language),
             control_tokens=given.control_tokens or ("keep" if target.format is ResultFormat.SPICE else "refuse"),
             empty=scoring.empty,
             candidates=candidates,
