@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
+import sys
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_parser.errors import InputError, SpicegraphError
+from spicegraph_parser.errors import DataError, InputError, SpicegraphError
 from spicegraph_scorer import SHAPES, Item, Shape, read
 from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.fields import Wanted
@@ -469,3 +471,12 @@ def test_a_column_says_which_captions_are_in_a_language(tmp_path: Path) -> None:
     assert english.notes == (f"{path}: 1 caption left out (1 fr)",)
     with pytest.raises(InputError, match=r"no caption is in the wanted language; there are fr, en, English"):
         read_items(str(path), caption_language="es")
+
+
+def test_excel_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "results.xlsx", "w") as workbook:
+        workbook.writestr("[Content_Types].xml", "<Types/>")
+        workbook.writestr("xl/workbook.xml", "<workbook/>")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(DataError, match=r"Excel files need pandas and openpyxl: pip install pandas openpyxl"):
+        read_items(str(tmp_path / "results.xlsx"))

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spicegraph_parser.errors import DataError, InputError, counted, needs_extra
+from spicegraph_parser.errors import DataError, InputError, counted
 from spicegraph_scorer.readers import records
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.readers.fields import Wanted, given_records, records_of
@@ -241,10 +241,12 @@ def _guarded(source: Source, name: str, given: Iterable[records.Record]) -> Iter
 
 
 def _excel_rows(source: Source, limits: ReadLimits) -> Iterator[Mapping[str, object]]:
-    with needs_extra("pandas and openpyxl", "Excel files"):
-        import pandas as pd  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 (where it is installed)
+    try:
+        import pandas as pd  # noqa: PLC0415 (where it is installed)
 
         table = pd.read_excel(io.BytesIO(source.content(limits)), dtype=object)
+    except ImportError as error:
+        raise DataError("Excel files need pandas and openpyxl: pip install pandas openpyxl") from error
     for row in table.to_dict("records"):
         yield {str(key): None if value != value else value for key, value in row.items()}  # noqa: PLR0124 (NaN)
 
