@@ -119,7 +119,10 @@ DEBIAN = Path("/usr/share/wordnet")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (DEBIAN / "data.noun").exists(), reason="Debian's wordnet-base is not installed (.ci/programs)")
+@pytest.mark.skipif(
+    not (DEBIAN / "data.noun").exists(),
+    reason="Debian's wordnet-base and wordnet-sense-index are not installed (.ci/programs)",
+)
 def test_the_bundled_english_index_against_nltks_wordnet(folder: Path) -> None:
     """It has all that nltk finds, and the base forms of a word whatever its part of speech: "running" is also the noun run.
 

@@ -49,7 +49,9 @@ def test_totals_of_parts_make_the_scores_of_the_whole(scored, seed):
     expected = result_of(corpus.items, metrics, statistics).summary
     found = Summary(expected.signature, tuple(summary_of(metric, totals[name]) for name, metric in metrics.items()))
     assert found == expected
-    assert found.to_dict() == expected.to_dict()
+    whole = expected.to_dict()
+    whole.pop("empty_graphs", None)  # which sums do not know
+    assert found.to_dict() == whole
 
 
 @pytest.mark.model

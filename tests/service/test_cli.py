@@ -156,7 +156,7 @@ def test_bad_input_ends_with_2_one_message_and_no_file(
             ("--metrics", "bleu", "--format", "csv", "--confidence"),
             "--confidence: intervals are of corpus scores, but csv",
         ),
-        (("--metrics", "bleu", "-o", "out.tex"), "out.tex: this command can't write .tex; it can write .json, .jsonl"),
+        (("--metrics", "bleu", "-o", "out.doc"), "out.doc: this command can't write .doc; it can write .json, .jsonl"),
         (("--metrics", "bleu", "--columns", "candidate=other"), "has no column 'other'; its columns are"),
     ],
 )

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from spicegraph_platforms.jar import main as jar
 from spicegraph_service.cli import main
 
 pytestmark = pytest.mark.model
@@ -64,6 +63,7 @@ def test_stripped_captions_score_as_clean_ones(files):
 def test_the_program_s_own_output_keeps_them(files, capsys):
     assert main(["score", "marked.json", "--format", "spice", "-o", "kept.json"]) == 0
     assert "which is scored as words: <pad>, <eos>" in capsys.readouterr().err
+    jar = pytest.importorskip("spicegraph_platforms.jar", reason="the wing is left out").main
     assert jar(["marked.json", "-out", "jar.json", "-detailed", "-subset", "-silent"]) == 0
     assert "which is scored as words" in capsys.readouterr().err
     assert json.loads((files / "jar.json").read_text()) == json.loads((files / "kept.json").read_text())
@@ -92,7 +92,9 @@ def test_ray_does_the_same(files, capsys):
     (files / "marked.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     arguments = ["score", "marked.jsonl", "--metrics", "bleu,spice", "-o"]
     assert main([*arguments, "out.json", "--engine", "ray"]) == 2
-    assert "2 of 2 candidates contain" in capsys.readouterr().err
+    assert (
+        "contains what models leave behind, such as 'a brown dog runs <eos>" in capsys.readouterr().err
+    )  # of each part
     assert main([*arguments, "out.json", "--engine", "ray", "--control-tokens", "strip"]) == 0
     assert "which was taken off: <pad>, <eos>" in capsys.readouterr().err
     assert main([*arguments, "local.json", "--control-tokens", "strip"]) == 0

@@ -110,12 +110,20 @@ def test_quiet_prints_nothing_that_a_file_holds(
     assert "ROUGE_L" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "ids", [[f"COCO_val2014_{image:012d}.jpg" for image in IMAGES], [str(image) for image in IMAGES]]
-)
-def test_ids_that_differ_in_how_they_are_written(
-    ids: list[str], annotations: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_numbers_that_are_written_as_strings_are_taken_and_told(
+    annotations: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    path = results(tmp_path, [str(image) for image in IMAGES])
+    assert main(["score", path, "--references", annotations, "--metrics", "rouge", "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    assert [row["image_id"] for row in json.loads(shown.out)["items"]] == list(IMAGES)
+    assert f"{len(IMAGES)} ids are strings here and numbers in the references: taken as equal" in shown.err
+
+
+def test_ids_that_differ_in_how_they_are_written(
+    annotations: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = [f"COCO_val2014_{image:012d}.jpg" for image in IMAGES]
     command = ["score", results(tmp_path, ids), "--references", annotations, "--metrics", "rouge"]
     assert main(command) == 2
     assert capsys.readouterr().err.splitlines()[-1].endswith("say so: --ids number.")

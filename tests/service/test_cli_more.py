@@ -53,7 +53,7 @@ def test_compare_marks_significant_differences_on_a_terminal(tmp_path, monkeypat
     assert best == "\x1b[1;32m1.0000\x1b[0m"
     assert worst.startswith("\x1b[31m0.5")
     assert row.count("\x1b[31m") == 2  # the difference, too
-    assert len(re.findall(r"\x1b\[1m *0\.00", row)) == 2  # both p
+    assert len(re.findall(r"\x1b\[1m *0\.00", row)) == 3  # both p, and the larger one corrected
     assert row.rstrip().endswith("*")
     monkeypatch.setenv("NO_COLOR", "1")
     assert main(arguments) == 0

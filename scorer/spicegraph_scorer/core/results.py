@@ -60,7 +60,7 @@ class Summary:
 
     signature: Mapping[str, Json]
     runs: tuple[RunSummary, ...]
-    empty_graphs: EmptyGraphs = field(default_factory=EmptyGraphs)
+    empty_graphs: EmptyGraphs = field(default_factory=EmptyGraphs, compare=False)  # sums of parts do not know them
 
     @property
     def corpus(self) -> dict[str, Json]:
