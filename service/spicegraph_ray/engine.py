@@ -39,6 +39,7 @@ from spicegraph_ray.corpus import (
     watched,
 )
 from spicegraph_ray.objects import Folder, ScoreFile, files_in, new_folder
+from spicegraph_scorer.core.items import CheckedItems
 from spicegraph_scorer.core.results import Result, Summary, result_of
 from spicegraph_scorer.metrics import make_metrics, metric_names
 from spicegraph_scorer.readers.tables import find_columns
@@ -91,7 +92,12 @@ def score_on_ray(task: Task) -> Result:
         for part in parts:
             for name, of_part in part.statistics.items():
                 statistics[name] += of_part
-        result = result_of(tuple(corpus.items), metrics, statistics, confidence=task.confidence)
+        result = result_of(
+            CheckedItems.with_marks(corpus.items, corpus.fingerprint.marks),
+            metrics,
+            statistics,
+            confidence=task.confidence,
+        )
     for note in result.empty_graphs.notes():
         warnings.warn(f"{task.source}: {note}", stacklevel=2)
     return result
