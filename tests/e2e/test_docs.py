@@ -183,7 +183,7 @@ def test_every_block_runs(path: Path, place: Path, request: pytest.FixtureReques
 
 def test_warm_programs_are_processes_as_others(warm_programs: Path, place: Path) -> None:
     """Arguments, folder, environment, standard input and output, and codes are those of the shell that starts them."""
-    program = "import os, sys; print(__name__, sys.argv, os.environ['WORD'], os.listdir()); sys.exit(3)"
+    program = "import os, sys; print(__name__, sys.argv, os.environ['WORD'], sorted(os.listdir())); sys.exit(3)"
     commands = (
         f'WORD=x python - <<< "{program}" || echo "code $?"',
         "echo 'a dog' | spicegraph parse -",
@@ -194,7 +194,7 @@ def test_warm_programs_are_processes_as_others(warm_programs: Path, place: Path)
     _, outputs, said = run_steps(started, place, programs=warm_programs)
     _, *expected = run_steps(started, place)
     assert [outputs, said] == expected
-    assert outputs[0] == "__main__ ['-'] x ['examples']\ncode 3\n"
+    assert outputs[0] == "__main__ ['-'] x ['examples', 'nltk_data']\ncode 3\n"
 
 
 @cache

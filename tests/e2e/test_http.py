@@ -112,6 +112,8 @@ def value(field: FieldDescriptor, chance: random.Random) -> Any:
         return filled(field.message_type, chance)
     if field.enum_type is not None:
         return chance.choice(list(field.enum_type.values_by_number))
+    if field.cpp_type in {FieldDescriptor.CPPTYPE_UINT32, FieldDescriptor.CPPTYPE_UINT64}:
+        return chance.choice([0, 7, 1 << 31])
     if field.type == FieldDescriptor.TYPE_BYTES:
         return chance.randbytes(chance.randrange(9))
     if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:

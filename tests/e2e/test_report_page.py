@@ -11,18 +11,26 @@ import pytest
 
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
+from spicegraph_scorer.readers.checks import check_items
 from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
 from spicegraph_service.report.render import to_html, to_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
+
+    from spicegraph_scorer.core.items import CheckedItems
 
 Browser = Any  # the class of conftest.py
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 NASTY = "<script>window.hacked=1</script> \"quotes\" & 'more' <img src=x onerror=hacked=1> شارع قديم 🐶"
+
+
+def kept(items: Iterable[Item]) -> CheckedItems:
+    """Return items whose captions are scored as they are, markup and all."""
+    return check_items(items, control_tokens="keep")
 
 
 def systems() -> list[System]:
@@ -31,7 +39,7 @@ def systems() -> list[System]:
     items.append(Item("nasty", NASTY, ("dog", f"cat {NASTY}")))
     items.append(Item("1", "sofa dog", ("couch animal", "couch")))
     other = [Item(item.id, "red_car bench dog", item.references) for item in items]
-    return [System("one", tuple(items)), System("<i>two</i>", tuple(other))]
+    return [System("one", kept(items)), System("<i>two</i>", kept(other))]
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +209,7 @@ def test_a_word_is_what_its_place_makes_it(chromium: Browser, tmp_path: Path) ->
     )
     options = ReportOptions(resampling=Resampling(20), human=False)
     page = tmp_path / "senses.html"
-    page.write_text(to_html(build_report([System("one", items)], options)), encoding="utf-8")
+    page.write_text(to_html(build_report([System("one", kept(items))], options)), encoding="utf-8")
     chromium.open(page, "#word=animal.n.01")
     assert chromium.js(IDS) == ["1"]
     assert chromium.js("[...document.querySelectorAll('#list .badge')].map(b => b.textContent)") == ["duck"]
@@ -323,7 +331,7 @@ def test_words_are_marked_by_verdict_and_listed_by_object(chromium: Browser, tmp
     items = tuple(Item(n, wrong if n < 3 else "A dog on a red couch", references) for n in range(5))
     other = tuple(Item(n, "A dog on a red couch", references) for n in range(5))
     options = ReportOptions(metrics=("spice-g",), resampling=Resampling(20), human=False)
-    report = build_report([System("<b>one</b>", items), System("two", other)], options)
+    report = build_report([System("<b>one</b>", kept(items)), System("two", kept(other))], options)
     page = tmp_path / "verdicts.html"
     page.write_text(to_html(report), encoding="utf-8")
     chromium.errors.clear()
@@ -370,7 +378,7 @@ def test_a_description_is_shown_by_sentence_and_by_object(chromium: Browser, tmp
     item = Item(1, "A brown dog lies on a bed. A zebra <img src=x onerror=window.hacked=1> wears a hat.", (reference,))
     options = ReportOptions(resampling=Resampling(20), human=False)
     page = tmp_path / "description.html"
-    report = build_report([System("one", (item,))], options, pipeline="scene")
+    report = build_report([System("one", kept((item,)))], options, pipeline="scene")
     page.write_text(to_html(report), encoding="utf-8")
     chromium.errors.clear()
     chromium.open(page, "#image=1")
@@ -394,7 +402,7 @@ def test_differences_of_a_description_are_counted_by_aspect(chromium: Browser, t
     item = Item(1, "A brown dog lies on a blue bed. A zebra wears a hat.", (reference,))
     options = ReportOptions(resampling=Resampling(20), human=False)
     page = tmp_path / "aspects.html"
-    page.write_text(to_html(build_report([System("one", (item,))], options, pipeline="scene")), encoding="utf-8")
+    page.write_text(to_html(build_report([System("one", kept((item,)))], options, pipeline="scene")), encoding="utf-8")
     chromium.open(page, "#image=1")
     chromium.until("document.querySelectorAll('.aspects').length === 1")
     rows = chromium.js(

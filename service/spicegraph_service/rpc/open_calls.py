@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import grpc.aio
 
-from spicegraph_service.rpc.interceptor import checked, decoder, only
+from spicegraph_service.rpc.interceptor import Refusal, checked, decoder, only
 from spicegraph_service.rpc.status import CallError, exhausted, stalled, to_trailers, unavailable
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class OpenCalls(grpc.aio.ServerInterceptor):
     ) -> Handler | None:
         """Return what answers a call: as one with a stream of requests, since that begins with the headers."""
         found = await continuation(handler_call_details)
-        if found is None or handler_call_details.method in self._others:
+        if found is None or isinstance(found, Refusal) or handler_call_details.method in self._others:
             return found
         handler: Any = found  # the stubs of handlers know only synchronous servicers
         coding = decoder(handler.request_deserializer), handler.response_serializer

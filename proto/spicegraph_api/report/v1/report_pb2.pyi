@@ -2401,6 +2401,7 @@ class ErrorReport(_message.Message):
     STANDINGS_FIELD_NUMBER: _builtins.int
     VERDICT_FIELD_NUMBER: _builtins.int
     GATES_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
     title: _builtins.str
     """Its heading."""
     version: _builtins.str
@@ -2465,6 +2466,10 @@ class ErrorReport(_message.Message):
     def gates(self) -> _containers.RepeatedCompositeFieldContainer[Global___GateResult]:
         """What came out for the conditions."""
 
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What readers should know of the captions, in sentences."""
+
     def __init__(
         self,
         *,
@@ -2486,10 +2491,11 @@ class ErrorReport(_message.Message):
         standings: _abc.Iterable[Global___Standing] | None = ...,
         verdict: Global___Verdict | None = ...,
         gates: _abc.Iterable[Global___GateResult] | None = ...,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["human", b"human", "made", b"made", "signature", b"signature", "verdict", b"verdict"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "gained", b"gained", "gates", b"gates", "headline", b"headline", "human", b"human", "images", b"images", "items", b"items", "lost", b"lost", "made", b"made", "metrics", b"metrics", "signature", b"signature", "standings", b"standings", "synsets", b"synsets", "systems", b"systems", "tests", b"tests", "title", b"title", "verdict", b"verdict", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["categories", b"categories", "gained", b"gained", "gates", b"gates", "headline", b"headline", "human", b"human", "images", b"images", "items", b"items", "lost", b"lost", "made", b"made", "metrics", b"metrics", "signature", b"signature", "standings", b"standings", "synsets", b"synsets", "systems", b"systems", "tests", b"tests", "title", b"title", "verdict", b"verdict", "version", b"version", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
