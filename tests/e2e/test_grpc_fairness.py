@@ -419,6 +419,35 @@ def test_light_groups_go_to_any_worker_when_the_one_in_reserve_is_busy() -> None
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("groups", [2, 3])
+def test_new_captions_are_done_whoever_takes_them_first(groups: int, steps: int) -> None:
+    """The worker in reserve may empty the queue at any step of the other's wait for company."""
+
+    async def play() -> None:
+        reserve = VirtualPool()
+        dispatcher = Dispatcher(
+            VirtualPool(),  # type: ignore[arg-type]
+            NewParses(),  # type: ignore[arg-type]
+            parsing={},
+            batch_captions=256,
+            window_s=0,
+            reserve=reserve,  # type: ignore[arg-type]
+        )
+        tasks = []
+        for number in range(groups):
+            tasks.append(asyncio.create_task(dispatcher.submit(captions(f"new {number}"), caller=str(number))))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+        async with asyncio.timeout(60):
+            await asyncio.gather(*tasks)
+            await dispatcher.submit(captions(*(f"more {number}" for number in range(64))))
+        await dispatcher.close()
+
+    with asyncio.Runner(loop_factory=VirtualTime) as runner:
+        runner.run(play())
+
+
 @pytest.mark.parametrize("length", [10, 1_000, 40_000])
 def test_chunks_of_long_captions_are_smaller(length: int) -> None:
     items = [ItemWork(str(n), "a" * length, ("b" * length,)) for n in range(64)]

@@ -446,13 +446,10 @@ def _varint(value: int) -> bytes:
     return data + bytes([value])
 
 
-@pytest.mark.xfail(
-    strict=False, reason="some hostile captions wait longer than their deadline since calls are scheduled by cost"
-)
-@pytest.mark.timeout(400)
-def test_thousands_of_hostile_messages_each_get_a_status(server: RunningServer) -> None:
+def test_ten_thousand_hostile_messages_each_get_a_status(start_server: Callable[..., RunningServer]) -> None:
     """Every third one in a stream or an upload, some of them behind good messages."""
-    expected = {CODES.OK, CODES.INVALID_ARGUMENT, CODES.NOT_FOUND, CODES.RESOURCE_EXHAUSTED}  # long captions cost more
+    server = start_server("--max-items=300", "--max-wait=60")  # long captions cost much, and none is refused for that
+    expected = {CODES.OK, CODES.INVALID_ARGUMENT, CODES.NOT_FOUND}
     entries = rpb.ReferenceEntryBatch(entries=[rpb.ReferenceEntry(id="good", references=["a dog"])])
     before_it = {
         STREAMS[0]: pb.ScoreStreamRequest(items=pb.ItemBatch(items=fresh_items(27, 1))).SerializeToString(),
@@ -469,32 +466,34 @@ def test_thousands_of_hostile_messages_each_get_a_status(server: RunningServer) 
                 path = f"/spicegraph.v1.{method}"
                 messages = [before_it[method], data] if method in before_it and number // 6 % 2 else [data]
                 if method == STREAMS[0]:
-                    call = channel.stream_stream(path)(iter(messages), timeout=180)
+                    call = channel.stream_stream(path)(iter(messages), timeout=60)
                     with suppress(grpc.aio.AioRpcError):
                         async for _ in call:
                             pass
                 elif method == STREAMS[1]:
                     async with uploads:
-                        call = channel.stream_unary(path)(iter(messages), timeout=180)
+                        call = channel.stream_unary(path)(iter(messages), timeout=60)
                         await call.code()
                 else:
-                    call = channel.unary_unary(path)(data, timeout=180)
+                    call = channel.unary_unary(path)(data, timeout=60)
                 code = await call.code()
                 assert code in expected, (method, data, code, await call.details())
                 seen[method][code] = seen[method].get(code, 0) + 1
 
-            numbered = enumerate(hostile_messages(1_500))
+            numbered = enumerate(hostile_messages(10_000))
             while batch := list(islice(numbered, 60)):
                 await asyncio.gather(*(send(number, data) for number, data in batch))
         return seen
 
-    with Client(server.address) as client:
+    with Client(server.address) as client, ThreadPoolExecutor(32) as pool:
         client.score(fresh_items(16, 100))
+        small = [[f"a man {number} and {text} beside {text}"] for number, text in enumerate(captions(30, 600))]
+        list(pool.map(client.parse, small))  # the worker in reserve parses, too: its parser is loaded
         before = server.memory_mb()
         seen = asyncio.run(play())
-        assert sum(sum(codes.values()) for codes in seen.values()) == 1_500
-        assert all(codes[CODES.INVALID_ARGUMENT] > 30 for codes in seen.values()), seen
-        assert sum(codes.get(CODES.NOT_FOUND, 0) for codes in seen.values()) > 10
+        assert sum(sum(codes.values()) for codes in seen.values()) == 10_000
+        assert all(codes[CODES.INVALID_ARGUMENT] > 200 for codes in seen.values()), seen
+        assert sum(codes.get(CODES.NOT_FOUND, 0) for codes in seen.values()) > 100
         assert len(client.score(fresh_items(17, 20)).items) == 20
         assert not any(line.get("code") == "INTERNAL" for line in server.lines())
     assert server.memory_mb() < before + 150

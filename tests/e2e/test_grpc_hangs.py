@@ -262,14 +262,18 @@ def test_an_item_that_would_hold_a_worker_is_refused_by_its_id(client: Client) -
 
 
 def test_a_call_past_its_deadline_leaves_no_worker_busy(start_server: Callable[..., RunningServer]) -> None:
-    """Many captions in a worker's one batch, and a caller who has gone: the next caller need not wait for them."""
-    server = start_server()
+    """A worker whose batch does not end, and a caller who has gone: the next caller need not wait for it."""
+    server = start_server("--metrics-address=127.0.0.1:0")
+    (worker,) = server.workers()
     text = "a man on a horse with a dog " * 10
-    with grpc.insecure_channel(server.address) as channel:
+    with grpc.insecure_channel(server.address) as channel, ThreadPoolExecutor(1) as pool:
         stub = EvaluationServiceStub(channel)
         items = [item(n, f"{n} {text}", [f"{text} {n}"] * 20) for n in range(64)]
+        call = pool.submit(stub.Score, pb.ScoreRequest(items=items, metrics=["meteor"]), timeout=2)
+        wait_until(lambda: server.calls_under_way() == 1)
+        os.kill(worker, signal.SIGSTOP)
         with pytest.raises(grpc.RpcError) as caught:
-            stub.Score(pb.ScoreRequest(items=items, metrics=["meteor"]), timeout=2)
+            call.result(60)
         assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         with Client(server.address, timeout_s=60) as client:
             assert len(client.score([item("1", "a dog", ["a dog"])]).items) == 1

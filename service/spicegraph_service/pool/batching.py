@@ -123,6 +123,11 @@ class _FairQueue:
         """The entry whose turn it is."""
         return self._heap[0][2]
 
+    @property
+    def starts_with_little(self) -> bool:
+        """Whether it is the turn of a group that the worker in reserve does, too."""
+        return bool(self._heap) and self.first.cost <= _LITTLE
+
     def push(self, entry: _Entry) -> None:
         """Add an entry: behind those that its caller has here, beside those of others."""
         share = self._shares.setdefault(entry.caller, _Share(entry.caller, self._now))
@@ -154,6 +159,10 @@ class _FairQueue:
             return []
         shares = self._shares.values()
         return [share for share in shares if share.end < entry.start and 2 * share.cost >= entry.cost]
+
+    def expected(self, until: float) -> list[_Share]:
+        """Return the callers who are behind the one whose turn it is, and away, but back before a time."""
+        return [share for share in self.behind(self.first) if not share.here and share.left + share.away <= until]
 
 
 class Dispatcher:
@@ -188,6 +197,8 @@ class Dispatcher:
         self._feeders = [asyncio.create_task(self._feed())]
         if reserve is not None:
             self._feeders.append(asyncio.create_task(self._feed_light(reserve)))
+        for feeder in self._feeders:
+            feeder.add_done_callback(_report)
 
     async def submit(self, group: Group, *, caller: str = "", tenant: str = "") -> tasks.GroupReply:
         """Have a group of a caller done; if the caller is cancelled before a worker takes it, it is not done."""
@@ -226,7 +237,7 @@ class Dispatcher:
 
     def _call_reserve(self) -> None:
         """Let the worker in reserve look for groups with little to parse, while the others are at work."""
-        if self._entries and not self._pool.idle and self._entries.first.cost <= _LITTLE:
+        if self._entries.starts_with_little and not self._pool.idle:
             self._light_filled.set()
 
     async def totals(self, work: tasks.Totals) -> tasks.GroupReply:
@@ -297,7 +308,7 @@ class Dispatcher:
                     self._enter(self._light.pop(), light=False)
             else:
                 batch = self._take(self._light, _LIGHT_BATCH)
-                if not batch and self._entries and self._entries.first.cost <= _LITTLE:
+                if not batch and self._entries.starts_with_little:
                     batch = self._take(self._entries, _LITTLE_BATCH)
                 if batch:
                     self._start(reserve, worker, batch)
@@ -320,11 +331,8 @@ class Dispatcher:
         # Source: Iyer and Druschel 2001, "Anticipatory scheduling".
         await asyncio.sleep(0)  # the callers of the batch that has just ended count as away from here on
         until = _time() + min(_WAIT_SHARE * self._batch_s, _LONGEST_WAIT_S)
-        while expected := [  # the callers who are behind the one whose turn it is, and away, but not for long
-            share
-            for share in self._entries.behind(self._entries.first)
-            if not share.here and share.left + share.away <= until
-        ]:
+        # The worker in reserve may have taken what waited.
+        while self._entries and (expected := self._entries.expected(until)):
             self._next_sent.set()  # the caller who is waited for may be one of those who get their answers now
             self._came.clear()
             try:
@@ -476,6 +484,12 @@ def _fail(batch: Sequence[_Entry], reason: str) -> None:
     for entry in batch:
         if not entry.reply.done():
             entry.reply.set_result(tasks.GroupReply(error=reason))
+
+
+def _report(feeder: asyncio.Task[None]) -> None:
+    """Log why a feeder ended: without it nothing is done any longer."""
+    if not feeder.cancelled() and (error := feeder.exception()):
+        _log.critical("no more batches go to the workers", exc_info=error)
 
 
 def _leave(batch: Sequence[_Entry], call: asyncio.Future[tasks.Reply]) -> None:
