@@ -34,22 +34,6 @@ LONG_REFERENCES = "image\tcaption\n1\ta brown dog\n1\tthe dog\ncat.jpg\tthe cat\
 CANDIDATE_TABLE = "id;caption\n1;a dog\ncat.jpg;a cat\n"
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[object], str]:
-    """Write a file and return its path."""
-    numbers = iter(range(100))
-
-    def write(content: object) -> str:
-        path = tmp_path / f"file{next(numbers)}"
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        else:
-            path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        return str(path)
-
-    return write
-
-
 FACTS = ("There is a dog.", "The dog is brown.", "1 ball lies on the grass.")
 
 

@@ -47,22 +47,6 @@ RESULTS = {
 ALONE = {"COCO results", "captions by id", "the toolkit's dictionaries", "Flickr tokens", "conversations"}
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[object], str]:
-    """Write a file and return its path."""
-    numbers = iter(range(1000))
-
-    def write(content: object) -> str:
-        path = tmp_path / f"file{next(numbers)}"
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        else:
-            path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-        return str(path)
-
-    return write
-
-
 def references_of(path: str, **wanted: str) -> Annotations:
     return read_reference_files([path], limits=DEFAULT_LIMITS, wanted=Wanted("references", **wanted))
 

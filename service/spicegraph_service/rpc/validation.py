@@ -211,6 +211,12 @@ def check_value(value: int, known: Container[int], field: str) -> None:
         raise wrong(field, f"{value} is not one of its values")
 
 
+def _meaning(value: int, known: Mapping[int, T], field: str) -> T:
+    """Return what a value of an enumeration stands for in the library."""
+    check_value(value, known, field)
+    return known[value]
+
+
 _TEXTS: Mapping[int, SpiceText] = {
     scores_pb2.SPICE_TEXT_UNSPECIFIED: "written",
     scores_pb2.SPICE_TEXT_WRITTEN: "written",
@@ -220,8 +226,7 @@ _TEXTS: Mapping[int, SpiceText] = {
 
 def spice_text(value: int, *, field: str = "spice_text") -> SpiceText:
     """Return the text that SPICE parses."""
-    check_value(value, _TEXTS, field)
-    return _TEXTS[value]
+    return _meaning(value, _TEXTS, field)
 
 
 _EMPTY: Mapping[int, Empty] = {
@@ -233,8 +238,7 @@ _EMPTY: Mapping[int, Empty] = {
 
 def empty_candidates(value: int, *, field: str = "empty") -> Empty:
     """Return what is done with empty candidates."""
-    check_value(value, _EMPTY, field)
-    return _EMPTY[value]
+    return _meaning(value, _EMPTY, field)
 
 
 _CONTROL_TOKENS: Mapping[int, ControlTokens] = {
@@ -247,8 +251,7 @@ _CONTROL_TOKENS: Mapping[int, ControlTokens] = {
 
 def control_tokens(value: int, *, field: str = "control_tokens") -> ControlTokens:
     """Return what is done with what models leave behind in captions."""
-    check_value(value, _CONTROL_TOKENS, field)
-    return _CONTROL_TOKENS[value]
+    return _meaning(value, _CONTROL_TOKENS, field)
 
 
 _STYLES: Mapping[int, GraphStyle] = {
@@ -260,10 +263,10 @@ _STYLES: Mapping[int, GraphStyle] = {
 
 def graph_style(value: int, info: WorkerInfo, *, field: str = "graph_style") -> GraphStyle:
     """Return the style of graphs: of those of the server's pipeline, or of the scene parser."""
-    check_value(value, _STYLES, field)
+    style = _meaning(value, _STYLES, field)
     if value == scene_graph_pb2.GRAPH_STYLE_SPICE and info.pipeline == info.scene_pipeline:
         raise wrong(field, f"this server's pipeline is {info.pipeline}, which gives scene graphs only")
-    return _STYLES[value]
+    return style
 
 
 async def check_data(
