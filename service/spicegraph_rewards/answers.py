@@ -17,7 +17,7 @@ def answer_of(completion: str) -> str:
     Thoughts are dropped: ``<think>`` to its ``</think>``, also nested, or to the end where it is never closed, and
     what stands before a ``</think>`` that was never opened. Of the rest the answer is what stands in the last
     ``<answer>`` or ``<caption>``, the innermost one, and of that in the last ``\boxed{}``; without such marks it is
-    the rest. What is opened and not closed is no answer.
+    the rest. What is opened and not closed is no answer; a mark without its partner inside of one is dropped.
 
     Example:
         >>> answer_of("<think>There is a dog.</think> <answer>A dog runs.</answer>")
@@ -68,7 +68,7 @@ def _tagged(text: str) -> str | None:
                 answer = start, tag.start()
     if not tags:
         return None
-    return "" if answer is None else text[slice(*answer)]
+    return "" if answer is None else _ANSWER.sub("", text[slice(*answer)])
 
 
 def _boxed(text: str) -> str | None:

@@ -35,6 +35,8 @@ ANSWERS = [
     ("A cat.</answer>", ""),
     ("<answer>A cat.</answer> or <answer>A dog runs.</answer>", "A dog runs."),
     ("<answer>A dog runs.</answer> <answer>A cat", "A dog runs."),
+    ("<answer><caption>A dog runs.</answer>", "A dog runs."),
+    ("<answer>A dog runs.</caption></answer>", "A dog runs."),
     ("<answer>Here: <answer>A dog runs.</answer></answer>", "A dog runs."),
     ("<answer>Here: <caption>A dog runs.</caption> That is it.</answer>", "A dog runs."),
     ("<caption>A dog runs.</caption>", "A dog runs."),

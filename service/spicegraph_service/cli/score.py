@@ -280,10 +280,9 @@ def _broken(
     if conditions is None:
         return []
     from spicegraph_service.report import ReportOptions, build_report  # noqa: PLC0415 (most runs need no report)
-    from spicegraph_service.report.gates import broken_line, parse_gates  # noqa: PLC0415
+    from spicegraph_service.report.gates import broken_line  # noqa: PLC0415
 
     texts = tuple(conditions.split(","))
-    parse_gates(texts)  # before the work
     wanted = ReportOptions(scoring.names, data=scoring.data("spice"), resampling=draws, human=False, gates=texts)
     results = build_report(systems, wanted, pipeline=facts, progress=progress).gates
     return [broken_line(result) for result in results if not result.passed]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypedDict, TypeVar, Unpack
 
 import grpc
@@ -51,8 +51,6 @@ STREAM_BATCH = 64  # Items in one message of a stream.
 
 _UNANSWERED_S = 20.0  # keepalives
 UPLOAD_BATCH = 200  # Entries in one message of an upload.
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +226,7 @@ _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SC
 
 def _complete(options: ScoreOptions) -> ScoreOptions:
     """Return options with the defaults of others; refuse a string in place of a list of metrics, as of its letters."""
-    if isinstance(metrics := options.get("metrics"), str):
-        raise TypeError(f"metrics: expected a list of names such as [{metrics!a}], got the string {metrics!a}")
+    inputs.names(options.get("metrics"), "metrics")
     return _DEFAULTS | options
 
 
@@ -270,19 +267,12 @@ def upload_messages(
         display_name=display_name, graph_style=graph_style, control_tokens=control_tokens
     )
     yield references.CreateReferenceSetRequest(settings=settings)
-    for batch in batches(entries.items(), UPLOAD_BATCH):
+    for batch in inputs.batches(entries.items(), UPLOAD_BATCH):
         rows = [
             references.ReferenceEntry(id=str(entry_id), references=inputs.captions(texts, f"entries[{entry_id!r}]"))
             for entry_id, texts in batch
         ]
         yield references.CreateReferenceSetRequest(entries=references.ReferenceEntryBatch(entries=rows))
-
-
-def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Return values in lists of a size."""
-    rest = iter(values)
-    while batch := list(islice(rest, size)):
-        yield batch
 
 
 class Client(Connection):
@@ -330,7 +320,9 @@ class Client(Connection):
     ) -> Iterator[evaluation.ScoreStreamResponse]:
         """Score items of any number: results as they come, the corpus result last."""
         waiting = self._waiting("items", _items_of)
-        requests = chain([settings_message(options)], map(item_batch, batches(inputs.items(items), STREAM_BATCH)))
+        requests = chain(
+            [settings_message(options)], map(item_batch, inputs.batches(inputs.items(items), STREAM_BATCH))
+        )
         yield from waiting.responses(self._evaluation.ScoreStream(waiting.messages(requests), metadata=self._metadata))
 
     def analyze(
@@ -468,7 +460,7 @@ class AsyncClient(_Opened):
                     yield item_batch([inputs.as_item(value, number)])
                     number += 1
             else:
-                for batch in batches(inputs.items(items), STREAM_BATCH):
+                for batch in inputs.batches(inputs.items(items), STREAM_BATCH):
                     yield item_batch(batch)
 
         waiting = self._waiting("items", _items_of)

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
 from operator import index
-from typing import Any, Final, SupportsIndex
+from typing import Any, Final, SupportsIndex, TypeVar
 
 from spicegraph_api.v1 import scores_pb2
 
@@ -15,6 +16,8 @@ _CANDIDATES: Final = ("candidate", "caption", "test", "prediction")
 _REFERENCES: Final = ("references", "refs", "captions")
 _REFERENCE: Final = ("reference", "ref")
 _SHOWN: Final = 60
+
+T = TypeVar("T")
 
 
 def caption(value: object, name: str) -> str:
@@ -91,6 +94,19 @@ def _of_mapping(value: Mapping[Any, Any], number: int, name: str) -> scores_pb2.
     image = first(_IDS)
     given = number if image is None else value[image]
     return item(given, value[candidate], several, reference_id=value.get("reference_id"), name=name)
+
+
+def names(value: object, field: str) -> None:
+    """Refuse a string in place of a list of names, as of its letters, with a TypeError."""
+    if isinstance(value, str):
+        raise TypeError(f"{field}: expected a list of names such as [{value!a}], got the string {value!a}")
+
+
+def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Return values in lists of a size."""
+    rest = iter(values)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def values_of(scores: Iterable[scores_pb2.Score]) -> dict[str, float | None]:

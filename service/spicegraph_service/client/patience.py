@@ -47,21 +47,32 @@ class Waiting:
         self._size, self._what = size, what
         self._sent = self._answered = 0
         self._all_sent = False
+        self._failed: Exception | None = None
         self._since = time.monotonic()
         self._at_work = False  # the client itself, with a result
 
     def messages(self, requests: Iterable[Message]) -> Iterator[Message]:
         """Yield requests, and count them."""
-        for request in requests:
-            self._count(request)
-            yield request
-        self._all_sent = True
+        with self._sending():
+            for request in requests:
+                self._count(request)
+                yield request
 
     async def messages_async(self, requests: AsyncIterable[Message]) -> AsyncIterator[Message]:
         """Yield requests, and count them."""
-        async for request in requests:
-            self._count(request)
-            yield request
+        with self._sending():
+            async for request in requests:
+                self._count(request)
+                yield request
+
+    @contextmanager
+    def _sending(self) -> Iterator[None]:
+        """Keep an error of the caller's own items: gRPC, which draws them, ends the call and says nothing of it."""
+        try:
+            yield
+        except Exception as error:
+            self._failed = error
+            raise
         self._all_sent = True
 
     def _count(self, request: object) -> None:
@@ -92,6 +103,9 @@ class Waiting:
                 if self.left_s <= 0:
                     call.cancel()
                     raise self.error() from None
+            except grpc.RpcError:
+                self._raise_own()
+                raise
 
     def responses(self, call: Any) -> Iterator[Any]:
         """Yield the responses of a stream."""
@@ -106,6 +120,7 @@ class Waiting:
                     self._answered += self._size(response)
                     yield response
             except grpc.RpcError:
+                self._raise_own()
                 if is_over():
                     raise self.error() from None
                 raise
@@ -156,8 +171,16 @@ class Waiting:
                     call.cancel()
                     raise self.error()
             return await answer
+        except (grpc.RpcError, asyncio.CancelledError):
+            self._raise_own()
+            raise
         finally:
             answer.cancel()
+
+    def _raise_own(self) -> None:
+        """Raise the error of the caller's own items, if that ended the call."""
+        if self._failed is not None:
+            raise self._failed from None
 
 
 async def _next(responses: AsyncIterator[Any]) -> Any:

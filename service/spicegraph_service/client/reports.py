@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from spicegraph_api.report.v1 import report_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
+from spicegraph_service.client import inputs
 
 Systems = Mapping[str, Mapping[Any, str]]  # captions by image, by the system's name
 References = Mapping[Any, Sequence[str]]
@@ -45,13 +45,18 @@ class AnalysisOptions(TypedDict, total=False):
 
 def settings_of(systems: Systems, options: AnalysisOptions) -> pb.AnalysisSettings:
     """Return the settings of an analysis; ids that are integers stay integers on its page."""
+    for name in ("metrics", "gates"):
+        inputs.names(options.get(name, ()), name)
     ids = next(iter(systems.values()), {})
     numbers = bool(ids) and all(isinstance(key, int) for key in ids)
     return pb.AnalysisSettings(systems=list(systems), integer_ids=numbers, **options)
 
 
 def check_systems(systems: Systems, references: References | None) -> None:
-    """Check that all systems have the same images, and these references; a ``KeyError`` names one that is lacking."""
+    """Check that all systems have the same images, and these references; a ``KeyError`` names one that is lacking.
+
+    What is no caption, no list of references or no id is a ``TypeError``, before anything is sent.
+    """
     first = next(iter(systems.values()), {})
     for name, captions in systems.items():
         for key in (*first, *captions):
@@ -59,6 +64,10 @@ def check_systems(systems: Systems, references: References | None) -> None:
                 raise KeyError(f"image {key!r} is not in all systems: {name!r} and the first differ")
             if references is not None and key not in references:
                 raise KeyError(f"image {key!r} has no references")
+            inputs.item_id(key, "id")
+            inputs.caption(captions[key], f"systems[{name!r}][{key!r}]")
+    for key in () if references is None else first:
+        inputs.captions(references[key], f"references[{key!r}]")
 
 
 def batches_of(systems: Systems, references: References | None) -> Iterator[pb.SystemsBatch]:
@@ -66,13 +75,13 @@ def batches_of(systems: Systems, references: References | None) -> Iterator[pb.S
     first, *_ = systems.values()
     items = (
         pb.SystemsItem(
-            id=str(key),
+            id=inputs.item_id(key, "id"),
             candidates=[captions[key] for captions in systems.values()],
             references=() if references is None else references[key],
         )
         for key in first
     )
-    while batch := list(islice(items, _BATCH)):
+    for batch in inputs.batches(items, _BATCH):
         yield pb.SystemsBatch(items=batch)
 
 

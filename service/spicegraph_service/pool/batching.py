@@ -237,7 +237,8 @@ class Dispatcher:
 
     def _call_reserve(self) -> None:
         """Let the worker in reserve look for groups with little to parse, while the others are at work."""
-        if self._entries.starts_with_little and not self._pool.idle:
+        alive = self._reserve is not None and self._reserve.alive
+        if alive and self._entries.starts_with_little and not self._pool.idle:
             self._light_filled.set()
 
     async def totals(self, work: tasks.Totals) -> tasks.GroupReply:

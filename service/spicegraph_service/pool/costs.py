@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,8 +22,11 @@ _PER_WORD, _PER_LONG_WORD = 0.1, 1.1
 
 def text_cost(text: str) -> int:
     """Return what a text is expected to take."""
-    if len(text) <= _USUAL_CHARACTERS:
-        return 1
+    return 1 if len(text) <= _USUAL_CHARACTERS else _long_cost(text)
+
+
+@lru_cache(maxsize=1024)  # it is asked for the call's room, its chunks and each of its turns
+def _long_cost(text: str) -> int:
     cost = 0.0
     for sentence in _SENTENCES.split(text):
         words = len(_WORDS.findall(sentence))

@@ -38,7 +38,7 @@ from spicegraph_service.report.data import (
     ScoreRow,
     SystemView,
 )
-from spicegraph_service.report.gates import gate_results
+from spicegraph_service.report.gates import gate_results, parse_gates
 from spicegraph_service.report.images import Pictures, Span, candidate_view, image_sources, synset_views, with_spans
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def build_report(
     options = options or ReportOptions()
     corpora = _corpora(systems)
     items = next(iter(corpora.values()))
+    gates = parse_gates(options.gates, len(corpora))
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     spans: dict[str, tuple[Span, ...]] = {}
     given = resources(with_spans(source, spans), progress, options.data)
@@ -146,7 +147,7 @@ def build_report(
         # SPICE, which explains every error, unless only others were asked for
         next((run.headline[0].name for run in runs_of[0] if _SPICE not in asked and run.name in asked), "SPICE"),
         _standings(views, tests, human, _of_random(items, spice, draws) if options.human else ()),
-        gate_results(options.gates, views, [runs[0].statistics for runs in runs_of], tests, draws),
+        gate_results(gates, views, [runs[0].statistics for runs in runs_of], tests, draws),
         tuple(
             f"{name}: {note}"
             for (name, corpus), runs in zip(corpora.items(), runs_of, strict=True)

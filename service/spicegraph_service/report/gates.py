@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -39,8 +40,10 @@ class Gate(NamedTuple):
     limit: float
 
 
-def parse_gates(texts: Sequence[str]) -> tuple[Gate, ...]:
-    """Read conditions; an :class:`InputError` with every wrong one."""
+def parse_gates(texts: Sequence[str], systems: int = 2) -> tuple[Gate, ...]:
+    """Read conditions on systems, of which there must be two; an :class:`InputError` with every wrong one."""
+    if texts and systems != 2:
+        raise InputError(f"conditions compare two systems, and {systems} are given")
     gates, faults = [], []
     for text in texts:
         found = _CONDITION.fullmatch(text)
@@ -59,23 +62,22 @@ def parse_gates(texts: Sequence[str]) -> tuple[Gate, ...]:
 
 
 def gate_results(
-    texts: Sequence[str],
+    gates: Sequence[Gate],
     views: Sequence[SystemView],
     statistics: Sequence[Sequence[SpiceStatistic]],
     tests: Mapping[tuple[int, int], Sequence[Comparison]],
     draws: Resampling,
 ) -> tuple[GateResult, ...]:
     """Return what came out for conditions on two systems; ``statistics`` are those of SPICE, by system."""
-    if not texts:
+    if not gates:
         return ()
-    if len(views) != 2:
-        raise InputError(f"conditions compare two systems, and {len(views)} are given")
     scores = {test.name: test for test in tests[0, 1]}
     categories = [row.name for row in views[0].categories]
+    errors = [_errors(of_system) for of_system in statistics] if any(gate.part == "rate" for gate in gates) else []
     results, faults = [], []
-    for gate in parse_gates(texts):
+    for gate in gates:
         if gate.part == "rate" and gate.name in KINDS:
-            test = _of_rate(gate.name, statistics, draws)
+            test = _of_rate(gate.name, errors, draws)
         elif gate.part in {"f", "pr", "re"} and gate.name in categories:
             test = _of_category(gate, statistics, draws)
         elif not gate.part and gate.name in scores:
@@ -100,11 +102,16 @@ def _of_category(gate: Gate, statistics: Sequence[Sequence[SpiceStatistic]], dra
     return compare(ReadyScores((gate.name,)), rows[0], rows[1], resampling=draws)[0]
 
 
-def _of_rate(kind: str, statistics: Sequence[Sequence[SpiceStatistic]], draws: Resampling) -> Comparison:
-    rows = [
-        [(sum(f.kind == kind for f in explain(s.match)), chance_counts(s.match)[KINDS[kind].among]) for s in of_system]
-        for of_system in statistics
-    ]
+def _errors(statistics: Sequence[SpiceStatistic]) -> list[tuple[Counter[str], Mapping[str, int]]]:
+    """Return the errors of each item by kind, and the tuples that can have one."""
+    return [(Counter(error.kind for error in explain(s.match)), chance_counts(s.match)) for s in statistics]
+
+
+def _of_rate(
+    kind: str, errors: Sequence[Sequence[tuple[Counter[str], Mapping[str, int]]]], draws: Resampling
+) -> Comparison:
+    among = KINDS[kind].among
+    rows = [[(found[kind], chances[among]) for found, chances in of_system] for of_system in errors]
     return compare(_Rate(kind), rows[0], rows[1], resampling=draws)[0]
 
 

@@ -7,7 +7,7 @@ import math
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -84,10 +84,10 @@ class Call:
         """Who owns what the call stores and looks up."""
         return self.caller.tenant if self.caller is not None else DEFAULT_TENANT
 
-    def charge(self, captions: int, cost: int | None = None) -> None:
+    def charge(self, captions: int, cost: int) -> None:
         """Count captions, and against the caller's rate what they cost, in usual ones."""
         if self.caller is not None:
-            self.caller.charge(captions if cost is None else cost)
+            self.caller.charge(cost)
         self.captions += captions
 
     @property
@@ -179,8 +179,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
                 with self._admitted(record, caller):
                     async with _while_allowed(identify, record.call, self._leaving):
                         own = checked(requests, record.call) if handler.request_streaming else await _in_time(requests)
-                        async for response in inner(own, context):
-                            yield response
+                        async with aclosing(inner(own, context)) as responses:
+                            async for response in responses:
+                                yield response
 
         make: Any = (
             grpc.stream_stream_rpc_method_handler

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -17,6 +17,7 @@ from spicegraph_api.report.v1.report_pb2_grpc import ReportServiceServicer, add_
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.methods import METHODS
 from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, frame
 from spicegraph_service.pool.reports import Failed, Made, ReportItem, ReportTask, Working, decode_step, encode
 from spicegraph_service.rpc import validation
@@ -25,7 +26,7 @@ from spicegraph_service.rpc.service import TokenService
 from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 
     from prometheus_client import CollectorRegistry
 
@@ -75,8 +76,9 @@ class ReportServicer(ReportServiceServicer):
         del context
         async with self._workplace() as folder:
             task = await self._receive(request_iterator, folder)
-            async for step in self._run(task):
-                yield pb.AnalyzeResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
+            async with aclosing(self._run(task)) as steps:  # the process ends before its folder goes
+                async for step in steps:
+                    yield pb.AnalyzeResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
             output = Path(task.output)
             if (size := output.stat().st_size) > _LARGEST_MESSAGE:
                 most = _LARGEST_MESSAGE >> 20
@@ -93,8 +95,9 @@ class ReportServicer(ReportServiceServicer):
         del context
         async with self._workplace() as folder:
             task = await self._receive(request_iterator, folder)
-            async for step in self._run(task):
-                yield pb.RenderReportResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
+            async with aclosing(self._run(task)) as steps:
+                async for step in steps:
+                    yield pb.RenderReportResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
             with Path(task.output).open("rb") as page:
                 yield pb.RenderReportResponse(size=Path(task.output).stat().st_size)
                 while chunk := page.read(_CHUNK):
@@ -208,13 +211,14 @@ class ReportServicer(ReportServiceServicer):
             ]
             found = await self._host.references.resolve(settings.reference_set, named, first=first)
             references = [item.references for item in found]
-        current_call().charge(sum(map(len, references)) + count * len(batch))
+        written = [text for item, texts in zip(batch, references, strict=True) for text in (*item.candidates, *texts)]
+        current_call().charge(len(written), texts_cost(written))
         items = [ReportItem(i.id, tuple(i.candidates), texts) for i, texts in zip(batch, references, strict=True)]
         stream.write(frame(encode(items)))
         if stream.tell() > _MOST_BYTES:
             raise wrong("items", f"a report is of at most {_MOST_BYTES >> 20} MiB of captions")
 
-    async def _run(self, task: ReportTask) -> AsyncIterator[Working]:
+    async def _run(self, task: ReportTask) -> AsyncGenerator[Working]:
         """Have a report made when it is its turn; the process ends with the call, whoever ends it."""
         if self._waiting >= _MOST_WAITING:
             raise exhausted("REPORTS_FULL", f"{self._waiting} reports wait for their turn", 5.0)
@@ -234,10 +238,12 @@ class ReportServicer(ReportServiceServicer):
             message = "the report's process ended: it may have needed more memory than there is"
             raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "REPORT_ENDED", message) from error
         finally:
-            if process is not None:
-                process.kill()
-                await process.wait()
-            self._turns.release()
+            try:
+                if process is not None:
+                    process.kill()
+                    await process.wait()
+            finally:
+                self._turns.release()
         if isinstance(step, Failed):
             raise _error(step)
         assert isinstance(step, Made)  # noqa: S101 (there is no other)
