@@ -66,8 +66,9 @@ def check_systems(systems: Systems, references: References | None) -> None:
                 raise KeyError(f"image {key!r} has no references")
             inputs.item_id(key, "id")
             inputs.caption(captions[key], f"systems[{name!r}][{key!r}]")
-    for key in () if references is None else first:
-        inputs.captions(references[key], f"references[{key!r}]")
+    if references is not None:
+        for key in first:
+            inputs.captions(references[key], f"references[{key!r}]")
 
 
 def batches_of(systems: Systems, references: References | None) -> Iterator[pb.SystemsBatch]:
