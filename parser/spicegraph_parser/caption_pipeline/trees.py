@@ -74,9 +74,9 @@ def projective_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
     is_chosen[root, _LEFT, 0, row] = is_chosen[length - 1 - root, _RIGHT, root, row] = True
     _divide(spans, is_chosen)
     width, is_left, start, row = is_chosen[:, _TO_RIGHT:].nonzero()
-    ends = np.stack([start, start + width])
+    end = start + width
     heads = np.zeros((sentences, length), dtype=np.intp)
-    heads[row, np.where(is_left, *ends)] = np.where(is_left, *ends[::-1]) + 1
+    heads[row, np.where(is_left, start, end)] = np.where(is_left, end, start) + 1
     return heads
 
 
