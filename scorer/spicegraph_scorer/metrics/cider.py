@@ -171,10 +171,13 @@ def cider_statistics(
 
 
 def statistics_of_counts(
-    counts: CorpusCounts, *, variant: Variant, frequencies: DocumentFrequencies | None = None
+    counts: CorpusCounts, *, variant: Variant, frequencies: DocumentFrequencies | None = None, images: int | None = None
 ) -> list[CiderStatistic]:
-    """Return the score of each item of a corpus whose n-grams are counted; warns as :func:`cider_statistics`."""
-    images = counts.items if frequencies is None else frequencies.images
+    """Return the score of each item of a corpus whose n-grams are counted; warns as :func:`cider_statistics`.
+
+    ``images``: how many images weigh an n-gram, without ``frequencies``; ``None``: all items.
+    """
+    images = frequencies.images if frequencies else counts.items if images is None else images
     if images <= 1:
         return _undefined(counts.items)
     if frequencies is None:

@@ -9,14 +9,17 @@ overlap times score is highest. Paragraphs: all captions of a video as one text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from spicegraph_scorer import Corpus, Item
+from spicegraph_scorer.core.ngrams import CorpusCounts, NgramCounts, count_ngrams, split_at_spaces
 from spicegraph_scorer.core.results import signature_of
+from spicegraph_scorer.core.tokens import tokenize_texts
+from spicegraph_scorer.metrics.cider import ORDERS, Cider, statistics_of_counts
 from spicegraph_scorer.readers.fields import joined
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 Vector: TypeAlias = np.ndarray[tuple[int], np.dtype[np.float64]]
 Matrix: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+Integers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 Pairs: TypeAlias = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 THRESHOLDS: Final = (0.3, 0.5, 0.7, 0.9)
@@ -275,19 +279,55 @@ def _weighed(
 ) -> Iterator[dict[str, Vector]]:
     """Yield at each threshold the scores of a metric with weights, which each video's pairs give, as in its scripts."""
     names = [score.name for score in metric.total(())]
-    known: dict[tuple[int, ...], list[float]] = {}
     work = list(dict.fromkeys(tuple(each) for of_threshold in pairs for each in of_threshold))
-    for done, each in enumerate(work):
-        if progress and not done % 100:
-            progress(f"scoring captions: {metric.name}", done, len(work))
-        known[each] = [0.0] * len(names)
-        if len(each) > 1:  # with one pair nothing can be weighed: the scripts' weights, and so their scores, are 0
+    many = [each for each in work if len(each) > 1]  # with one pair the scripts' weights, and so their scores, are 0
+    known = {each: [0.0] * len(names) for each in work}
+    if isinstance(metric, Cider):
+        known |= _cider(metric, texts.items, many)
+    else:
+        for done, each in enumerate(many):
+            if progress and not done % 100:
+                progress(f"scoring captions: {metric.name}", done, len(many))
             corpus = Corpus(tuple(texts.items[n] for n in each))
             scores = metric.total(metric.weighted(weigh(corpus)).collect(corpus))
             known[each] = [np.nan if score.value is None else score.value for score in scores]
     for of_threshold in pairs:
         table = np.array([known[tuple(each)] for each in of_threshold])
         yield {name: table[:, n] for n, name in enumerate(names)}
+
+
+def _cider(metric: Cider, items: Sequence[Item], work: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], list[float]]:
+    """Return CIDEr of each group of pairs by itself, those of one size at once: what calling the metric gives."""
+    row = {text: n for n, text in enumerate(dict.fromkeys(t for i in items for t in (i.candidate, *i.references)))}
+    tokens = [split_at_spaces(words) for words in tokenize_texts(list(row))]
+    vocabulary, orders = count_ngrams(tokens, orders=ORDERS)
+    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    sides = np.array([(row[item.candidate], row[item.references[0]]) for item in items], np.int64).reshape(-1, 2)
+    found: dict[tuple[int, ...], list[float]] = {}
+    for size in sorted({len(each) for each in work}):
+        groups = [each for each in work if len(each) == size]
+        chosen = sides[np.array(groups).ravel()].T.ravel()  # the candidates, then the references
+        group = np.tile(np.repeat(np.arange(len(groups)), size), 2)
+        counts = CorpusCounts(
+            vocabulary,
+            tuple(_apart(ngrams, chosen, group) for ngrams in orders),
+            lengths[chosen],
+            np.arange(len(chosen) // 2),
+        )
+        values = np.array(statistics_of_counts(counts, variant=metric.variant, images=size), np.float64)
+        found |= dict(zip(groups, values.reshape(-1, size).mean(axis=1, keepdims=True).tolist(), strict=True))
+    return found
+
+
+def _apart(ngrams: NgramCounts, chosen: Integers, group: Integers) -> NgramCounts:
+    """Return the counts of some captions, in which an n-gram is another one in each group."""
+    from scipy import sparse  # noqa: PLC0415 (as in ngrams)
+
+    cells = ngrams.matrix[chosen].tocoo()
+    width = ngrams.matrix.shape[1]
+    codes, column = np.unique(group[cells.row] * width + cells.col, return_inverse=True)
+    matrix = sparse.coo_array((cells.data, (cells.row, column)), shape=(len(chosen), len(codes))).tocsr()
+    return replace(ngrams, matrix=matrix, prefix=ngrams.prefix[codes % width], last=ngrams.last[codes % width])
 
 
 def _detection(seen: _Overlaps, thresholds: Sequence[float]) -> dict[str, Matrix]:
