@@ -89,7 +89,21 @@ CIDEr.
 """
 
 # Not in ``all``: variants of studies of their time, ``cider`` under its own name, and metrics made for descriptions.
-BY_NAME_ONLY: Final = frozenset({"spice-exact", "bleu-sentence", "cider-d", "cider-plain", "detail", "detail-coco"})
+BY_NAME_ONLY: Final = frozenset(
+    {
+        *(
+            "spice-exact",
+            "bleu-sentence",
+            "bleu-2-only",
+            "bleu-3-only",
+            "bleu-4-only",
+            "rouge-s",
+            "cider-d",
+            "cider-plain",
+        ),
+        *("detail", "detail-coco"),
+    }
+)
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),
