@@ -42,7 +42,7 @@ _DIGITS: Final = re.compile(r"[0-9]{1,18}")
 _WHOLE: Final = re.compile(r"([0-9]{1,18})\.0+")
 _ENDING: Final = re.compile(r"\.[A-Za-z]\w{1,4}$")
 _PARTIAL_HINT = "To score only the images that have a result, say so: --partial."
-_SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, or --candidates each."
+_SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, each or set."
 
 _WITHOUT_REFERENCES = "is missing (and no --references file is given)"
 _HEAD: Final = 1_000  # Records whose ids show by what the images are called.
