@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from google.protobuf.struct_pb2 import Struct
@@ -30,6 +30,16 @@ from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.pool import convert, tasks
 from spicegraph_service.pool.processes import open_replies, read_frame
+from spicegraph_service.pool.report_tasks import (
+    Failed,
+    Made,
+    ReportTask,
+    Step,
+    Working,
+    decode_items,
+    decode_task,
+    encode,
+)
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
 from spicegraph_service.report.data import GradedView, Provenance
 from spicegraph_service.report.render import report_values
@@ -41,65 +51,6 @@ if TYPE_CHECKING:
 _NICE = 5
 _EVERY_S = 0.25  # between two frames of progress
 _log = logging.getLogger(__name__)
-
-
-class ReportItem(msgspec.Struct, frozen=True, array_like=True):
-    """An item, and what each system says of it."""
-
-    id: str
-    candidates: tuple[str, ...]
-    references: tuple[str, ...]
-
-
-class ReportTask(msgspec.Struct, frozen=True):
-    """A report to be made: of the items in a file, into another file."""
-
-    items: str
-    output: str
-    systems: tuple[str, ...]
-    pipeline: str  # of the server
-    form: Literal["message", "html", "markdown", "json"] = "message"
-    metrics: tuple[str, ...] = ()
-    given: tasks.RequestData = tasks.NOTHING_GIVEN
-    data: bytes = b""  # the server's own, for metrics
-    draws: int = 1000
-    seed: int = 12345
-    human: bool = True
-    title: str = ""
-    images: bool = True
-    groups: bool = True
-    examples: int = 12
-    integer_ids: bool = False
-    command: str | None = None
-    inputs: tuple[tuple[str, str], ...] = ()
-    gates: tuple[str, ...] = ()
-    memory: int = 0  # bytes that the process may take; 0: any
-
-
-class Working(msgspec.Struct, frozen=True, tag="working"):
-    """How far a report is."""
-
-    what: str
-    done: int
-    of: int
-
-
-class Made(msgspec.Struct, frozen=True, tag="made"):
-    """A report was made."""
-
-
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """A report can't be made; ``kind`` is whose fault it is, ``""`` that of a bug."""
-
-    kind: Literal["", "input", "limit", "data"]
-    message: str
-
-
-Step: TypeAlias = Working | Made | Failed
-decode_step = msgspec.msgpack.Decoder(Step).decode
-encode = msgspec.msgpack.Encoder().encode
-_decode_task = msgspec.msgpack.Decoder(ReportTask).decode
-_decode_items = msgspec.msgpack.Decoder(list[ReportItem]).decode
 
 
 def make(task: ReportTask, progress: Any = None) -> None:
@@ -139,7 +90,7 @@ def _systems(task: ReportTask) -> list[System]:
     items: list[list[Item]] = [[] for _ in task.systems]
     with Path(task.items).open("rb") as stream:
         while (frame := read_frame(stream)) is not None:
-            for item in _decode_items(frame):
+            for item in decode_items(frame):
                 name = int(item.id) if task.integer_ids else item.id
                 for of_system, candidate in zip(items, item.candidates, strict=True):
                     of_system.append(Item(name, candidate, item.references))
@@ -252,7 +203,7 @@ def main() -> int:
                 answered.acquire()
                 last = time.monotonic()
 
-        replies.send(encode(_tried(_decode_task(given), progress)))
+        replies.send(encode(_tried(decode_task(given), progress)))
     return 0
 
 
