@@ -12,8 +12,10 @@ import time
 from base64 import b64encode
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from email.message import Message as Header
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import grpc
 from aiohttp import web
@@ -31,6 +33,7 @@ from spicegraph_service.rpc.status import CallError, Violation, exhausted, inval
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
+    from aiohttp import BodyPartReader
     from google.protobuf.descriptor import MethodDescriptor
 
     from spicegraph_service.rpc.host import Dialect
@@ -49,6 +52,7 @@ _PATIENCE_S = 30.0  # before the rate counts
 _TOO_LONG = "MESSAGE_TOO_LONG"
 _MALFORMED = "MALFORMED"
 _SOON_S = 29.0  # for an answer in the words of another program
+_OURS = frozenset({None, "same-origin", "none"})
 _FULL = "too many bytes of calls are not answered yet"
 
 HTTP_STATUSES = {
@@ -306,12 +310,28 @@ class CallRoutes:
             yield chunk
 
 
+def is_own_form(request: web.Request) -> bool:
+    """Say whether a form comes from a page of this site, as far as browsers say."""
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    return site in _OURS and (origin is None or urlsplit(origin).netloc == request.host)
+
+
+def names_of(part: BodyPartReader) -> tuple[str, str | None]:
+    """Return the name of a form's field, and that of its file without folders; ``None``: it is no file."""
+    # What aiohttp refuses, such as semicolons in a name, the standard library reads.
+    header = Header()
+    header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
+    file_name = header.get_filename()
+    short = None if file_name is None else file_name.replace("\\", "/").rpartition("/")[2]
+    return str(header.get_param("name", "", header="Content-Disposition")), short
+
+
 async def _answered(
     request: web.Request, answer: Callable[[Origin], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     """Return the answer to a request, or the error that it fails with."""
     try:
-        return await answer(_origin(request))
+        return await answer(origin_of(request))
     except CallError as error:
         return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
     except FullError as error:
@@ -358,7 +378,8 @@ async def _pieces(spool: IO[bytes]) -> AsyncIterator[bytes]:
         yield piece
 
 
-def _origin(request: web.Request) -> Origin:
+def origin_of(request: web.Request) -> Origin:
+    """Return where a request comes from, without its cookies."""
     headers = {name.lower(): value for name, value in request.headers.items() if name.lower() != "cookie"}
     timeout = headers.get("connect-timeout-ms")
     if timeout is not None and not (timeout.isascii() and timeout.isdigit() and len(timeout) <= _LONGEST_TIMEOUT):
