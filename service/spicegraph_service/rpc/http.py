@@ -28,7 +28,7 @@ from spicegraph_service.rpc import codec
 from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Origin, Requests
 from spicegraph_service.rpc.interceptor import Malformed
 from spicegraph_service.rpc.limits import ByteBudget, FullError, Limits
-from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid
+from spicegraph_service.rpc.status import TOO_LONG, CallError, Violation, exhausted, invalid, too_long
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -49,7 +49,6 @@ _PIECE = 1 << 16
 _LONGEST_TIMEOUT = 10  # digits
 _LEAST_RATE = 64  # bytes per second of a body, on average
 _PATIENCE_S = 30.0  # before the rate counts
-_TOO_LONG = "MESSAGE_TOO_LONG"
 _MALFORMED = "MALFORMED"
 _SOON_S = 29.0  # for an answer in the words of another program
 _OURS = frozenset({None, "same-origin", "none"})
@@ -333,17 +332,11 @@ async def _answered(
     try:
         return await answer(origin_of(request))
     except CallError as error:
-        return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
+        return error_response(FailedCallError.of(error), status=413 if error.reason == TOO_LONG else None)
     except FullError as error:
         return error_response(FailedCallError.of(exhausted("BODIES_FULL", _FULL, error.retry_after_s)))
     except FailedCallError as failure:
         return error_response(failure)
-
-
-def too_long(most: int) -> CallError:
-    """Return the error for a message with too many bytes."""
-    message = f"the message has more than {most:,} bytes, the most that the server reads"
-    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, _TOO_LONG, message)
 
 
 def _wrong_type(*accepted: str) -> web.HTTPUnsupportedMediaType:
