@@ -114,7 +114,7 @@ class Malformed:
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """The interceptor, for ``most`` calls under way; ``largest``: bytes of a message. It leaves health and reflection alone."""
+    """The interceptor, for ``most`` calls under way, of messages of ``largest`` bytes. It leaves health alone."""
 
     def __init__(
         self,
