@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from spicegraph import Client, InputError, ServiceError, score
+from spicegraph import Client, ServiceError, score
 
 pytestmark = pytest.mark.model
 
@@ -32,7 +32,7 @@ def test_a_reply_reads_like_a_result(client: Client) -> None:
     assert [row["scores"]["SPICE"] for row in reply.to_dict()["items"]] == [1.0, 0.0]
     assert reply.to_dict()["signature"].keys() == {"spice", "bleu"}
     assert reply.to_frame().reset_index(drop=True).equals(result.to_frame().reset_index(drop=True))
-    with pytest.raises(InputError, match="there is no score 'CIDEr' here; the scores are SPICE, SPICE_"):
+    with pytest.raises(KeyError, match="there is no score 'CIDEr' here; the scores are SPICE, SPICE_"):
         reply["CIDEr"]
 
 

@@ -148,38 +148,16 @@ class ItemScores:
 
     def __getitem__(self, name: str) -> float | None:
         """Return a score by its name."""
-        return named_score(self.scores, name)
+        return _named(self.scores, name)
 
 
-def named_score(scores: Mapping[str, float | None], name: str) -> float | None:
-    """Return a score by its name; an :class:`InputError` says which there are."""
+def _named(scores: Mapping[str, float | None], name: str) -> float | None:
     if name not in scores:
         raise InputError(f"there is no score {name!a} here; the scores are {', '.join(scores)}")
     return scores[name]
 
 
 _SHOWN_SCORES: Final = 8
-
-
-def text_of(kind: str, items: int, scores: Mapping[str, float | None]) -> str:
-    """Return a table of corpus scores, of at most ten lines: notebooks and prompts print it."""
-    width = max(map(len, scores), default=0)
-    values = ["undefined" if value is None else f"{value:.4f}" for value in scores.values()]
-    lines = [f"  {name:{width}}  {value:>9}" for name, value in zip(scores, values, strict=True)]
-    more = [f"  ... and {len(lines) - _SHOWN_SCORES} more"] if len(lines) > _SHOWN_SCORES else []
-    return "\n".join([f"{kind} of {counted(items, 'item')}", *lines[:_SHOWN_SCORES], *more])
-
-
-def table_of(rows: Sequence[tuple[ItemId, Mapping[str, float | None]]]) -> pd.DataFrame:
-    """Return items' scores as a table of pandas: a row for each item, by its id, and a column for each score.
-
-    Raises:
-        ModuleNotFoundError: pandas is not installed.
-    """
-    import pandas as pd  # noqa: PLC0415 (not a dependency: whoever has tables has it)
-
-    index = pd.Index([item_id for item_id, _ in rows], name="image_id")
-    return pd.DataFrame([scores for _, scores in rows], index=index, dtype=float)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -191,8 +169,13 @@ class Result:
     runs: tuple[Run, ...]
 
     def __repr__(self) -> str:
-        """Return a table of the corpus scores."""
-        return text_of("Result", len(self.items), {s.name: s.value for run in self.runs for s in run.headline})
+        """Return a table of the corpus scores, of at most ten lines: notebooks and prompts print it."""
+        scores = [score for run in self.runs for score in run.headline]
+        width = max((len(score.name) for score in scores), default=0)
+        values = ["undefined" if score.value is None else f"{score.value:.4f}" for score in scores]
+        lines = [f"  {score.name:{width}}  {value:>9}" for score, value in zip(scores, values, strict=True)]
+        more = [f"  ... and {len(lines) - _SHOWN_SCORES} more"] if len(lines) > _SHOWN_SCORES else []
+        return "\n".join([f"Result of {counted(len(self.items), 'item')}", *lines[:_SHOWN_SCORES], *more])
 
     def __getitem__(self, name: str) -> float | None:
         """Return the corpus value of a score by its name, such as ``SPICE``, ``SPICE_Color`` or ``Bleu_4``.
@@ -200,7 +183,7 @@ class Result:
         Raises:
             InputError: there is no such score.
         """
-        return named_score(self.scores, name)
+        return _named(self.scores, name)
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -226,8 +209,16 @@ class Result:
         return {run.headline[0].name: means for run in self.runs if (means := run.categories())}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the items' scores as a table of pandas: see :func:`table_of`."""
-        return table_of([(row.id, row.scores) for row in self])
+        """Return the items' scores as a table of pandas: a row for each item, by its id, and a column for each score.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        import pandas as pd  # noqa: PLC0415 (not a dependency: whoever has tables has it)
+
+        rows = list(self)
+        index = pd.Index([row.id for row in rows], name="image_id")
+        return pd.DataFrame([row.scores for row in rows], index=index, columns=list(self.scores), dtype=float)
 
     @property
     def empty_candidates(self) -> int:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_api.v1 import evaluation_service_pb2 as evaluation
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_scorer.core.results import named_score, table_of, text_of
 from spicegraph_service.client.inputs import values_of
 
 if TYPE_CHECKING:
@@ -32,7 +31,10 @@ class _Scored:
 
     def __getitem__(self, name: str) -> float | None:
         """Return a score by its name."""
-        return named_score(self.scores, name)
+        scores = self.scores
+        if name not in scores:
+            raise KeyError(f"there is no score {name!a} here; the scores are {', '.join(scores)}")
+        return scores[name]
 
     def __getattr__(self, name: str) -> Any:
         """Return another field of the message."""
@@ -110,9 +112,12 @@ class ScoreReply:
 
     def __repr__(self) -> str:
         """Return a table of the corpus scores, as of a result of the library."""
-        names = self.corpus.scores
-        headline = {name: value for name, value in names.items() if not _is_of_category(name, names)}
-        return text_of("Reply", len(self), headline)
+        every = self.corpus.scores
+        shown = {name: value for name, value in every.items() if not any(name.startswith(f"{n}_") for n in every)}
+        width = max(map(len, shown), default=0)
+        values = ("undefined" if value is None else f"{value:.4f}" for value in shown.values())
+        lines = (f"  {name:{width}}  {value:>9}" for name, value in zip(shown, values, strict=True))
+        return "\n".join([f"Reply of {len(self)} item{'s' if len(self) != 1 else ''}", *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values: ``signature``, ``corpus`` and ``items``, and ``warnings`` where there are any."""
@@ -122,9 +127,8 @@ class ScoreReply:
         return {"signature": corpus.signature, "corpus": corpus.scores, **warned, "items": items}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the items' scores as a table of pandas, as :meth:`spicegraph_scorer.core.results.Result.to_frame`."""
-        return table_of([(item.id, item.scores) for item in self])
+        """Return the items' scores as a table of pandas: a row for each item, by its id, and a column for each score."""
+        import pandas as pd  # noqa: PLC0415 (not a dependency: whoever has tables has it)
 
-
-def _is_of_category(name: str, names: dict[str, float | None]) -> bool:
-    return any(name.startswith(f"{other}_") for other in names)
+        index = pd.Index([item.id for item in self], name="image_id")
+        return pd.DataFrame([item.scores for item in self], index=index, dtype=float)
