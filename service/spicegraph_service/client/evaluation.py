@@ -197,7 +197,7 @@ class ScoreOptions(TypedDict, total=False):
     """What a caller may say of scoring.
 
     Attributes:
-        metrics: names of metrics and groups; SPICE alone by default.
+        metrics: names of metrics and groups, in a list or with commas between; SPICE alone by default.
         detail: what the reply says of each item; its scores by default.
         reference_set: the set that has the references of items without any.
         categories: categories of one's own for SPICE; see :func:`category`.
@@ -211,7 +211,7 @@ class ScoreOptions(TypedDict, total=False):
         reference_language: what references are in, if that is another language: ``en``.
     """
 
-    metrics: Sequence[str]
+    metrics: str | Sequence[str]
     detail: scores_pb2.Detail.ValueType
     reference_set: str | None
     categories: Sequence[scores_pb2.CategoryDefinition]
@@ -228,9 +228,9 @@ _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SC
 
 
 def _complete(options: ScoreOptions) -> ScoreOptions:
-    """Return options with the defaults of others; refuse a string in place of a list of metrics, as of its letters."""
-    inputs.names(options.get("metrics"), "metrics")
-    return _DEFAULTS | options
+    """Return options with the defaults of others."""
+    whole = _DEFAULTS | options
+    return whole | {"metrics": inputs.names(whole["metrics"], "metrics")}
 
 
 def settings_message(options: ScoreOptions) -> evaluation.ScoreStreamRequest:

@@ -127,7 +127,7 @@ class ScoreReply:
         return {"signature": corpus.signature, "corpus": corpus.scores, **warned, "items": items}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the items' scores as a table of pandas: a row for each item, by its id, and a column for each score."""
+        """Return the items' scores as a table of pandas, a row for each item, by its id."""
         import pandas as pd  # noqa: PLC0415 (not a dependency: whoever has tables has it)
 
         index = pd.Index([item.id for item in self], name="image_id")
