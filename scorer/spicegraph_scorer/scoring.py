@@ -207,7 +207,7 @@ def credit(
 class SystemComparison:
     """The comparisons of each metric's scores, with the signature that both systems share."""
 
-    signature: Mapping[str, Json]
+    signature: Mapping[str, Any]
     metrics: Mapping[str, tuple[Comparison, ...]]
     length: Mapping[str, LengthControl] = field(default_factory=dict)  # second minus first; empty for short captions
     empty_graphs: tuple[EmptyGraphs, ...] = ()  # of both systems

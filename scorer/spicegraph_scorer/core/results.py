@@ -58,7 +58,7 @@ class RunSummary:
 class Summary:
     """The corpus scores of all metrics, with what says whether two numbers may be compared."""
 
-    signature: Mapping[str, Json]
+    signature: Mapping[str, Any]
     runs: tuple[RunSummary, ...]
     empty_graphs: EmptyGraphs = field(default_factory=EmptyGraphs, compare=False)  # sums of parts do not know them
 
@@ -165,7 +165,7 @@ class Result:
     """The scores of a corpus and of its items, with what says whether two numbers may be compared."""
 
     items: tuple[Item, ...]
-    signature: Mapping[str, Json]
+    signature: Mapping[str, Any]
     runs: tuple[Run, ...]
 
     def __repr__(self) -> str:

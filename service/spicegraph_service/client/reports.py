@@ -45,10 +45,11 @@ class AnalysisOptions(TypedDict, total=False):
 
 def settings_of(systems: Systems, options: AnalysisOptions) -> pb.AnalysisSettings:
     """Return the settings of an analysis; ids that are integers stay integers on its page."""
-    named = {name: inputs.names(options.get(name, ()), name) for name in ("metrics", "gates")}
+    metrics, gates = (inputs.names(options.get(name, ()), name) for name in ("metrics", "gates"))
+    whole: AnalysisOptions = options | {"metrics": metrics, "gates": gates}
     ids = next(iter(systems.values()), {})
     numbers = bool(ids) and all(isinstance(key, int) for key in ids)
-    return pb.AnalysisSettings(systems=list(systems), integer_ids=numbers, **(options | named))
+    return pb.AnalysisSettings(systems=list(systems), integer_ids=numbers, **whole)
 
 
 def check_systems(systems: Systems, references: References | None) -> None:
