@@ -393,7 +393,8 @@ def _other_language_note(source: str, items: Sequence[Item], language: str) -> s
     if others < _SHARE * len(items) or not others:
         return None
     candidates = counted(len(items), "candidate")
-    return f"{source}: {others:,} of {candidates} seem to be English, not {find_language(language).name}"
+    seem = "seems" if others == 1 else "seem"
+    return f"{source}: {others:,} of {candidates} {seem} to be English, not {find_language(language).name}"
 
 
 def language_note(
@@ -416,7 +417,8 @@ def language_note(
     if others < _SHARE * len(items):
         return None
     candidates = counted(len(items), "candidate")
-    return f"{source}: {others:,} of {candidates} do not seem to be English; all metrics here are made for English"
+    does = "does" if others == 1 else "do"
+    return f"{source}: {others:,} of {candidates} {does} not seem to be English; all metrics here are made for English"
 
 
 _MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})  # What programs write for a missing caption.

@@ -31,11 +31,12 @@ from spicegraph_scorer.readers.source import ReadLimits
 from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.pool import convert, tasks
-<<<<<<< HEAD
-from spicegraph_service.pool.processes import open_replies, read_frame
+from spicegraph_service.pool.processes import frame, open_replies, read_frame
 from spicegraph_service.pool.report_tasks import (
     Failed,
     Made,
+    ReadTask,
+    ReportItem,
     ReportTask,
     Step,
     Working,
@@ -43,9 +44,6 @@ from spicegraph_service.pool.report_tasks import (
     decode_task,
     encode,
 )
-=======
-from spicegraph_service.pool.processes import frame, open_replies, read_frame
->>>>>>> w58
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
 from spicegraph_service.report.data import GradedView, Provenance
 from spicegraph_service.report.render import report_values
@@ -61,79 +59,6 @@ _LIMITS = ReadLimits(content=256 << 20)  # of files that strangers send
 _log = logging.getLogger(__name__)
 
 
-<<<<<<< HEAD
-def make(task: ReportTask, progress: Any = None) -> None:
-=======
-class ReportItem(msgspec.Struct, frozen=True, array_like=True):
-    """An item, and what each system says of it."""
-
-    id: str
-    candidates: tuple[str, ...]
-    references: tuple[str, ...]
-
-
-class ReadTask(msgspec.Struct, frozen=True, tag="read"):
-    """Files of strangers to be read, into a file of items; without ``references`` the first has its own."""
-
-    candidates: str
-    references: str | None
-    output: str
-    memory: int = 0  # bytes that the process may take; 0: any
-
-
-class ReportTask(msgspec.Struct, frozen=True, tag="report"):
-    """A report to be made: of the items in a file, into another file."""
-
-    items: str
-    output: str
-    systems: tuple[str, ...]
-    pipeline: str  # of the server
-    form: Literal["message", "html", "markdown", "json"] = "message"
-    metrics: tuple[str, ...] = ()
-    given: tasks.RequestData = tasks.NOTHING_GIVEN
-    data: bytes = b""  # the server's own, for metrics
-    draws: int = 1000
-    seed: int = 12345
-    human: bool = True
-    title: str = ""
-    images: bool = True
-    groups: bool = True
-    examples: int = 12
-    integer_ids: bool = False
-    command: str | None = None
-    inputs: tuple[tuple[str, str], ...] = ()
-    gates: tuple[str, ...] = ()
-    memory: int = 0  # bytes that the process may take; 0: any
-
-
-class Working(msgspec.Struct, frozen=True, tag="working"):
-    """How far a report is."""
-
-    what: str
-    done: int
-    of: int
-
-
-class Made(msgspec.Struct, frozen=True, tag="made"):
-    """A task was done; ``integer_ids``: items that were read are named by integers."""
-
-    integer_ids: bool = False
-
-
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """A task can't be done; ``kind`` is whose fault it is, ``""`` that of a bug."""
-
-    kind: Literal["", "input", "limit", "data"]
-    message: str
-
-
-Step: TypeAlias = Working | Made | Failed
-decode_step = msgspec.msgpack.Decoder(Step).decode
-encode = msgspec.msgpack.Encoder().encode
-decode_items = msgspec.msgpack.Decoder(list[ReportItem]).decode
-_decode_task = msgspec.msgpack.Decoder(ReadTask | ReportTask).decode
-
-
 def read(task: ReadTask) -> Made:
     """Read the items of files, as the command does, and write them."""
     items = read_items(task.candidates, references=task.references, limits=_LIMITS).items
@@ -145,7 +70,6 @@ def read(task: ReadTask) -> Made:
 
 
 def make(task: ReportTask, progress: Any = None) -> Made:
->>>>>>> w58
     """Make a report and write it."""
     systems = _systems(task)
     data = replace(tasks.unpack_data(task.data), spice_text=task.given.spice_text)
@@ -182,13 +106,8 @@ def provenance(task: ReportTask) -> Provenance:
 def _systems(task: ReportTask) -> list[System]:
     items: list[list[Item]] = [[] for _ in task.systems]
     with Path(task.items).open("rb") as stream:
-<<<<<<< HEAD
-        while (frame := read_frame(stream)) is not None:
-            for item in decode_items(frame):
-=======
         while (part := read_frame(stream)) is not None:
             for item in decode_items(part):
->>>>>>> w58
                 name = int(item.id) if task.integer_ids else item.id
                 for of_system, candidate in zip(items, item.candidates, strict=True):
                     of_system.append(Item(name, candidate, item.references))
