@@ -134,8 +134,8 @@ def reference_faults(references: object, names: Names = ()) -> Iterator[tuple[st
 
 
 def as_id(value: object) -> object:
-    """Return an id; 9.0, as pandas writes whole numbers beside missing ones, is 9."""
-    return int(value) if type(value) is float and value.is_integer() else value
+    """Return an id; 9.0, as pandas writes whole numbers beside missing ones, is 9, as far as such numbers are exact."""
+    return int(value) if type(value) is float and value.is_integer() and abs(value) < 1 << 53 else value
 
 
 def id_faults(value: object) -> Iterator[str]:

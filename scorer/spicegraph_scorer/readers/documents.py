@@ -155,7 +155,7 @@ def _line_entries(lines: Iterable[bytes], faults: list[Fault]) -> Iterator[Entry
             continue
         value, reason = decode(line)
         if reason:
-            faults.append(Fault(f"line {number}", "", reason))
+            faults.append(Fault(f"line {number}", "", reason.replace("line 1, ", "", 1)))
         else:
             yield f"line {number}", value
 
@@ -176,7 +176,7 @@ def _count(raw: bytes | msgspec.Raw) -> int:
 def _list(source: Source, content: bytes, node: _Node, sample: list[object], wanted: Wanted) -> Records:
     if not sample:
         raise InputError(f"{source.name}: is an empty list, there is nothing to score")
-    path = "[][]" if all(isinstance(part, list) for part in sample) else "[]"
+    path = "[][]" if all(isinstance(part, list) and part and isinstance(part[0], dict) for part in sample) else "[]"
     entries = _entries(source, content, node, path, "item")
     return records_of(
         source.name, "JSON list", entries, wanted, unknown=lambda rows: unknown(rows, wanted, "a list of objects")

@@ -39,11 +39,15 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import ItemId
 
 _BEGINNING: Final = 64
+_PIECE: Final = 8192
+_YAML: Final = re.compile(rb"---\s*\n|(?:- )?[a-z_]+:\s*\n|- [a-z_]+: \S")
 _NO_CAPTIONS: Final = {
     b"<!doctype html": "is an HTML page: was an error or login page saved in place of the file?",
     b"<html": "is an HTML page: was an error or login page saved in place of the file?",
     b"version https://git-lfs": "is a pointer of Git LFS, not the file itself: run git lfs pull",
     b"null": "is null, expected a list of items",
+    b"<?xml": "is XML, which is not read: save ids and captions as JSON or as a table",
+    b"webvtt": "is a file of subtitles, which have no ids of images or videos",
 }  # How files begin that stand in place of captions, in lower case, and what is said of them.
 
 
@@ -57,10 +61,12 @@ def read_records(source: Source, *, limits: ReadLimits, wanted: Wanted) -> Recor
             raise InputError(f"{source.name}: {reason}")
     if start[:1] in (b"{", b"["):
         return read_json(source, limits=limits, wanted=wanted)
+    if b"\r" in (piece := source.stream.peek(_PIECE)) and b"\n" not in piece:
+        raise InputError(f"{source.name}: has lines that end with a carriage return alone; save it with line feeds")
     is_lines = wanted.columns is not None and wanted.columns.delimiter == "\n"
     if not is_lines and (wanted.columns is not None or has_header(source, wanted)):
         return read_delimited(source, limits=limits, wanted=wanted)
-    if source.name.lower().endswith((".yaml", ".yml")):
+    if not is_lines and (source.name.lower().endswith((".yaml", ".yml")) or _YAML.match(start)):
         raise InputError(f"{source.name}: is YAML, which is not read: save the same lists and keys as JSON")
     found = None if is_lines else read_id_lines(source, limits=limits, wanted=wanted)
     if found is None and not is_lines:

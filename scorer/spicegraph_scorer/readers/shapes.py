@@ -146,7 +146,7 @@ SHAPES: Final = (
     Shape("conversations", "LLaVA's and ShareGPT4V's training data", "sharegpt4v.json", "conversations",
           candidate="conversations", references="conversations"),
     Shape("Flickr tokens", "Flickr8k, Flickr30k, COCO-CN, Flickr8k-CN", "Flickr8k.token.txt",
-          lines=r"(?P<id>\S+?)(?:#\w+)*#\d+(?:\s*[|,;]\s*|\s+)(?P<text>.*)"),
+          lines=r"(?P<id>[^\s#]++)(?:#\w++(?=#))*+#\d++(?:\s*[|,;]\s*|\s+)(?P<text>.*)"),
     # What has no other name
     Shape("the toolkit's dictionaries", "pycocoevalcap (gts, res)", "gts.json", "[].caption", rows="*"),
     Shape("captions by id", "CLIPScore and others", "res_video.json", rows="*"),

@@ -26,6 +26,7 @@ _ENCRYPTED = 1
 _IGNORED_ROOTS = frozenset({"__MACOSX"})
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_WIDE = b"\0\0\0\0"  # Every second byte of Latin letters in UTF-16.
 _PIECE = 1 << 20
 _ZSTD_PIECE = 1 << 12  # Packed bytes at a time, which unpack to 128 MB at most.
 
@@ -101,8 +102,8 @@ def open_source(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[S
 
 def _text(name: str, stream: io.BufferedReader) -> io.BufferedReader:
     """Return a stream after its byte order mark; UTF-16 has one of its own, and is refused."""
-    start = stream.peek(len(_BYTE_ORDER_MARK))
-    if start.startswith(_UTF_16):
+    start = stream.peek(len(_WIDE))[: len(_WIDE)]
+    if start.startswith(_UTF_16) or (start[1::2] == _WIDE[1::2]) != (start[::2] == _WIDE[::2]):
         raise InputError(f"{name}: is UTF-16; save it as UTF-8")
     if start.startswith(_BYTE_ORDER_MARK):
         stream.read(len(_BYTE_ORDER_MARK))
