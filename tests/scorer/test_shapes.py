@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_parser.errors import DataError, InputError, SpicegraphError
+from spicegraph_parser.errors import DataError, InputError, LimitError, SpicegraphError
 from spicegraph_scorer import SHAPES, Item, Shape, read
 from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.fields import Wanted
 from spicegraph_scorer.readers.references import Annotations, read_reference_files
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
 from spicegraph_scorer.readers.tables import _IDS
 
 if TYPE_CHECKING:
@@ -573,3 +573,35 @@ def test_rows_in_several_sheets_are_a_question(tmp_path: Path, monkeypatch: pyte
     sheets["second"] = Sheet(row)
     with pytest.raises(InputError, match=r"has rows in several sheets \('first', 'second'\), expected one"):
         read_items(str(tmp_path / "results.xlsx"))
+
+
+def inspect_log(path: Path, samples: list[object], **more: str) -> str:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as log:
+        log.writestr("_journal/start.json", "{}")
+        for number, sample in enumerate(samples, start=1):
+            log.writestr(
+                f"samples/{number}_epoch_1.json", sample if isinstance(sample, str) else json.dumps(sample, indent=2)
+            )
+        for name in ("header", "summaries", "reductions"):
+            log.writestr(f"{name}.json", "{}")
+        for name, text in more.items():
+            log.writestr(name, text)
+    return str(path)
+
+
+def test_a_packed_log_of_inspect_has_the_samples_of_an_open_one(tmp_path: Path) -> None:
+    samples = json.loads((CASES / "inspect.json").read_text(encoding="utf-8"))["samples"]
+    for sample in samples:
+        sample |= {"events": ["x" * 100_000], "messages": [{"role": "assistant", "content": "not this"}]}
+    dataset = read_items(inspect_log(tmp_path / "log.eval", samples))
+    assert dataset.items == read_items(str(CASES / "inspect.json")).items
+    assert dataset.format == "Inspect samples (zip)"
+    many = [{**samples[0], "id": number} for number in range(300)]  # more files than another zip may hold
+    assert len(read_items(inspect_log(tmp_path / "many.eval", many)).items) == 300
+
+
+def test_a_wrong_sample_of_inspect_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"samples/1_epoch_1\.json: is not a sample of Inspect"):
+        read_items(inspect_log(tmp_path / "log.eval", ["[1"]))
+    with pytest.raises(LimitError, match="unpacks to more than 1,000 bytes"):
+        read_items(inspect_log(tmp_path / "long.eval", [{"id": "x" * 900}] * 2), limits=ReadLimits(content=1000))
