@@ -605,3 +605,10 @@ def test_a_wrong_sample_of_inspect_is_named(tmp_path: Path) -> None:
         read_items(inspect_log(tmp_path / "log.eval", ["[1"]))
     with pytest.raises(LimitError, match="unpacks to more than 1,000 bytes"):
         read_items(inspect_log(tmp_path / "long.eval", [{"id": "x" * 900}] * 2), limits=ReadLimits(content=1000))
+
+
+@pytest.mark.parametrize("other", ["pred_class", "gen_categories", "predicted_tags", "hyp_emotion"])
+def test_what_a_model_says_besides_captions_is_no_caption(other: str, write: Callable[[object], str]) -> None:
+    results = write("".join(json.dumps({"id": n, "caption": f"dog {n}", other: "animal"}) + "\n" for n in (1, 2)))
+    items = read_items(results, references=write({"1": ["a dog"], "2": ["the dog"]})).items
+    assert [item.candidate for item in items] == ["dog 1", "dog 2"]

@@ -19,9 +19,10 @@ from spicegraph_scorer.readers.checks import (
     label,
     reference_faults,
     shown,
+    without_empty,
 )
 from spicegraph_scorer.readers.documents import read_json
-from spicegraph_scorer.readers.fields import Wanted, joined
+from spicegraph_scorer.readers.fields import EXPECTED, Wanted, joined
 from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, given_references, text_lines
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
 from spicegraph_scorer.readers.tables import (
@@ -276,10 +277,7 @@ def _from_records(source: Source, records: Records, *, empty_references: bool = 
             continue
         faults += _collect(record, form, known, listed=listed, drop_empty=empty_references)
     if form.name == "COCO results" and count == len(known.captions) > 0 and not faults:
-        expected = (
-            "COCO annotations, references by id, JSON Lines, a table, or plain text with a line for each candidate"
-        )
-        raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {expected}")
+        raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {EXPECTED}")
     faults = [*records.faults, *faults]
     if not known.captions and not faults:
         faults.append(
@@ -323,11 +321,8 @@ def _collect(record: Record, form: Format, known: _Images, *, listed: bool, drop
     if listed and image_id not in known.file_names:
         yield Fault(label(place, image_id), id_key, 'is not among the "images"')
         return
-    texts = [value] if isinstance(value, str) else value
-    if drop_empty and isinstance(texts, list):
-        kept = [text for text in texts if not isinstance(text, str) or text.strip()]
-        known.padded += len(texts) - len(kept)
-        texts = kept
+    texts, dropped = without_empty([value] if isinstance(value, str) else value, drop=drop_empty)
+    known.padded += dropped
     names = (str(image_id), known.file_names.get(image_id, ""))
     if isinstance(value, str) and texts:
         faults = [Fault(label(place, image_id), key, reason) for reason in caption_faults(value, names)]
