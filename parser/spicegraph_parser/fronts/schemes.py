@@ -142,7 +142,7 @@ def _tree_label(label: str) -> str:
 def to_basic(columns: Columns, scheme: Scheme, language: Language = ENGLISH) -> Basic:
     """Return a sentence in Universal Dependencies v1 with PTB tags, from any scheme but ``auto``."""
     if scheme is Scheme.CLEARNLP:
-        tags = _tags(columns, ENGLISH)
+        tags = columns.tags if all(columns.tags) else _tags(columns, ENGLISH)
         lemmas = tuple(map(reference_lemma, columns.forms, tags, columns.lemmas))
         return Basic(tags, lemmas, tuple(to_universal(tags, lemmas, columns.heads, columns.labels)))
     if scheme is Scheme.UD1:
