@@ -1,4 +1,4 @@
-"""What the server and a process that reads files or makes a report send each other, in MessagePack (see ``processes``)."""
+"""What the server and a process that reads files or makes a report send each other, in MessagePack."""
 
 from __future__ import annotations
 
