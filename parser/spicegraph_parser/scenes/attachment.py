@@ -105,10 +105,8 @@ def comparisons(sentence: Sentence) -> Sentence:
     """
     words, labels = sentence.words, sentence.labels
     for at in [at for at, word in enumerate(words) if word == "than" and labels.tags[at - 1] in {"JJR", "RBR"}]:
-        subject = max((noun for noun in labels.objects if noun < at), default=-1)
-        phrase = sentence.behind(at)
-        if subject >= 0 and phrase is not None and phrase.head in labels.objects:
-            ends = subject, phrase.head
+        ends = max((noun for noun in labels.objects if noun < at), default=-1), sentence.behind(at).head
+        if {*ends} <= {*labels.objects}:
             others = [row for row in sentence.labels.relations if {*row[:2]} != {*ends}]
             sentence = sentence.deciding(relations=[*others, (*ends, f"{words[at - 1]} than")])
     return sentence
@@ -144,10 +142,12 @@ def _is_others(sentence: Sentence, noun: int, at: int) -> bool:
     """Say whether an attribute is not its noun's: "two cows have black hooves"; in captions, another's number."""
     words, tags = sentence.words, sentence.labels.tags
     between = {words[p] for p in range(at + 1, noun) if tags[p] in FINITE | PREPOSITIONS}
+    if not between:
+        return False
+    is_part = tags[at] == "CD" or words[at] in WORDS["portions"]
     if not sentence.is_alone:
-        return bool(between - {"of"}) or (bool(between) and (tags[at] == "CD" or words[at] in WORDS["portions"]))
-    is_number = bool(sentence.foreign) and bool(between) and tags[at] == "CD"
-    return is_number and [own for _, own in sentence.labels.attributes].count(at) > 1
+        return is_part or between != {"of"}
+    return is_part and bool(sentence.foreign) and [own for _, own in sentence.labels.attributes].count(at) > 1
 
 
 def later_objects(sentence: Sentence) -> Sentence:

@@ -132,9 +132,14 @@ def _told_apart(sentence: Sentence, denied: Collection[int]) -> Sentence:
         attributes=[pair for pair in labels.attributes if pair not in of_others],
         relations=[*labels.relations, *((*pair, _WITH) for pair in of_others)],
     )
-    silent = [at for at in sorted(denied) if at not in own.said()]
-    ends = {at: next(end for end in range(at, len(own.words)) if end + 1 not in denied) for at in silent}
-    return own.adding(
+    return _as_objects(own, denied)
+
+
+def _as_objects(sentence: Sentence, denied: Collection[int]) -> Sentence:
+    """Return a sentence with objects for denied nouns of which nothing is said."""
+    silent = [at for at in sorted(denied) if at not in sentence.said()]
+    ends = {at: next(end for end in range(at, len(sentence.words)) if end + 1 not in denied) for at in silent}
+    return sentence.adding(
         objects=[end for at, end in ends.items() if at == end],
         parts=[(end, at) for at, end in ends.items() if at < end],  # "no fire hydrant"
     )

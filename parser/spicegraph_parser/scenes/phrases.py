@@ -136,10 +136,10 @@ def inside_of_prepositions(sentence: Sentence) -> Sentence:
 def _joined(sentence: Sentence, noun: int, inner: Collection[int]) -> tuple[int, int, str] | None:
     """Return how a noun of a preposition relates what is before it, by a relation or else nearest, to what follows."""
     labels, target = sentence.labels, sentence.behind(noun)
-    ends = [subject for subject, other, _ in labels.relations if other == noun and subject < noun]
+    ends = [subject for subject, other, _ in labels.relations if other == noun > subject]
     before = [*ends, *(at for at in reversed(labels.objects) if at < noun)]
     subject = next((at for at in before if at not in inner), None)
-    if target is None or subject is None:
+    if target.head < 0 or subject is None:
         return None
     name = preposition_between(sentence.words, labels.tags, range(subject + 1, target.start))
     return None if name is None else (subject, target.head, name)

@@ -38,7 +38,7 @@ class Preposition(NamedTuple):
 def preposition(words: Sequence[str], start: int, end: int) -> Preposition | None:
     """Return the preposition that all words from ``start`` up to ``end`` are; words are in lower case."""
     start = next((at for at in range(start, end) if words[at] not in WORDS["before_prepositions"]), max(start, end - 1))
-    if start >= end or words[start] not in _FIRST:
+    if _FIRST.isdisjoint(words[start:end][:1]):
         return None
     tokens = tuple([at for at in range(start, end) if words[at] not in WORDS["articles"]])
     kept = [words[token] for token in tokens]
@@ -83,7 +83,7 @@ def _around(words: Sequence[str], at: int) -> set[int]:
     """Return the nouns of the preposition around a noun, if there is one."""
     ends = [end for end in (at + 2, at + 1) if end <= len(words)]
     every = (preposition(words, start, end) for start in range(max(0, at - _LONGEST + 2), at) for end in ends)
-    own = next((tokens for stated in every if stated for tokens in (stated.tokens,) if at in tokens), ())
+    own = next((stated.tokens for stated in every if stated and at in stated.tokens), ())
     return {token for token in own if words[token] in WORDS["places"] | WORDS["before_places"]}
 
 

@@ -14,9 +14,8 @@ from spicegraph_parser.scenes.kinds import Kind, kind_of
 from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.sentence import Sentence
 from spicegraph_parser.scenes.things import plain_start
-from spicegraph_parser.scenes.values import Value, placed, unread, values_of
+from spicegraph_parser.scenes.values import Value, has_word, placed, unread, values_of
 from spicegraph_parser.spice.denial import TRIGGERS, Scope, scopes
-from spicegraph_parser.spice.parse import is_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -111,7 +110,7 @@ def _plan(forms: Sequence[str], words: Sequence[str], kind: Kind, strictness: fl
     cut = {*unread(values), *range(end, size)}
     own_scopes = [scope for scope in scopes(parse) if scope.trigger - 1 not in cut] if parse else []
     silent = cut.union(word - 1 for scope in own_scopes for word in scope.modifier)
-    cut = silent if any(is_word(form) for at, form in enumerate(forms) if at not in silent) else cut
+    cut = silent if has_word(forms, silent) else cut
     tags = [*_tags(parse, own_scopes, size)[:end], *[_STOP] * (size - end)]
     return _Plan(forms, words, kind, strictness, values, own_scopes, frozenset(cut), tags)
 

@@ -146,22 +146,23 @@ def preposition_between(
     start, stated = last_preposition(tuple([words[at] for at in inner]))
     if stated is None:
         return None
-    before = [at for at in inner[:start] if tags[at] != "RB" and words[at] not in WORDS["copulas"]]
-    said = [words[at] for at in before if stated.name not in GENERAL]
-    if name is not None and means_same(name, stated.name) and not (said and _has_other_verb(name, said)):
+    before = [(words[at], tags[at]) for at in inner[:start] if tags[at] != "RB" and words[at] not in WORDS["copulas"]]
+    if name is not None and _is_said(name, stated.name, before):
         return None
     if not before:
         return stated.name
-    verb, tag = words[before[-1]], tags[before[-1]]
-    own_tag = tag if tag.startswith("VB") else "VBG" if verb.endswith("ing") else None
-    return None if own_tag is None else f"{verb_base(verb, own_tag)} {stated.name}"
+    verb, tag = before[-1]
+    is_verb = tag.startswith("VB") or verb.endswith("ing")
+    return f"{verb_base(verb, tag if tag.startswith('VB') else 'VBG')} {stated.name}" if is_verb else None
 
 
-def _has_other_verb(name: str, words: Sequence[str]) -> bool:
-    """Say whether a relation's name starts with a verb, and words do not have it."""
+def _is_said(name: str, stated: str, before: Sequence[tuple[str, str]]) -> bool:
+    """Say whether a relation's name means what a preposition does, and no other verb than the words before it."""
     first, space, _ = name.partition(" ")
-    said = {form for word in words for form in (*stems(word), *(verb_base(word, tag) for tag in _VERBS))}
-    return bool(space) and not is_preposition_word(first) and first not in said
+    if stated in GENERAL or not (space and before) or is_preposition_word(first):
+        return means_same(name, stated)
+    said = {form for word, _ in before for form in (*stems(word), *(verb_base(word, tag) for tag in _VERBS))}
+    return first in said and means_same(name, stated)
 
 
 def adds_verb(stated: str | None, name: str) -> bool:
@@ -191,7 +192,7 @@ def stated_between(
     texts = [words[at] for at in inner]
     if texts == ["of"]:
         return (before, head, "of") if words[before] in WORDS["depictions"] else (head, before, HAVE)
-    stated = preposition(texts, int(bool(texts) and texts[0] in WORDS["copulas"]), len(texts))
+    stated = preposition(texts, int(not WORDS["copulas"].isdisjoint(texts[:1])), len(texts))
     if stated is not None:
         return None if stated.name == "without" else (before, head, stated.name)
     name, is_turned = _by_verb(words, tags, inner, start)
@@ -206,5 +207,5 @@ def _by_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], st
     last = words[inner[-1]]
     if words[verb] in NAMES["covered"] and last in {"by", "with", "in"}:
         return NAMES["covered"][words[verb]], True
-    is_passive = tags[verb] == "VBN" and last == "by" and inner[-1] == verb + 1
+    is_passive = tags[verb] == "VBN" and words[verb + 1 : inner[-1] + 1] == ["by"]
     return HAVE if last == "has" else own_name(words, tags, inner[0], start, turned=is_passive), is_passive

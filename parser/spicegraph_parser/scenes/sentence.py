@@ -65,9 +65,9 @@ class Sentence(NamedTuple):
         """Return where the phrases of nouns start."""
         return {phrase.head: phrase.start for phrase in self.phrases}
 
-    def behind(self, at: int) -> Phrase | None:
-        """Return the first phrase behind a word."""
-        return next((phrase for phrase in self.phrases if phrase.start > at), None)
+    def behind(self, at: int) -> Phrase:
+        """Return the first phrase behind a word, or one of -1."""
+        return next((phrase for phrase in self.phrases if phrase.start > at), Phrase(-1, -1))
 
     def deciding(self, **rows: Any) -> Sentence:
         """Return this sentence with other labels, by their fields; itself where they are the same."""
@@ -80,7 +80,8 @@ class Sentence(NamedTuple):
         for name, own in rows.items():
             given: list[Any] = getattr(labels, name)
             if new := [row for row in dict.fromkeys(own) if row not in given]:
-                labels = labels._replace(**{name: [*given, *new]})
+                more: dict[str, Any] = {name: [*given, *new]}
+                labels = labels._replace(**more)
         return self if labels is self.labels else self._replace(labels=labels)
 
 

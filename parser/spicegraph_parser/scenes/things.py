@@ -181,8 +181,8 @@ class Resolved:
 def with_short_names(sentences: Sequence[SentenceGraph]) -> list[SentenceGraph]:
     """Return sentences whose things have the short name by which they are called as often as by the long one."""
     counts = Counter(node.name for sentence in sentences for node in sentence.nodes)
-    longer = Counter(name_noun(name) for name in counts if " " in name)
     nouns = {name: name_noun(name) for name in counts if " " in name}
+    longer = Counter(nouns.values())
     short = {name: noun for name, noun in nouns.items() if longer[noun] == 1 and counts[name] <= counts[noun]}
     return [_with_short_names(sentence, short) for sentence in sentences] if short else list(sentences)
 
@@ -243,8 +243,8 @@ def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], 
     if not is_the or " " in name or name in WORDS["kindless"] or head in [thing.head for thing in things]:
         return None
     kind = NAMES["kinds"].get(name, head)
-    inward = (thing for thing in reversed(things) if thing.is_plural == is_plural)
-    return next((thing for thing in inward if _is_kind(thing.head, kind)), None)
+    alike = (thing for thing in reversed(things) if thing.is_plural == is_plural and _is_kind(thing.head, kind))
+    return next(alike, None)
 
 
 def _is_kind(noun: str, kind: str) -> bool:
@@ -272,11 +272,11 @@ def antecedent(word: str, things: Sequence[Thing], *, lives: bool = False) -> Th
 
     ``lives``: it has a part of a body, so what lives is meant, if anything named does and the first thing is not meant.
     """
-    is_of_subject = word in THINGS or word == "they"
+    is_of_subject = word in {*THINGS, "they"}
     first = [thing for thing in reversed(things) if thing.is_first and is_of_subject][:1]
     inward = [*first, *reversed(things)]
     agreeing = [thing for thing in inward if _agrees(word, thing)]
-    is_first = bool(first) and first == agreeing[:1] and not first[0].is_part  # "its head" after a dog
+    is_first = first == agreeing[:1] != [] and not first[0].is_part  # "its head" after a dog
     agreeing = (_living(word, inward, agreeing) if lives and not is_first else []) or agreeing
     return min(agreeing, key=lambda thing: thing.is_part, default=None)
 

@@ -46,6 +46,11 @@ class Value(NamedTuple):
     of_subject: bool = False
     is_thing: bool = False
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text, and not one that stands before its noun."""
+        return self.name.startswith('"') and not self.is_before
+
 
 def values_of(forms: Sequence[str]) -> tuple[Value, ...]:
     """Return the values of a sentence; most have no word that values start with."""
@@ -61,8 +66,12 @@ def values(forms: Sequence[str]) -> tuple[Value, ...]:
         value = _text(forms, at) or _measure(forms, at)
         found += [value] if value else []
         at = value.cut.stop if value else at + 1
-    cut = set(unread(found))
-    return tuple(found) if any(is_word(form) for at, form in enumerate(forms) if at not in cut) else ()
+    return tuple(found) if has_word(forms, set(unread(found))) else ()
+
+
+def has_word(forms: Sequence[str], cut: Collection[int]) -> bool:
+    """Say whether a sentence has a word beside those that are cut."""
+    return any(is_word(form) for at, form in enumerate(forms) if at not in cut)
 
 
 def _word(forms: Sequence[str], at: int) -> str:
@@ -73,21 +82,31 @@ def _word(forms: Sequence[str], at: int) -> str:
 def _text(forms: Sequence[str], at: int) -> Value | None:
     """Return the text that starts at a word: in quotes, or capitals behind a word like "labeled"."""
     start, inner, stop = _quoted(forms, at) if forms[at] in _OPENING else _capitals(forms, at)
-    while inner and not any(map(str.isalnum, forms[inner[-1]])):
-        inner = inner[:-1]  # "the U," has a comma within its quotes
+    inner = _trimmed(forms, inner)
     if not inner:
         return None
     before, two = _word(forms, start - 1), _word(forms, start - 2)
     is_said, is_relative = before in _LABELS_OR_SAYS, two in WORDS["relatives"]
-    is_verb = before in WORDS["finite_says"] and not is_relative
-    of_subject = is_said and (is_verb or two in WORDS["copulas_of_texts"])
     stop += _word(forms, stop) in WORDS["written"]
     cut = range(start - is_said - (is_said and is_relative), stop)
     is_noun = _word(forms, stop).isalpha() and not _is_no_noun(_word(forms, stop))
     is_before = cut.start == at and is_noun and before not in WORDS["texts"]
     is_thing = cut.start == at and before in {"the", "a", "an"} and not is_before
     name = " ".join([forms[position] for position in inner]).lower()
-    return Value(f'"{name}"', tuple(inner), cut, is_before, of_subject, is_thing)
+    return Value(f'"{name}"', tuple(inner), cut, is_before, _is_of_subject(before, two), is_thing)
+
+
+def _trimmed(forms: Sequence[str], inner: range) -> range:
+    """Return the words of a text without signs behind them: "the U," has a comma within its quotes."""
+    while inner and not is_word(forms[inner[-1]]):
+        inner = inner[:-1]
+    return inner
+
+
+def _is_of_subject(before: str, two: str) -> bool:
+    """Say whether the two words before a text give it to the subject: "is labeled", "a sign says"."""
+    is_verb = before in WORDS["finite_says"] and two not in WORDS["relatives"]
+    return is_verb or (before in _LABELS_OR_SAYS and two in WORDS["copulas_of_texts"])
 
 
 def _quoted(forms: Sequence[str], at: int) -> tuple[int, range, int]:
@@ -157,7 +176,7 @@ def owner(value: Value, heads: Sequence[int], words: Sequence[str]) -> int | Non
         return None
     if value.of_subject and before:
         return before[0]
-    if value.name.startswith('"') and not value.is_before:
+    if value.is_text:
         return _bearer(value, before, behind, words)
     near = [*behind[:1], *before[-1:]] if value.is_before else [*before[-1:], *behind[:1]]
     return next(iter(near), None)

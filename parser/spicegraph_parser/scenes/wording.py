@@ -35,7 +35,7 @@ def positions_in_names(sentence: Sentence) -> Sentence:
     labels, words = sentence.labels, sentence.words
     apart = [pair for pair in labels.parts if words[pair[1]] in WORDS["positions"]]
     bright = {head: at for head, at in labels.parts if words[at] in WORDS["shines"] and head not in labels.objects}
-    kept = [pair for pair in labels.parts if pair not in apart and pair not in bright.items()]
+    kept = [pair for pair in labels.parts if pair not in {*apart, *bright.items()}]
     shining = [(noun, bright[colour]) for noun, colour in labels.attributes if colour in bright]
     return sentence.deciding(parts=kept).adding(attributes=[*apart, *shining])
 
@@ -51,8 +51,8 @@ def looks_of_owners(sentence: Sentence) -> Sentence:
         attributes=[pair for pair in labels.attributes if pair[0] not in looks],
         relations=[row for row in labels.relations if looks.keys().isdisjoint(row[:2])],
     )
-    said = [(start - 1, at) for noun, start in looks.items() for at in range(start, noun)]
-    return others.adding(attributes=[pair for pair in said if tags[pair[1]].startswith("JJ")])
+    said = ((start - 1, at) for noun, start in looks.items() for at in range(start, noun) if tags[at].startswith("JJ"))
+    return others.adding(attributes=said)
 
 
 def _looks(sentence: Sentence) -> dict[int, int]:
@@ -132,7 +132,7 @@ def shared_adjectives(sentence: Sentence) -> Sentence:
     "white walls and ceilings": -> attribute ceilings: white
     """
     labels = sentence.labels
-    plain = set(labels.objects) - {head for head, _ in labels.attributes}
+    plain = set(labels.objects).difference(dict(labels.attributes))
     seconds = [noun for noun in sorted(plain) if noun - 2 in labels.objects and _are_alike(sentence, noun)]
     adjectives = [pair for pair in labels.attributes if pair[1] < pair[0] and labels.tags[pair[1]].startswith("JJ")]
     return sentence.adding(attributes=[(noun, at) for noun in seconds for head, at in adjectives if head == noun - 2])
