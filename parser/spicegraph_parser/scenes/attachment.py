@@ -177,12 +177,15 @@ def stills(sentence: Sentence) -> Sentence:
     """
     words, said = sentence.words, sentence.labels.objects
     moved = {at - 1: at for at in range(1, len(words) - 1) if words[at : at + 2] == ["still", "of"] and at - 1 in said}
-    if not moved or not sentence.said().isdisjoint(moved.values()):
+    if not moved:
         return sentence
     own = moved_ends(sentence, moved)
     rows = own.labels.relations
-    shown = {min([row[:2] for row in rows if row[0] == at < row[1]], default=()) for at in moved.values()}
+    behind = sorted((row[:2] for row in rows if row[0] < row[1]), reverse=True)
+    shown = dict(behind)  # of each thing the nearest behind it
     return own.deciding(
         tags=["NN" if at in moved.values() else tag for at, tag in enumerate(own.labels.tags)],
-        relations=[(*row[:2], "of") if row[:2] in shown else row for row in rows],
+        relations=[
+            (*row[:2], "of") if row[0] in moved.values() and shown.get(row[0]) == row[1] else row for row in rows
+        ],
     )

@@ -86,26 +86,26 @@ def denied_modifiers(sentence: Sentence) -> Sentence:
 def _with_modifier(sentence: Sentence, scope: Scope) -> Sentence:
     """Return a sentence with the objects of a modifier, and what lacks them."""
     tags, objects = sentence.labels.tags, sentence.labels.objects
-    own = [pair for pair in _nouns(sentence, [word - 1 for word in scope.words]) if pair[1] not in objects]
+    own = list(_nouns(sentence, scope))
     before = [(head, at) for start, head in own for at in range(start, head)]
     is_lacked = scope.standing is Standing.DENIED and scope.owner - 1 in objects
     return sentence.adding(
-        objects=[head for _, head in own],
+        objects=dict(own).values(),
         parts=[pair for pair in before if tags[pair[1]] in NOUNS],
         attributes=[pair for pair in before if tags[pair[1]].startswith(("JJ", "CD"))],
         relations=[(scope.owner - 1, head, scope.name) for _, head in own if is_lacked],
     )
 
 
-def _nouns(sentence: Sentence, covered: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the nouns among words, each with where its phrase starts."""
-    tags = sentence.labels.tags
+def _nouns(sentence: Sentence, scope: Scope) -> Iterator[tuple[int, int]]:
+    """Yield the nouns that a scope covers and that are no objects, each with where its phrase starts."""
+    tags, covered = sentence.labels.tags, {word - 1 for word in scope.words}
     start = -1
-    for at in sorted(set(covered)):
-        is_joined = at - 1 in covered and start >= 0
-        start = start if is_joined and tags[at - 1] not in {"CC", "DT", ","} else at
+    for at in sorted(covered):
+        is_joined = at - 1 in covered and tags[at - 1] not in {"CC", "DT", ","}
+        start = start if is_joined and start >= 0 else at
         if tags[at] in NOUNS and not (at + 1 in covered and tags[at + 1] in NOUNS):
-            yield start, at
+            yield from () if at in sentence.labels.objects else ((start, at),)
             start = -1
 
 

@@ -66,11 +66,13 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names, *, is_long: bool)
     relations, attributes, objects = (_each_once(rows, size) for size in (3, 2, 1))
     of_owners = list(_of_owners(sentences, objects, relations, known)) if is_long else []
     every = _with_subject([*relations, *of_owners, *attributes, *objects], objects)
-    return Facts(
-        tuple([Fact(row.words, row.rule, row.tokens) for row in every if row.standing is None]),
-        tuple([Fact(row.words, _RULES[row.standing], row.tokens) for row in every if row.standing]),
-        _entities([*said, *of_owners], entities.groups),
-    )
+    return Facts(*_told_apart(every), _entities([*said, *of_owners], entities.groups))
+
+
+def _told_apart(every: Sequence[_Statement]) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+    """Return as facts what can be seen, and what is kept apart, by its reason."""
+    seen = [Fact(row.words, row.rule, row.tokens) for row in every if row.standing is None]
+    return tuple(seen), tuple([Fact(row.words, _RULES[row.standing], row.tokens) for row in every if row.standing])
 
 
 def _each_once(rows: Iterable[_Statement], size: int) -> list[_Statement]:
@@ -141,7 +143,7 @@ class _Said:
         self._standings = [
             self._standing_of(node, frozenset() if at in shown else abstract) for at, node in enumerate(sentence.nodes)
         ]
-        self._is_marked = any(sentence.why) or any(self._standings)
+        self._is_marked = any((*sentence.why, *self._standings))
         self._mentions = [self._moved(node.tokens) for node in sentence.nodes]
 
     def statements(self) -> Iterator[_Statement]:

@@ -66,11 +66,10 @@ def no_nouns(sentence: Sentence) -> Sentence:
 def _own_tag(sentence: Sentence, at: int, tag: str) -> str:
     """Return the tag of a word that has one: another where it is taken for a noun, or for what is exclaimed."""
     words, labels = sentence.words, sentence.labels
-    if tag == "UH":  # captions hardly need it
-        return "VBG" if words[at].endswith("ing") else "NN" if at in labels.objects else tag
     if tag not in NOUNS or at in labels.objects:
-        return tag
-    before = next((p for p in range(at - 1, -1, -1) if p not in sentence.unread), -1)
+        is_noun_or_verb = tag == "UH" and (words[at].endswith("ing") or at in labels.objects)  # captions hardly need it
+        return ("NN", "VBG")[words[at].endswith("ing")] if is_noun_or_verb else tag
+    before = max([-1, *(p for p in range(at) if p not in sentence.unread)])
     own = NAMES["no_nouns"].get(words[at])
     if own is None and before in labels.objects:
         own = _verb_tag(words[before], words[at], is_plural=labels.tags[before] in PLURAL)
@@ -121,16 +120,23 @@ def inside_of_prepositions(sentence: Sentence) -> Sentence:
     inner = sentence.inner & {*labels.objects, *sentence.linked()}
     if not inner:
         return sentence
-    relations = [relation for relation in labels.relations if inner.isdisjoint(relation[:2])]
+    outside = [relation for relation in labels.relations if inner.isdisjoint(relation[:2])]
+    return sentence.deciding(
+        objects=[at for at in labels.objects if at not in inner],
+        attributes=[pair for pair in labels.attributes if pair[0] not in inner],
+        relations=_with_joined(sentence, outside, inner),
+    )
+
+
+def _with_joined(
+    sentence: Sentence, relations: list[tuple[int, int, str]], inner: Collection[int]
+) -> list[tuple[int, int, str]]:
+    """Return relations with those of what nouns of prepositions join, where nothing relates it."""
     for noun in sorted(inner):
         joined = _joined(sentence, noun, inner)
         if joined and not any({*joined[:2]} == {*relation[:2]} for relation in relations):
             relations.append(joined)
-    return sentence.deciding(
-        objects=[at for at in labels.objects if at not in inner],
-        attributes=[pair for pair in labels.attributes if pair[0] not in inner],
-        relations=relations,
-    )
+    return relations
 
 
 def _joined(sentence: Sentence, noun: int, inner: Collection[int]) -> tuple[int, int, str] | None:
@@ -173,7 +179,12 @@ def _drawable(sentence: Sentence, silent: Sequence[Phrase], said: Collection[int
     drawable = [phrase for phrase in unknown if not _may_be_verb(sentence, phrase.head, said)]
     if drawable or _has_object(sentence):
         return drawable
-    stated = [phrase for phrase in (*plain, *silent) if sentence.why[phrase.head] is not ApartReason.DENIED]
+    return _first_stated(sentence, [*plain, *silent])
+
+
+def _first_stated(sentence: Sentence, silent: Sequence[Phrase]) -> Sequence[Phrase]:
+    """Return the first phrase that is not denied; where there is none, and no object, the first of all."""
+    stated = [phrase for phrase in silent if sentence.why[phrase.head] is not ApartReason.DENIED]
     return stated[:1] or ([] if sentence.labels.objects else sentence.phrases[:1])
 
 
@@ -184,20 +195,25 @@ def _may_be_verb(sentence: Sentence, at: int, said: Collection[int]) -> bool:
     return is_behind and any(has_ing_form(base, known) for base in stems(word) if len(base) > 1)
 
 
-def _with_phrase(sentence: Sentence, phrase: Phrase, said: Collection[int]) -> Sentence:
+def _with_phrase(sentence: Sentence, phrase: Phrase, said: set[int]) -> Sentence:
     """Return a sentence with an object: nouns before the phrase's last one are in its name, adjectives attributes."""
     words, tags, head = sentence.words, sentence.labels.tags, phrase.head
-    owners = max((at for at in range(phrase.start, head) if tags[at] == "POS"), default=phrase.start - 1)
-    inner = range(owners + 1, head)
+    inner = range(max([phrase.start, *(at + 1 for at in range(*phrase) if tags[at] == "POS")]), head)
     nouns = [at for at in inner if tags[at] in NOUNS]
-    firm = [words[at] for at in nouns if at in said]
+    firm = [words[at] for at in said.intersection(nouns)]
     if firm and sentence.names.drawn.isdisjoint(firm):
         sentence = moved_ends(sentence, dict.fromkeys(nouns, head))
     return sentence.adding(
         objects=[head],
         parts=[] if firm else [(head, at) for at in nouns],
-        attributes=[(head, at) for at in inner if tags[at] in _SAID_BEFORE and at not in said],
+        attributes=_adjectives(sentence, inner, said),
     )
+
+
+def _adjectives(sentence: Sentence, inner: range, said: Collection[int]) -> list[tuple[int, int]]:
+    """Return adjectives and numbers before a noun, of which nothing is said, as its attributes."""
+    tags = sentence.labels.tags
+    return [(inner.stop, at) for at in inner if tags[at] in _SAID_BEFORE and at not in said]
 
 
 def before_unknown_nouns(sentence: Sentence) -> Sentence:
@@ -210,11 +226,10 @@ def before_unknown_nouns(sentence: Sentence) -> Sentence:
     words, labels, said = sentence.words, sentence.labels, sentence.said() | sentence.unread
     return sentence.adding(
         attributes=[
-            (head, at)
+            pair
             for start, head in sentence.phrases
             if head in labels.objects and words[head] not in sentence.names.known
-            for at in range(start, head)
-            if labels.tags[at] in _SAID_BEFORE and at not in said
+            for pair in _adjectives(sentence, range(start, head), said)
         ]
     )
 
@@ -228,20 +243,25 @@ def between_phrases(sentence: Sentence) -> Sentence:
 
 
 def _relations_between(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
-    labels, words = sentence.labels, sentence.words
+    labels, words, wholes = sentence.labels, sentence.words, _wholes(sentence)
     objects = set(labels.objects)
     related = {max(subject, target) for subject, target, _ in labels.relations}
-    wholes = {
-        behind.head: before.head
-        for before, behind in pairwise(sentence.phrases)
-        if words[before.head + 1 : behind.start] == ["of"] and words[before.head] not in WORDS["quantities"]
-    }
     for before, phrase in pairwise(sentence.phrases):
         is_silent = phrase.head not in related and {before.head, phrase.head} <= objects
         if is_silent and (*labels.tags, "")[phrase.head + 1] != "POS":
             relation = stated_between(words, labels.tags, before.head, phrase, sentence.unread)
             if relation is not None and not _is_networks(sentence, before.head, phrase.head, relation[2]):
                 yield _of_part(sentence, relation, before.head, wholes)
+
+
+def _wholes(sentence: Sentence) -> dict[int, int]:
+    """Return nouns behind a noun and "of", each with this noun, which is no amount."""
+    words = sentence.words
+    return {
+        behind.head: before.head
+        for before, behind in pairwise(sentence.phrases)
+        if words[before.head + 1 : behind.start] == ["of"] and words[before.head] not in WORDS["quantities"]
+    }
 
 
 def _of_part(
@@ -310,7 +330,7 @@ def numbers_of_materials(sentence: Sentence) -> Sentence:
     numbers = [
         (word, at)
         for word, at in labels.parts
-        if word in things and tags[at] == "CD" and tags[word] in NOUNS and _is_material(sentence.words[word])
+        if word in things and tags[at] == "CD" and _is_material(sentence.words[word])
     ]
     apart = sentence.deciding(parts=[pair for pair in labels.parts if pair not in numbers])
     return apart.adding(attributes=[(things[word], number) for word, number in numbers])
@@ -374,13 +394,21 @@ def silent_sounds(sentence: Sentence) -> Sentence:
     labels, words, sounds = sentence.labels, sentence.words, sentence.names.sounds
     if sounds.isdisjoint(words):
         return sentence
-    said = sentence.said() | sentence.inner
-    for subject, target, name in labels.relations:  # "a cook cuts onions" has no cuts
-        said |= {at for at in range(subject + 1, target) if verb_lemma(words[at]) == name.partition(" ")[0]}
+    said = sentence.said() | sentence.inner | _verbs(sentence)
     own = [
         at for at, word in enumerate(words) if word in sounds and labels.tags[at] in {"NN", "NNS"} and at not in said
     ]
     return sentence.adding(objects=own, attributes=[(at, word) for at in own for word in _before(sentence, at, said)])
+
+
+def _verbs(sentence: Sentence) -> set[int]:
+    """Return the words between two things that name their relation: "a cook cuts onions" has no cuts."""
+    return {
+        at
+        for subject, target, name in sentence.labels.relations
+        for at in range(subject + 1, target)
+        if verb_lemma(sentence.words[at]) == name.partition(" ")[0]
+    }
 
 
 def _before(sentence: Sentence, noun: int, said: Collection[int]) -> range:

@@ -152,8 +152,14 @@ def preposition_between(
     if not before:
         return stated.name
     verb, tag = before[-1]
-    is_verb = tag.startswith("VB") or verb.endswith("ing")
-    return f"{verb_base(verb, tag if tag.startswith('VB') else 'VBG')} {stated.name}" if is_verb else None
+    base = _base_before(verb, tag)
+    return None if base is None else f"{base} {stated.name}"
+
+
+def _base_before(verb: str, tag: str) -> str | None:
+    if not tag.startswith("VB"):
+        return verb_base(verb, "VBG") if verb.endswith("ing") else None
+    return verb_base(verb, tag)
 
 
 def _is_said(name: str, stated: str, before: Sequence[tuple[str, str]]) -> bool:

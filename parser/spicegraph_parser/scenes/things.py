@@ -63,11 +63,11 @@ class Entities:
     def of_noun(self, name: str, said: set[str], before: str, *, is_plural: bool) -> int:
         """Return the number of what a noun names: a new thing, or the last of its name of which the same was said."""
         same = [own.entity for own in reversed(self.things) if own.name == name and own.is_plural == is_plural]
-        alike = next((entity for entity in same if said & self.attributes[entity]), None)
-        is_new = not same or (before in WORDS["ordinals"] and alike is None)
+        alike = [entity for entity in same if said & self.attributes[entity]]
+        is_new = not same or (before in WORDS["ordinals"] and not alike)
         if before in WORDS["new"] or is_new:
             return self.new()
-        return same[0] if alike is None else alike
+        return [*alike, *same][0]
 
     def group(self) -> Thing | None:
         """Return the last group that was named."""
@@ -346,12 +346,14 @@ def belonging(
     owned = {target for _, target, name in relations if name in WORDS["belonging"]}
     related = {frozenset(relation[:2]) for relation in relations}
     for index, (name, at) in enumerate(objects):
-        wholes = [
-            whole
-            for whole, (other, position) in enumerate(objects)
-            if name not in owned and whole != index and 0 <= sentence_of[at] - sentence_of[position] <= 1
-            if f"{singular(other)}|{singular(name)}" in parts or is_worn(other, name)
-        ]
+        near = {place for place, own in enumerate(objects) if 0 <= sentence_of[at] - sentence_of[own[1]] <= 1}
+        wholes = [place for place in sorted(near - {index}) if _may_have(objects[place][0], name, parts)]
         whole = min(wholes, key=lambda place: abs(objects[place][1] - at), default=index)
-        if whole != index and frozenset((objects[whole][0], name)) not in related:
+        ends = frozenset((objects[whole][0], name))
+        if name not in owned and whole != index and ends not in related:
             yield whole, index, described(objects[whole][0], name, HAVE)[0]
+
+
+def _may_have(whole: str, part: str, parts: Collection[str]) -> bool:
+    """Say whether people draw a whole with such a part, or it may wear it."""
+    return f"{singular(whole)}|{singular(part)}" in parts or is_worn(whole, part)

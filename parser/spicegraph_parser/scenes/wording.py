@@ -13,7 +13,7 @@ from spicegraph_parser.scenes.visible import singular
 from spicegraph_parser.scenes.words import NAMES, NOUNS, WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from spicegraph_parser.scenes.sentence import Sentence
 
@@ -72,18 +72,23 @@ def colours_apart(sentence: Sentence) -> Sentence:
 
     "the sky is a clear blue": -> attribute sky: blue
     """
-    words, given = sentence.words, sentence.labels.attributes
-    said = {colour for _, colour in given}
+    said = {colour for _, colour in sentence.labels.attributes}
     for colours in _runs_of_colours(sentence):
-        start, end = _around(sentence.labels.tags, colours)
-        owner = _coloured(sentence, start, end)
-        if owner is not None:
-            is_apart = end < len(words) and words[end] in _APART
-            of_noun = {(end, colour) for colour in colours if is_apart}.intersection(given)
-            free = [(owner, colour) for colour in colours if colour not in said or (end, colour) in of_noun]
-            kept = [pair for pair in sentence.labels.attributes if pair not in of_noun]
-            sentence = sentence.deciding(attributes=[*kept, *free])
+        sentence = _with_colours(sentence, said, colours)
     return sentence
+
+
+def _with_colours(sentence: Sentence, said: Collection[int], colours: Sequence[int]) -> Sentence:
+    """Return a sentence in which what has colours has those of which nothing is said, or that are said of its look."""
+    start, end = _around(sentence.labels.tags, colours)
+    owner = _coloured(sentence, start, end)
+    if owner is None:
+        return sentence
+    is_apart = end < len(sentence.words) and sentence.words[end] in _APART
+    of_noun = {(end, colour) for colour in colours if is_apart}.intersection(sentence.labels.attributes)
+    free = [(owner, colour) for colour in colours if colour not in said or (end, colour) in of_noun]
+    kept = [pair for pair in sentence.labels.attributes if pair not in of_noun]
+    return sentence.deciding(attributes=[*kept, *free])
 
 
 def _runs_of_colours(sentence: Sentence) -> Iterator[list[int]]:
@@ -109,13 +114,14 @@ def _around(tags: Sequence[str], colours: Sequence[int]) -> Pair:
 
 def _coloured(sentence: Sentence, start: int, end: int) -> int | None:
     """Return what has the colours between two positions, if they are said apart from it; or a pronoun that owns it."""
-    before, (behind, of, *others) = ("", *sentence.words)[start + 1], [*sentence.words[end : end + 4], "", ""]
+    words = sentence.words
+    before, behind = ("", *words)[start + 1], (*words, "")[end]
     is_hue, is_surface = behind in WORDS["hues"], behind in WORDS["surfaces"]
-    if is_hue and of == "of" and WORDS["colours"].isdisjoint(others):
-        return _only_noun(sentence, range(end + 2, len(sentence.words)))  # "the red hues of the sky"
-    if (is_hue or is_surface) and before in WORDS["things_owners"]:
+    if is_hue and words[end + 1 : end + 2] == ["of"] and WORDS["colours"].isdisjoint(words[end + 2 : end + 4]):
+        return _only_noun(sentence, range(end + 2, len(words)))  # "the red hues of the sky"
+    if behind in _APART and before in WORDS["things_owners"]:
         return start
-    is_mix = not is_hue and before == "of" and start > 0 and sentence.words[start - 1] in _MIXES
+    is_mix = not is_hue and before == "of" and ("", *words)[start] in _MIXES
     is_said = before == "'s" if is_surface else is_hue or is_mix or before in WORDS["are"]
     return _only_noun(sentence, range(start - 2 * is_mix, -1, -1)) if is_said else None
 
@@ -166,8 +172,11 @@ def _stated_of(sentence: Sentence, noun: int) -> Iterator[Relation]:
     elif words[at] == "and" and not (words[at - 1] == "," and tags[noun + 1 : noun + 2] in _IN_CLAUSES):
         yield from _as_item_before(sentence, noun, at)
     elif words[at] in _HAVE_OR_WEAR and tags[at].startswith("VB"):
-        is_worn = words[at] in WORDS["wears"] and singular(words[noun]) in WORDS["garments"]
-        yield _subject(sentence, at), noun, "wear" if is_worn else "have"
+        yield _subject(sentence, at), noun, _having(words[at], words[noun])
+
+
+def _having(verb: str, noun: str) -> str:
+    return "wear" if verb in WORDS["wears"] and singular(noun) in WORDS["garments"] else "have"
 
 
 def _by_with(sentence: Sentence, noun: int, at: int) -> Iterator[Relation]:
