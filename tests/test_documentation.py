@@ -11,7 +11,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("parser", "scorer", "service", "proto", "docs", "training", "tools", "bench", "examples", "deploy", "tests")
+FOLDERS = (
+    "parser",
+    "scorer",
+    "service",
+    "wings",
+    "proto",
+    "docs",
+    "training",
+    "tools",
+    "bench",
+    "examples",
+    "deploy",
+    "tests",
+)
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md") if "node_modules" not in path.parts)]
 )  # fmt: skip

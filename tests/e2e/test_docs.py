@@ -53,7 +53,9 @@ READMES = [
     *sorted((ROOT / "examples").glob("*/*.md")),
     *sorted((ROOT / "examples" / "challenges").glob("*/*.md")),
     *sorted(
-        path for part in ("parser", "scorer", "service", "training", "deploy") for path in (ROOT / part).rglob("*.md")
+        path
+        for part in ("parser", "scorer", "service", "wings", "training", "deploy")
+        for path in (ROOT / part).rglob("*.md")
     ),
 ]
 INSTALLED = Path(sys.executable).parent
