@@ -1,4 +1,4 @@
-"""What the server and a process that makes a report send each other, as MessagePack (see ``processes``)."""
+"""What the server and a process that reads files or makes a report send each other, in MessagePack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ class ReportItem(msgspec.Struct, frozen=True, array_like=True):
     references: tuple[str, ...]
 
 
-class ReportTask(msgspec.Struct, frozen=True):
+class ReadTask(msgspec.Struct, frozen=True, tag="read"):
+    """Files of strangers to be read, into a file of items; without ``references`` the first has its own."""
+
+    candidates: str
+    references: str | None
+    output: str
+    memory: int = 0  # bytes that the process may take; 0: any
+
+
+class ReportTask(msgspec.Struct, frozen=True, tag="report"):
     """A report to be made: of the items in a file, into another file."""
 
     items: str
@@ -51,11 +60,13 @@ class Working(msgspec.Struct, frozen=True, tag="working"):
 
 
 class Made(msgspec.Struct, frozen=True, tag="made"):
-    """A report was made."""
+    """A task was done; ``integer_ids``: items that were read are named by integers."""
+
+    integer_ids: bool = False
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """A report can't be made; ``kind`` is whose fault it is, ``""`` that of a bug."""
+    """A task can't be done; ``kind`` is whose fault it is, ``""`` that of a bug."""
 
     kind: Literal["", "input", "limit", "data"]
     message: str
@@ -64,5 +75,5 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 Step: TypeAlias = Working | Made | Failed
 decode_step = msgspec.msgpack.Decoder(Step).decode
 encode = msgspec.msgpack.Encoder().encode
-decode_task = msgspec.msgpack.Decoder(ReportTask).decode
+decode_task = msgspec.msgpack.Decoder(ReadTask | ReportTask).decode
 decode_items = msgspec.msgpack.Decoder(list[ReportItem]).decode
