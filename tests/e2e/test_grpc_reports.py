@@ -169,7 +169,7 @@ def test_spice_g_is_explained_as_in_score(stub: ReportServiceStub, server: Runni
     for image in report.images:
         graded = image.candidates[0].graded
         assert graded.explanation == reply.items[image.item].graded_matches[0]
-        assert graded.score == reply.items[image.item].scores[0].value
+        assert graded.score == reply.items[image.item]["SPICE-G"]
 
 
 @pytest.mark.parametrize(("form", "name"), [(pb.PAGE_FORMAT_HTML, "a.html"), (pb.PAGE_FORMAT_MARKDOWN, "a.md")])

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import urllib.request
+from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -81,26 +82,35 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     server.server_close()
 
 
+def is_refused(port: int) -> bool:
+    """Ask for metrics, and say whether there is no room."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as reply:
+            return "dogs 3.0" not in reply.read().decode()
+    except OSError:  # closed, or reset
+        return True
+
+
 def test_the_metrics_port_has_few_connections_and_none_for_long(metrics: int) -> None:
-    def asked() -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics", timeout=10) as reply:
-            text: str = reply.read().decode()
-            return text
-
-    def refused() -> bool:
-        try:
-            return "dogs 3.0" not in asked()
-        except OSError:  # closed, or reset
-            return True
-
-    assert not refused()
-    silent = [socket.create_connection(("127.0.0.1", metrics)) for _ in range(2)]
-    wait_until(refused)
+    silent = [socket.create_connection(("127.0.0.1", metrics)) for _ in range(2)]  # the first ones that it accepts
+    assert is_refused(metrics)
     for connection in silent:
         connection.settimeout(60)
         assert connection.recv(1) == b""
         connection.close()
-    wait_until(lambda: not refused())  # a connection's place is free a moment after its end
+    wait_until(lambda: not is_refused(metrics))  # a connection's place is free a moment after its end
+
+
+def test_the_metrics_port_has_its_room_again_where_no_thread_can_be_started(
+    metrics: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ThreadingMixIn, "process_request", fail)
+        assert all(is_refused(metrics) for _ in range(3))
+    wait_until(lambda: not is_refused(metrics))
 
 
 def test_a_taken_metrics_port_is_one_line() -> None:

@@ -131,9 +131,9 @@ def scored(
     sent = (item(each.id, each.candidate, each.references) for each in items)
     with connected(remote) as client:
         for response in client.stream(sent, detail=scores_pb2.DETAIL_CATEGORIES, confidence=asked, **settings):
-            for result in response.items:
+            for result in response.message.items:
                 found.setdefault(result.id, scores_pb2.ItemResult()).MergeFrom(result)
-            corpus = response.corpus
+            corpus = response.message.corpus
     results = [found[str(each.id)] for each in items]
     runs = list(_runs(corpus, results))
     fingerprint = replace(Fingerprint.of(items), empty=empty_candidates(items))

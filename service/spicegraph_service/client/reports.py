@@ -29,7 +29,7 @@ _FORMS: Final = {
 class AnalysisOptions(TypedDict, total=False):
     """What a caller may say of an analysis; the fields of ``AnalysisSettings`` by their names."""
 
-    metrics: Sequence[str]
+    metrics: str | Sequence[str]
     reference_set: str | None
     categories: Sequence[scores_pb2.CategoryDefinition]
     spice_text: scores_pb2.SpiceText.ValueType
@@ -40,17 +40,17 @@ class AnalysisOptions(TypedDict, total=False):
     max_examples: int
     without_human: bool
     title: str
-    gates: Sequence[str]
+    gates: str | Sequence[str]
     made: pb.Provenance
 
 
 def settings_of(systems: Systems, options: AnalysisOptions) -> pb.AnalysisSettings:
     """Return the settings of an analysis; ids that are integers stay integers on its page."""
-    for name in ("metrics", "gates"):
-        inputs.names(options.get(name, ()), name)
+    metrics, gates = (inputs.names(options.get(name, ()), name) for name in ("metrics", "gates"))
+    whole: AnalysisOptions = options | {"metrics": metrics, "gates": gates}
     ids = next(iter(systems.values()), {})
     numbers = bool(ids) and all(isinstance(key, int) for key in ids)
-    return pb.AnalysisSettings(systems=list(systems), integer_ids=numbers, **options)
+    return pb.AnalysisSettings(systems=list(systems), integer_ids=numbers, **whole)
 
 
 def check_systems(systems: Systems, references: References | None) -> None:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from google.protobuf.struct_pb2 import Struct
@@ -32,6 +32,18 @@ from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.pool import convert, tasks
 from spicegraph_service.pool.processes import frame, open_replies, read_frame
+from spicegraph_service.pool.report_tasks import (
+    Failed,
+    Made,
+    ReadTask,
+    ReportItem,
+    ReportTask,
+    Step,
+    Working,
+    decode_items,
+    decode_task,
+    encode,
+)
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
 from spicegraph_service.report.data import GradedView, Provenance
 from spicegraph_service.report.render import report_values
@@ -45,76 +57,6 @@ _EVERY_S = 0.25  # between two frames of progress
 _BATCH = 200  # items in a frame
 _LIMITS = ReadLimits(content=256 << 20)  # of files that strangers send
 _log = logging.getLogger(__name__)
-
-
-class ReportItem(msgspec.Struct, frozen=True, array_like=True):
-    """An item, and what each system says of it."""
-
-    id: str
-    candidates: tuple[str, ...]
-    references: tuple[str, ...]
-
-
-class ReadTask(msgspec.Struct, frozen=True, tag="read"):
-    """Files of strangers to be read, into a file of items; without ``references`` the first has its own."""
-
-    candidates: str
-    references: str | None
-    output: str
-    memory: int = 0  # bytes that the process may take; 0: any
-
-
-class ReportTask(msgspec.Struct, frozen=True, tag="report"):
-    """A report to be made: of the items in a file, into another file."""
-
-    items: str
-    output: str
-    systems: tuple[str, ...]
-    pipeline: str  # of the server
-    form: Literal["message", "html", "markdown", "json"] = "message"
-    metrics: tuple[str, ...] = ()
-    given: tasks.RequestData = tasks.NOTHING_GIVEN
-    data: bytes = b""  # the server's own, for metrics
-    draws: int = 1000
-    seed: int = 12345
-    human: bool = True
-    title: str = ""
-    images: bool = True
-    groups: bool = True
-    examples: int = 12
-    integer_ids: bool = False
-    command: str | None = None
-    inputs: tuple[tuple[str, str], ...] = ()
-    gates: tuple[str, ...] = ()
-    memory: int = 0  # bytes that the process may take; 0: any
-
-
-class Working(msgspec.Struct, frozen=True, tag="working"):
-    """How far a report is."""
-
-    what: str
-    done: int
-    of: int
-
-
-class Made(msgspec.Struct, frozen=True, tag="made"):
-    """A task was done; ``integer_ids``: items that were read are named by integers."""
-
-    integer_ids: bool = False
-
-
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """A task can't be done; ``kind`` is whose fault it is, ``""`` that of a bug."""
-
-    kind: Literal["", "input", "limit", "data"]
-    message: str
-
-
-Step: TypeAlias = Working | Made | Failed
-decode_step = msgspec.msgpack.Decoder(Step).decode
-encode = msgspec.msgpack.Encoder().encode
-decode_items = msgspec.msgpack.Decoder(list[ReportItem]).decode
-_decode_task = msgspec.msgpack.Decoder(ReadTask | ReportTask).decode
 
 
 def read(task: ReadTask) -> Made:
@@ -281,7 +223,7 @@ def main() -> int:
                 answered.acquire()
                 last = time.monotonic()
 
-        replies.send(encode(_tried(_decode_task(given), progress)))
+        replies.send(encode(_tried(decode_task(given), progress)))
     return 0
 
 

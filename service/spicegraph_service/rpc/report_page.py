@@ -17,7 +17,7 @@ from spicegraph_api.report.v1 import report_pb2 as pb
 from spicegraph_parser.errors import SpicegraphError
 from spicegraph_service.output.pages import PAGE_HEADERS, REPORT_HEADERS, render_page, static
 from spicegraph_service.pool.processes import read_frame
-from spicegraph_service.pool.reports import Made, ReadTask, decode_items
+from spicegraph_service.pool.report_tasks import Made, ReadTask, decode_items
 from spicegraph_service.rpc.gateway import FailedCallError
 from spicegraph_service.rpc.http import HTTP_STATUSES, is_own_form, names_of, origin_of
 from spicegraph_service.rpc.limits import ByteBudget, FullError

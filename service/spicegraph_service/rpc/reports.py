@@ -19,7 +19,7 @@ from spicegraph_api.v1.methods import METHODS
 from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, frame
-from spicegraph_service.pool.reports import Failed, ReportItem, ReportTask, Working, decode_step, encode
+from spicegraph_service.pool.report_tasks import Failed, ReportItem, ReportTask, Working, decode_step, encode
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import current_call
 from spicegraph_service.rpc.service import TokenService
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from spicegraph_service.builtin import ReportServing
-    from spicegraph_service.pool.reports import Made, ReadTask
+    from spicegraph_service.pool.report_tasks import Made, ReadTask
     from spicegraph_service.rpc.gateway import Gateway
     from spicegraph_service.rpc.host import Host
     from spicegraph_service.rpc.interceptor import Context
