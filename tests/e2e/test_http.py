@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import jsonschema
 import pytest
-from google.protobuf import json_format, timestamp_pb2
+from google.protobuf import field_mask_pb2, json_format, timestamp_pb2
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
@@ -109,6 +109,8 @@ def value(field: FieldDescriptor, chance: random.Random) -> Any:
     if field.message_type is not None:
         if field.message_type.full_name == "google.protobuf.Timestamp":
             return timestamp_pb2.Timestamp(seconds=chance.randrange(1 << 31), nanos=chance.randrange(1_000) * 1_000_000)
+        if field.message_type.full_name == "google.protobuf.FieldMask":
+            return field_mask_pb2.FieldMask(paths=chance.sample(["title", "open_time", "digits"], chance.randrange(4)))
         return filled(field.message_type, chance)
     if field.enum_type is not None:
         return chance.choice(list(field.enum_type.values_by_number))
