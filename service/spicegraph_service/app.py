@@ -131,7 +131,11 @@ class Server:
         if config.tls_cert is not None and config.tls_key is not None:
             self._certificates = Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
         self._interceptor = CallInterceptor(
-            self.services, CallLog(self.telemetry, most=config.log_calls), self._tracing, most=_MOST_CALLS
+            self.services,
+            CallLog(self.telemetry, most=config.log_calls),
+            self._tracing,
+            most=_MOST_CALLS,
+            largest=self._limits.max_message_bytes,
         )
         self._open_calls = OpenCalls(
             self._interceptor.methods, silence_s=config.silence, refused=self.telemetry.refused
@@ -320,7 +324,8 @@ class Server:
         server = grpc.aio.server(
             interceptors=[self._open_calls, self._interceptor],
             options=[
-                ("grpc.max_receive_message_length", self._limits.max_message_bytes),
+                # What is not much too long is refused by us, with a reason and the call's id.
+                ("grpc.max_receive_message_length", 4 * self._limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.http2.bdp_probe", 0),  # a stranger's bytes wait outside until they are asked for
                 ("grpc.max_concurrent_streams", _STREAMS),

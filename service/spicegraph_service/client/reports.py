@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
@@ -73,34 +74,31 @@ def check_systems(systems: Systems, references: References | None) -> None:
 
 def batches_of(systems: Systems, references: References | None) -> Iterator[pb.SystemsBatch]:
     """Yield the items in batches, in the first system's order."""
-    first, *_ = systems.values()
     items = (
         pb.SystemsItem(
             id=inputs.item_id(key, "id"),
             candidates=[captions[key] for captions in systems.values()],
             references=() if references is None else references[key],
         )
-        for key in first
+        for key in next(iter(systems.values()), {})
     )
     for batch in inputs.batches(items, _BATCH):
         yield pb.SystemsBatch(items=batch)
 
 
 def analyze_messages(systems: Systems, references: References | None, options: AnalysisOptions) -> Iterator[Any]:
-    """Yield the messages of an analysis."""
-    yield pb.AnalyzeRequest(settings=settings_of(systems, options))
-    for batch in batches_of(systems, references):
-        yield pb.AnalyzeRequest(items=batch)
+    """Return the messages of an analysis; what is wrong with its options is said now, not while gRPC draws them."""
+    first = pb.AnalyzeRequest(settings=settings_of(systems, options))
+    return chain((first,), (pb.AnalyzeRequest(items=batch) for batch in batches_of(systems, references)))
 
 
 def render_messages(
     systems: Systems, references: References | None, form: pb.PageFormat.ValueType, options: AnalysisOptions
 ) -> Iterator[Any]:
-    """Yield the messages of a page."""
+    """Return the messages of a page, as :func:`analyze_messages`."""
     analysis = settings_of(systems, options)
-    yield pb.RenderReportRequest(settings=pb.RenderSettings(analysis=analysis, format=form))
-    for batch in batches_of(systems, references):
-        yield pb.RenderReportRequest(items=batch)
+    first = pb.RenderReportRequest(settings=pb.RenderSettings(analysis=analysis, format=form))
+    return chain((first,), (pb.RenderReportRequest(items=batch) for batch in batches_of(systems, references)))
 
 
 def form_of(path: str | Path) -> pb.PageFormat.ValueType:
