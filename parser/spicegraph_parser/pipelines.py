@@ -163,7 +163,14 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
         from spicegraph_parser.scenes.parser import SceneParser  # noqa: PLC0415 (reads with numpy)
 
         return CaptionPipeline(SceneParser(SCENE_WEIGHTS, *product), signature)
-    front_end = load_spacy(name)
+    try:
+        front_end = load_spacy(name)
+    except DataError as error:
+        from difflib import get_close_matches  # noqa: PLC0415 (only who misspells a name needs it)
+
+        if close := get_close_matches(name, (DEFAULT_PIPELINE, SCENE), n=1, cutoff=0.8):
+            raise DataError(f"there is no pipeline {name!a} (did you mean {close[0]}?)") from error
+        raise
     return CaptionPipeline(front_end, spacy_signature(front_end.nlp), language=front_end.language.code)
 
 

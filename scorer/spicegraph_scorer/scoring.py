@@ -47,9 +47,9 @@ def score(
     """Score candidates against their references.
 
     Args:
-        items: at least one; ids differ. Mappings, tuples and rows of a table are items, too:
-            :func:`spicegraph_scorer.core.items.to_item`; two lists or mappings go to :func:`score_captions`. Documents
-            that spaCy has parsed may stand for captions: their parses count, and the signature names their pipeline.
+        items: at least one; ids differ. Mappings, tuples and rows of a table are items, too;
+            two lists or mappings go to ``score_captions``. Documents that spaCy has
+            parsed may stand for captions: their parses count, and the signature names their pipeline.
         metrics: names of metrics (``spice``, ``spice-g``, ``bleu``, ``meteor``, ``rouge``, ``cider`` ...), or of a
             group: ``coco`` is what the COCO toolkit prints. A string holds several, with commas between them.
         data: document frequencies, categories, vectors and the text for SPICE that metrics use instead of their own.
@@ -58,15 +58,15 @@ def score(
             metrics do.
         progress: is called while something takes long: with what it is, how much is done, and of how much.
         confidence: how to resample for 95 % intervals of every corpus score; ``None``: no intervals.
-        explain: explain every item's SPICE-G, see :attr:`spicegraph_scorer.core.results.Run.explanations`; about 10 ms
+        explain: explain every item's SPICE-G: ``run.explanations`` of each of ``result.runs``; about 10 ms
             per item.
-        credit: divide every item's score among the words of its candidate, of metrics that do so, see
-            :attr:`spicegraph_scorer.core.results.Run.credits`.
+        credit: divide every item's score among the words of its candidate, of metrics that do so: ``run.credits``
+            of each of ``result.runs``.
         more: what makes further metrics, by their names here, such as a reward of ``spicegraph_rewards``.
         evidence: keep what each item's score comes from: the tuples and their matches. Reports, explanations and
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
         empty: ``refuse`` an empty candidate as a fault, or let it score ``zero``, as the original programs do;
-            :attr:`spicegraph_scorer.core.results.Result.empty_candidates` says how many there were.
+            ``result.empty_candidates`` says how many there were.
         control_tokens: ``refuse`` captions that hold what models leave behind, such as ``<eos>``, ``▁`` or ``**``, as a
             fault, ``strip`` it off, or ``keep`` it to be scored as words; the signature says what was there.
         fields: ``frequencies``, ``categories``, ``vectors`` and ``spice_text`` alone, in place of ``data``:
@@ -136,18 +136,18 @@ def score_captions(
         candidates: a list of captions, or of documents that spaCy has parsed; a mapping from id to caption; or a single
             caption.
         references: for each candidate, in the same order or under the same id, a list of captions or a single one.
-        metrics: as for :func:`score`, as are the other arguments, what is returned, and what is raised.
-        data: as for :func:`score`.
-        pipeline: as for :func:`score`.
-        progress: as for :func:`score`.
-        confidence: as for :func:`score`.
-        explain: as for :func:`score`.
-        credit: as for :func:`score`.
-        more: as for :func:`score`.
-        evidence: as for :func:`score`.
-        empty: as for :func:`score`.
-        control_tokens: as for :func:`score`.
-        fields: as for :func:`score`.
+        metrics: as for ``score``, as are the other arguments, what is returned, and what is raised.
+        data: as for ``score``.
+        pipeline: as for ``score``.
+        progress: as for ``score``.
+        confidence: as for ``score``.
+        explain: as for ``score``.
+        credit: as for ``score``.
+        more: as for ``score``.
+        evidence: as for ``score``.
+        empty: as for ``score``.
+        control_tokens: as for ``score``.
+        fields: as for ``score``.
 
     Example:
         >>> result = score_captions(["a dog"], [["a dog runs", "the dog"]])

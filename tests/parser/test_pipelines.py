@@ -237,3 +237,8 @@ def test_files_of_the_bundled_pipeline_are_hashed_once(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(pipelines, "_digest", read_again)
     assert load_pipeline().signature == signature
+
+
+def test_a_misspelt_name_is_told_the_bundled_one() -> None:
+    with pytest.raises(DataError, match=r"there is no pipeline 'en_captoin' \(did you mean en_caption\?\)"):
+        load_pipeline("en_captoin")

@@ -149,15 +149,16 @@ def test_denials_cost_no_less_than_before() -> None:
 
 
 @pytest.mark.model
-def test_formula_4_stays_by_name() -> None:
-    items = [Item(1, "A puppy runs on grass.", ("A dog is running on the lawn.",))]
-    result = score(items, ["spice-g", "spice-g-4"])
-    assert result.corpus["SPICE-G-4"] == pytest.approx(0.4738, abs=5e-5)
-    assert result.corpus["SPICE-G"] > result.corpus["SPICE-G-4"]  # type: ignore[operator]
-    signatures = result.signature["metrics"]
-    assert signatures["spice-g-4"]["formula"] == "4"
-    assert "meaning" not in signatures["spice-g-4"]
-    assert (signatures["spice-g"]["formula"], signatures["spice-g"]["meaning"]) == ("5", load_meaning().signature)
+def test_without_a_table_the_graph_alone_is_scored() -> None:
+    corpus = Corpus((Item(1, "A puppy runs on grass.", ("A dog is running on the lawn.",)),))
+    whole = SpiceG(FactCache(load_pipeline()))
+    graph = replace(whole, meaning=None)
+    value, more = (one.total(one.collect(corpus))[0].value for one in (graph, whole))
+    assert value == pytest.approx(0.4738, abs=5e-5)
+    assert more > value  # type: ignore[operator]
+    assert (graph.signature()["formula"], whole.signature()["formula"]) == ("4", "5")
+    assert "meaning" not in graph.signature()
+    assert whole.signature()["meaning"] == load_meaning().signature
 
 
 @pytest.mark.model

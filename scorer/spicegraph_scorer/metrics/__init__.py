@@ -63,7 +63,7 @@ class MetricEntry:
 
 
 _SHOWN_FIRST = (
-    *("spice", "spice-exact", "spice-g", "spice-g-4", "bleu", "bleu-sentence", "meteor", "rouge"),
+    *("spice", "spice-exact", "spice-g", "bleu", "bleu-sentence", "meteor", "rouge"),
     *("cider", "cider-d", "cider-plain", "cider-r", "spider", "spider-fl", "fluency", "chair", "capture"),
     *("detail", "detail-coco"),
 )  # The order of metrics in tables and messages; others follow by name.

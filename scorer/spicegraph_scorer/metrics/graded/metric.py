@@ -123,29 +123,19 @@ class SpiceG(Metric[GradedStatistic]):
     @classmethod
     def of(cls, given: Resources) -> SpiceG:
         """Return the metric ``spice-g``."""
-        return replace(cls.of_formula_4(given), meaning=meaning_of(given.data.meaning))
-
-    @classmethod
-    def of_formula_4(cls, given: Resources) -> SpiceG:
-        """Return the metric ``spice-g-4``: without the meaning of whole captions."""
         return cls(
             given.facts(),
             _counting(categories_of(given)),
             vectors_of(given.data.vectors),
             evidence=given.evidence,
             references=ReferenceCache.of(given),
-            meaning=None,
+            meaning=meaning_of(given.data.meaning),
         )
 
     @property
     def name(self) -> str:
-        """``spice-g`` or ``spice-g-4``."""
-        return "spice-g-4" if self.meaning is None else "spice-g"
-
-    @property
-    def score_name(self) -> str:
-        """What the total is called in tables: ``SPICE-G`` or ``SPICE-G-4``."""
-        return NAME if self.meaning is not None else f"{NAME}-4"
+        """The name by which it is asked for."""
+        return "spice-g"
 
     def signature(self) -> dict[str, str]:
         """Return metric, formula and its share, pipeline, lexicon tables, and categories of the user, if any."""
@@ -335,7 +325,7 @@ class SpiceG(Metric[GradedStatistic]):
     def total(self, statistics: Sequence[GradedStatistic]) -> tuple[Score, ...]:
         """Return ``SPICE-G`` and one score a category (``SPICE-G_Color`` ...)."""
         return tuple(
-            Score.mean(self.score_name + f"_{category}" * (category != ALL), [s.f1(category) for s in statistics])
+            Score.mean(NAME + f"_{category}" * (category != ALL), [s.f1(category) for s in statistics])
             for category in (ALL, *self.categories)
         )
 
