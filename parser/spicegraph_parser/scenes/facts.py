@@ -119,8 +119,8 @@ def _entities(rows: Sequence[_Statement], groups: Sequence[int | None]) -> tuple
         [
             Entity(
                 said[own, 1][0].words[0],
-                tuple(dict.fromkeys(row.tokens[0] for row in said[own, 1])),
-                tuple(dict.fromkeys(row.words[1] for row in said.get((own, 2), ()))),
+                tuple(dict.fromkeys([row.tokens[0] for row in said[own, 1]])),
+                tuple(dict.fromkeys([row.words[1] for row in said.get((own, 2), ())])),
                 tuple(
                     dict.fromkeys(
                         (row.words[2], indices[row.ends[1]]) for row in said.get((own, 3), ()) if row.ends[1] in indices

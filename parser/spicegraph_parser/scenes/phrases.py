@@ -288,6 +288,8 @@ def pictures(sentence: Sentence) -> Sentence:
     "a map of the subway": relation subway - have - map -> relation map - of - subway
     """
     words, shows = sentence.words, {HAVE, "in", "on"}
+    if WORDS["depictions"].isdisjoint(words):
+        return sentence
     of = {at for at in range(len(words) - 1) if words[at] in WORDS["depictions"] and words[at + 1] == "of"}
     return sentence.deciding(
         relations=[

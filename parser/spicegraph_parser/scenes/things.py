@@ -85,6 +85,8 @@ class Resolved:
         self._links = list(sentence.links)
         self._kinds: list[Property] = []
         self._has_first = False
+        self._has_owners = not WORDS["owners"].isdisjoint(sentence.words)
+        self._has_lists = not {"including", "such"}.isdisjoint(sentence.words)
         self._possessed = {link.object for link in sentence.links if link.name in HAVE_NAMES or link.name == _WEAR}
         self._said: list[set[str]] = [set() for _ in sentence.nodes]
         for own in sentence.properties:
@@ -140,10 +142,10 @@ class Resolved:
         entities, said = self._entities, self._said[index]
         entity = entities.of_noun(node.name, said, _decided(self._sentence, node), is_plural=is_plural)
         entities.attributes[entity] |= said
-        if entities.groups[entity] is None:
+        if self._has_lists and entities.groups[entity] is None:
             entities.groups[entity] = self._listed_in(node)
         if name_noun(node.name) not in self._abstract:
-            owned = self._owned(index, node)
+            owned = self._has_owners and self._owned(index, node)
             head = singular(node.name)
             is_part = owned or index in self._possessed or head in WORDS["garments"] or head in WORDS["body_parts"]
             is_first = not (owned or self._has_first) and node.head >= self._subject
@@ -237,8 +239,10 @@ def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, 
 
 def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> Thing | None:
     """Return what a definite noun names by its kind, of earlier sentences ("a skyscraper. The building")."""
+    if not things:
+        return None
     name, start = node.name, node.tokens[0]
-    is_the = things and not WORDS["the"].isdisjoint(sentence.words[max(0, start - 2) : start])
+    is_the = not WORDS["the"].isdisjoint(sentence.words[max(0, start - 2) : start])
     head = singular(name)
     if not is_the or " " in name or name in WORDS["kindless"] or head in [thing.head for thing in things]:
         return None
