@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import grpc
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_api.challenge.v1.challenge_pb2_grpc import ChallengeServiceStub
@@ -14,7 +15,7 @@ from spicegraph_api.challenge.v1.methods import METHODS
 from spicegraph_service.client.evaluation import PAGE, Connection, TlsOptions, service_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from google.protobuf.message import Message
     from google.protobuf.timestamp_pb2 import Timestamp
@@ -61,9 +62,9 @@ class ChallengeClient(Connection):
         """Create a challenge."""
         return self._call(self._stub.CreateChallenge, pb.CreateChallengeRequest(challenge=challenge)).challenge
 
-    def update_challenge(self, name: str, settings: pb.ChallengeSettings) -> pb.Challenge:
-        """Change the settings of a challenge; what is absent stays as it is."""
-        request = pb.UpdateChallengeRequest(name=name, settings=settings)
+    def update_challenge(self, name: str, settings: pb.ChallengeSettings, mask: Sequence[str] = ()) -> pb.Challenge:
+        """Change the settings of a challenge; what is absent stays as it is, or in a mask gets its default."""
+        request = pb.UpdateChallengeRequest(name=name, settings=settings, update_mask=FieldMask(paths=mask))
         return self._call(self._stub.UpdateChallenge, request).challenge
 
     def get_challenge(self, name: str) -> pb.GetChallengeResponse:
@@ -209,11 +210,25 @@ class ChallengeClient(Connection):
         )
 
     def leaderboard(
-        self, challenge: str, *, split: str = "", reference_set: str = "", score: str = "", domain: str = ""
+        self,
+        challenge: str,
+        *,
+        split: str = "",
+        reference_set: str = "",
+        score: str = "",
+        domain: str = "",
+        page_size: int = 0,
+        page_token: str = "",
     ) -> pb.GetLeaderboardResponse:
-        """Return the leaderboard of a split."""
+        """Return the leaderboard of a split, or a page of it."""
         request = pb.GetLeaderboardRequest(
-            challenge=challenge, split=split, reference_set=reference_set, score=score, domain=domain
+            challenge=challenge,
+            split=split,
+            reference_set=reference_set,
+            score=score,
+            domain=domain,
+            page_size=page_size,
+            page_token=page_token,
         )
         return self._call(self._stub.GetLeaderboard, request)
 

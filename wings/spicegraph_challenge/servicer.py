@@ -10,6 +10,7 @@ import re
 import time
 from collections import defaultdict
 from contextlib import suppress
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
@@ -127,7 +128,7 @@ class ChallengeServicer(ChallengeServiceServicer):
         """Change a challenge."""
         challenge = catalogue.find_challenge(at.session, request.name, lock=True)
         at.account.check_may(MemberRole.ORGANISER, challenge)
-        catalogue.change_challenge(challenge, request.settings)
+        catalogue.change_challenge(challenge, request.settings, request.update_mask.paths)
         if request.settings.HasField("primary_score") or request.settings.HasField("secondary_score"):
             self._check_score("settings", challenge.settings)
         return pb.UpdateChallengeResponse(challenge=messages.challenge_message(challenge))
@@ -395,8 +396,14 @@ class ChallengeServicer(ChallengeServiceServicer):
         split = catalogue.find_split(challenge, request.split)
         leaderboard.check_visible(split, at.account, at.now)
         reference_set = catalogue.find_reference_set(split, request.reference_set)
+        kit.check_page_token(request.page_token, _PLACE)
+        start = int(request.page_token or 0)
+        end = start + kit.check_page_size(request.page_size) if request.page_size else None
         standing = leaderboard.standing(at.session, reference_set, request, at.account, at.now)
-        return messages.leaderboard_message(standing, at.account, at.now, workers=self._state.workers)
+        page = replace(standing, rows=standing.rows[start:end])
+        reply = messages.leaderboard_message(page, at.account, at.now, workers=self._state.workers)
+        reply.next_page_token = str(end) if end is not None and end < len(standing.rows) else ""
+        return reply
 
     async def GetImageInfo(
         self, request: pb.GetImageInfoRequest, context: kit.Context

@@ -19,6 +19,7 @@ class DifferenceFormat(StrEnum):
     JSONL = "jsonl"
 
 
+_UNNAMED: Final = 0.1  # of correctness, from which on a silent item says so
 _BY_ENDING: Final = {".jsonl": DifferenceFormat.JSONL, ".json": DifferenceFormat.JSONL, ".txt": DifferenceFormat.TEXT}
 
 
@@ -65,6 +66,8 @@ def differences(
             lines.append(msgspec.json.encode({"id": item.id, **differing.to_dict()}).decode())
             continue
         scores = f"correctness {differing.correctness:.2f}, coverage {differing.coverage:.2f}"
+        if not differing.differences and differing.other_correctness >= _UNNAMED:
+            scores += f"; {differing.other_correctness:.2f} of correctness is lost to claims too unsure to name"
         lines.append(f"{kit.printable(str(item.id))}  {scores}")
         for difference in differing.differences:
             if difference.severity >= least:

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_detail.claims import MISSING, VAGUE, WORDS, Claim, Claims, is_thing
+from spicegraph_detail.swaps import Swap, swap_of
 from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
@@ -130,6 +131,19 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
     missing = _missing(claims, said, told)
     rows: list[tuple[str, Claim, tuple[str, ...], tuple[str, ...], list[Claim], list[Claim]]] = []
     groups = _failed(claims, said)
+    swapped = []
+    if (swap := swap_of(candidate, references)) is not None:
+        own = [claim for claim in claims.candidate if any(_overlap(span, swap.span) for span in claim.spans)]
+        beside = [
+            claim
+            for claim in claims.references
+            if any(at[0] == swap.reference and _overlap(at[1:], swap.other) for at in told.places(claim.words))
+        ]
+        groups = [group for group in groups if group[0] not in own]
+        missing = {fact: lacking for fact, lacking in missing.items() if lacking[0] not in beside}
+        swapped.append(
+            _swapped(swap, (candidate, references[swap.reference]), (own, beside), (weights, reference_weights))
+        )
     for claim, other in _opposites(claims):
         own = next((group for group in groups if claim in group), [claim])
         groups = [group for group in groups if group is not own]
@@ -146,7 +160,7 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
         beside = next((missing.pop(fact) for fact, (first, *_) in missing.items() if first.words == names), [])
         rows.append((CONTRADICTED if denied else UNSUPPORTED, claim, claim.words, names, failed, beside))
     rows += [(MISSING, lacking[0], (), lacking[0].words, [], lacking) for lacking in missing.values()]
-    differences = []
+    differences = list(swapped)
     for kind, claim, names, reference_names, failed, lacking in rows:
         places, reference_places = said.places(names), told.places(reference_names)
         differences.append(
@@ -172,6 +186,30 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
         max(0.0, 1 - claims.correctness - sum(each.correctness for each in differences)),
         max(0.0, 1 - claims.coverage - sum(each.coverage for each in differences)),
         tuple(differences),
+    )
+
+
+def _overlap(span: Sequence[int], other: Sequence[int]) -> bool:
+    return span[0] < other[1] and other[0] < span[1]
+
+
+def _swapped(
+    swap: Swap, texts: tuple[str, str], sides: tuple[list[Claim], list[Claim]], weights: tuple[float, float]
+) -> ClaimDifference:
+    """Return the difference of a word in place of another, with all claims of both sides in which it stands."""
+    own, beside = sides
+    return ClaimDifference(
+        CONTRADICTED,
+        swap.aspect,
+        texts[0][slice(*swap.span)],
+        texts[1][slice(*swap.other)],
+        (swap.span,),
+        (Place(swap.reference, *swap.other),),
+        max(map(_share, sides, weights)),
+        max((claim.probability for claim in own), default=1.0),
+        tuple(claim.fact for claim in own),
+        tuple(claim.fact for claim in beside),
+        *map(_lost, sides, weights),
     )
 
 

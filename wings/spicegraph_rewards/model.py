@@ -56,7 +56,7 @@ class RewardModel:
     def __init__(
         self,
         reward: str,
-        references: Mapping[ItemId, Sequence[str]],
+        references: Mapping[Any, Sequence[str]],
         *,
         data: MetricData | None = None,
         pipeline: str | FactSource = DEFAULT_PIPELINE,
@@ -77,7 +77,7 @@ class RewardModel:
         self.reward = made  # the mixture itself, a metric
         self.add(references)
 
-    def add(self, references: Mapping[ItemId, Sequence[str]]) -> None:
+    def add(self, references: Mapping[Any, Sequence[str]]) -> None:
         """Add images with their references, or change those of an image; document frequencies stay as they are.
 
         Raises:
@@ -139,9 +139,7 @@ class RewardModel:
         rewards = self.rewards(images, captions, drafts)
         return advantages_of(rewards, images, baseline=baseline, scaled=scaled)
 
-    def over_greedy(
-        self, images: Sequence[ItemId], captions: Sequence[str], greedy: Mapping[ItemId, str]
-    ) -> list[float]:
+    def over_greedy(self, images: Sequence[ItemId], captions: Sequence[str], greedy: Mapping[Any, str]) -> list[float]:
         """Return each candidate's reward less that of its image's greedy caption (Rennie et al., CVPR 2017).
 
         Raises:

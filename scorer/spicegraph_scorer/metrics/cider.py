@@ -66,33 +66,34 @@ class Cider(Metric[CiderStatistic]):
     of the corpus, as in the toolkit: a corpus of one image then has no score (a ``CiderWarning`` and ``None``).
     """
 
-    needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies"}))
+    needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies", "cider_scale"}))
     highest: ClassVar[float] = SCALE
     credits: ClassVar[bool] = True
 
     variant: Variant = "CIDEr-D"
     frequencies: DocumentFrequencies | None = None
     key: str | None = None  # The name of the score; ``None``: the variant's.
+    scale: float = SCALE
 
     @classmethod
     def of(cls, given: Resources) -> Cider:
         """Return the metric ``cider-d``."""
-        return cls(frequencies=given.data.frequencies)
+        return cls(frequencies=given.data.frequencies, scale=given.data.cider_scale or SCALE)
 
     @classmethod
     def of_coco(cls, given: Resources) -> Cider:
         """Return the metric ``cider``."""
-        return replace(COCO_CIDER, frequencies=given.data.frequencies)
+        return replace(cls.of(given), key=COCO_CIDER.key)
 
     @classmethod
     def of_plain(cls, given: Resources) -> Cider:
         """Return the metric ``cider-plain``."""
-        return cls("CIDEr", given.data.frequencies, key="CIDEr-plain")
+        return replace(cls.of(given), variant="CIDEr", key="CIDEr-plain")
 
     @classmethod
     def of_robust(cls, given: Resources) -> Cider:
         """Return the metric ``cider-r``."""
-        return cls("CIDEr-R", given.data.frequencies)
+        return replace(cls.of(given), variant="CIDEr-R")
 
     @property
     def name(self) -> str:
@@ -109,12 +110,17 @@ class Cider(Metric[CiderStatistic]):
             "document frequencies": source,
             "n": f"1-{ORDERS}",
             **_FORMS[self.variant].signature,
-            "scale": f"{SCALE:g}",
+            "scale": f"{self.scale:g}",
         }
 
     def collect(self, corpus: Corpus) -> list[CiderStatistic]:
         """Return the score of each item; a ``CiderWarning`` if document frequencies come from a single image."""
-        return cider_statistics(corpus.tokens, variant=self.variant, frequencies=self.frequencies)
+        scores = cider_statistics(corpus.tokens, variant=self.variant, frequencies=self.frequencies)
+        return scores if self.scale == SCALE else [self.scaled(score) for score in scores]
+
+    def scaled(self, score: CiderStatistic) -> CiderStatistic:
+        """Return a score in [0, 10] at this metric's scale."""
+        return None if score is None else score * self.scale / SCALE
 
     @property
     def weigh(self) -> Weigh | None:
@@ -149,7 +155,8 @@ class Cider(Metric[CiderStatistic]):
             references = np.bincount(counts.item, minlength=counts.items)
             means = [np.bincount(counts.item, p, minlength=counts.items) / references for p in (*cosines, penalty)]
             values = zip(*(mean.tolist() for mean in means), strict=True)
-            workings += [(Working(self.key or self.variant, _FORMS[self.variant].text, row),) for row in values]
+            text = f"{self.scale:g} {_FORMS[self.variant].text}"
+            workings += [(Working(self.key or self.variant, text, row),) for row in values]
         return workings
 
 
@@ -264,7 +271,7 @@ class _Form(NamedTuple):
 
 
 _COSINES: Final = (
-    "10 times the mean likeness to the references in words ({}), pairs ({}), triples ({}) and quadruples ({}) of "
+    "times the mean likeness to the references in words ({}), pairs ({}), triples ({}) and quadruples ({}) of "
     "words, rare ones weighing more"
 )
 _FORMS: Final[Mapping[Variant, _Form]] = {
@@ -304,7 +311,7 @@ class Spider(Metric[SpiderStatistic]):
     """
 
     english: ClassVar[bool] = True
-    needs: ClassVar[Needs] = Needs(facts=True, data=Cider.needs.data | {"spice_text"})
+    needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"frequencies", "spice_text"}))
     credits: ClassVar[bool] = True
     highest: ClassVar[float] = (Cider.highest + Metric.highest) / 2
 
@@ -319,7 +326,7 @@ class Spider(Metric[SpiderStatistic]):
         from spicegraph_scorer.metrics.spice.metric import Spice  # noqa: PLC0415 (CIDEr alone does not need it)
 
         spice = Spice(given.facts(), evidence=given.evidence, text=given.data.spice_text or "written")
-        return cls(spice, Cider.of(given))
+        return cls(spice, Cider(frequencies=given.data.frequencies))
 
     def signature(self) -> Mapping[str, str]:
         """Return what both metrics say, SPICE's pipeline and lexicon first."""
@@ -411,7 +418,7 @@ def cider_credits(corpus: Corpus, cider: Cider, scores: Sequence[float]) -> list
     frequencies = cider.frequencies or frequencies_of(corpus)
     credits_: list[Credit] = []
     for counts in count_slices(corpus.tokens, orders=ORDERS):
-        values, lengths = _credits_of_counts(counts, cider.variant, frequencies)
+        values, lengths = _credits_of_counts(counts, cider.variant, frequencies, cider.scale)
         for number in range(counts.items):
             item, score = corpus.items[len(credits_)], scores[len(credits_)]
             credit_of_ngram = {ngram: value for matrix, texts in values for ngram, value in _row(matrix, texts, number)}
@@ -420,13 +427,13 @@ def cider_credits(corpus: Corpus, cider: Cider, scores: Sequence[float]) -> list
 
 
 def _credits_of_counts(
-    counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies
+    counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies, scale: float
 ) -> tuple[list[tuple[CountMatrix, list[Tokens]]], Sequence[float]]:
     """Return for each order what its n-grams earned (items, n-grams) and these, and what each item's length did."""
     from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
 
     references = np.bincount(counts.item, minlength=counts.items)
-    share = SCALE / ORDERS / references[counts.item]
+    share = scale / ORDERS / references[counts.item]
     growth, penalty = _growth(counts, variant)
     items = sparse.csr_array((share, (counts.item, np.arange(len(counts.item)))), (counts.items, len(counts.item)))
     of_length = np.zeros(len(counts.item))

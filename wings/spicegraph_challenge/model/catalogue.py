@@ -19,7 +19,7 @@ from spicegraph_challenge.model.schema import (
     Submission,
     User,
 )
-from spicegraph_challenge.model.settings import SettingsError, changed, violations_of, with_defaults
+from spicegraph_challenge.model.settings import SettingsError, changed, masked, violations_of, with_defaults
 from spicegraph_service.kit import Violation, invalid, name_taken, not_found, refused, unauthenticated, wrong
 
 if TYPE_CHECKING:
@@ -71,10 +71,14 @@ def add_challenge(
     return challenge
 
 
-def change_challenge(challenge: Challenge, change: pb.ChallengeSettings) -> None:
-    """Change the settings that a request has."""
+def change_challenge(challenge: Challenge, change: pb.ChallengeSettings, mask: Sequence[str] = ()) -> None:
+    """Change the settings that a request has; or those of a mask, of which the absent ones get their defaults."""
+    stored = challenge.settings
     try:
-        settings = changed(challenge.settings, change)
+        if mask:
+            stored, change = masked(stored, change, mask)
+            stored.title = stored.title or challenge.name
+        settings = changed(stored, change)
     except SettingsError as error:
         raise invalid([Violation(f"settings.{field}", reason) for field, reason in error.violations]) from error
     check_settings("settings", settings)

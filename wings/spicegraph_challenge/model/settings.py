@@ -20,7 +20,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from google.protobuf.descriptor import EnumDescriptor
     from google.protobuf.message import Message
@@ -31,6 +31,7 @@ _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSPECIFIED = "UNSPECIFIED"
 _NEVER = "never"
 _SWITCH = ("yes", "no")
+_FIXED = "never changes, so that all submissions are scored alike"
 _ABOUT, _SCORED, _WHEN, _SEEN = "What it is about", "How it is scored", "When, and how often", "What participants see"
 
 
@@ -307,6 +308,27 @@ def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:
     return complete
 
 
+def masked(
+    stored: pb.ChallengeSettings, change: pb.ChallengeSettings, names: Collection[str]
+) -> tuple[pb.ChallengeSettings, pb.ChallengeSettings]:
+    """Return what is stored, with defaults for settings that are named and not in a change; and the named of these."""
+    named = {*names}
+    violations = [("update_mask", f"there is no setting {name!a}") for name in sorted(named - {*SETTINGS, "splits"})]
+    present = {kind.name for kind, _ in change.ListFields()}
+    kept, asked = pb.ChallengeSettings(), pb.ChallengeSettings()
+    kept.CopyFrom(stored)
+    asked.CopyFrom(change)
+    for name in present - named:
+        asked.ClearField(name)  # type: ignore[arg-type]
+    for name in (named & {*SETTINGS}) - present:
+        if SETTINGS[name].fixed:
+            violations.append((name, _FIXED))
+        kept.ClearField(name)  # type: ignore[arg-type]
+    if violations:
+        raise SettingsError(violations)
+    return with_defaults(kept), asked
+
+
 def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.ChallengeSettings:
     """Return settings with the fields that a change has; a moment of 1970 is taken away."""
     result = pb.ChallengeSettings()
@@ -323,7 +345,7 @@ def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.Ch
                     if field_of_split.name in SPLIT_SETTINGS:
                         _put(splits[split.name], field_of_split.name, wanted)
         elif SETTINGS[kind.name].fixed and value != getattr(stored, kind.name):
-            violations.append((kind.name, "never changes, so that all submissions are scored alike"))
+            violations.append((kind.name, _FIXED))
         elif not kind.is_repeated:
             _put(result, kind.name, value)
     if violations:

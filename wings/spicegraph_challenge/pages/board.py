@@ -18,7 +18,7 @@ from spicegraph_challenge.model.settings import SETTINGS, SPLIT_SETTINGS, Settin
 from spicegraph_challenge.pages import views
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
 from spicegraph_challenge.pages.visit import LASTS_S, NotOursError, Sessions, Visit, go, path_to, unauthenticated
-from spicegraph_service.kit import CallError, FailedCallError
+from spicegraph_service.kit import REPORT_HEADERS, CallError, FailedCallError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
@@ -37,7 +37,6 @@ _Registered = TypeVar("_Registered", bound="Callable[..., Awaitable[web.StreamRe
 _PIECE = 256 << 10
 _FAULTS = 100
 _SUBMISSIONS = 50
-_REPORT_POLICY = "sandbox allow-scripts; frame-ancestors 'none'"  # it shows captions: without this site's cookies
 _LOCAL_PATH = re.compile(r"/(?![/\\])[\x21-\x7e]*")
 
 
@@ -444,7 +443,7 @@ async def report(visit: Visit) -> web.StreamResponse:
         split=visit.request.query.get("split", ""),
         reference_set=visit.request.query.get("set", ""),
     )
-    response = web.StreamResponse(headers={"Content-Security-Policy": _REPORT_POLICY})
+    response = web.StreamResponse(headers=REPORT_HEADERS)
     response.content_type, response.charset = "text/html", "utf-8"
     return await _send(visit, response, "GetSubmissionReport", request)
 

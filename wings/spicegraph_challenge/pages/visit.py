@@ -10,13 +10,11 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from dataclasses import dataclass, field
-from email.message import Message
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import grpc
 from aiohttp import MultipartReader, web
-from google.rpc.error_details_pb2 import BadRequest
 
 from spicegraph_service import kit
 
@@ -108,11 +106,10 @@ def shared_key(folder: Path) -> bytes:
 
 
 M = TypeVar("M", bound="protobuf.Message")
-_SERVICE = "/spicegraph_api.challenge.v1.ChallengeService/"
+_SERVICE = "/spicegraph.challenge.v1.ChallengeService/"
 _MOST_FIELD_BYTES = 64 << 10
 _MOST_FIELDS = 40
 _FIELDS = {"chunk": "the file"}  # what fields of the contract are called on pages
-_OURS = frozenset({"same-origin", "none"})
 
 
 class NotOursError(Exception):
@@ -168,23 +165,19 @@ class Visit:
                 break
             if isinstance(part, MultipartReader):
                 raise NotOursError
-            # What aiohttp refuses, such as semicolons in a name, the standard library reads.
-            header = Message()
-            header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
-            name, file_name = header.get_param("name", "", header="Content-Disposition"), header.get_filename()
+            name, file_name = kit.names_of(part)
             if file_name is not None:
                 self._check_proof()
-                self.file_name = file_name.replace("\\", "/").rpartition("/")[2]
+                self.file_name = file_name
                 return part if self.file_name else None
             value = await part.read_chunk(_MOST_FIELD_BYTES)
-            self.form[str(name)] = value.decode("utf-8", "replace")
+            self.form[name] = value.decode("utf-8", "replace")
         self._check_proof()
         return None
 
     def _check_proof(self) -> None:
         """Check that a form is from a page of this site, and that of this user."""
-        site, origin = self.request.headers.get("Sec-Fetch-Site"), self.request.headers.get("Origin")
-        if site not in {None, *_OURS} or (origin is not None and urlsplit(origin).netloc != self.request.host):
+        if not kit.is_own_form(self.request):
             raise NotOursError
         if self.session is not None and self.form.pop("proof", "") != self.session.proof:
             raise NotOursError
@@ -208,13 +201,7 @@ class Visit:
     def failed(self, failure: kit.FailedCallError) -> web.Response:
         """Return what went wrong: as a page, or to a script as JSON."""
         status = kit.HTTP_STATUSES[failure.code]
-        faults, bad = [], BadRequest()
-        for detail in failure.details:
-            if detail.Unpack(bad):
-                faults += [(_FIELDS.get(each.field, each.field), each.description) for each in bad.field_violations]
-        message = failure.message
-        if len(faults) == 1 and message.endswith(faults[0][1]):
-            message, faults = ": ".join(faults[0]), []
+        message, faults = failure.said(_FIELDS)
         if self.request.headers.get("Accept") == "application/json":
             return web.json_response({"error": message, "faults": faults}, status=status)
         return self.page("error.html.j2", status=status, message=message, faults=faults)

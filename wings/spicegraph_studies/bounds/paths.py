@@ -66,7 +66,8 @@ def cider_rounds(metric: Cider, study: BoundsStudy, candidates: Candidates) -> I
             lengths[chosen],
             image[left],
         )
-        yield statistics_of_counts(counts, variant=metric.variant, frequencies=metric.frequencies)
+        scores = statistics_of_counts(counts, variant=metric.variant, frequencies=metric.frequencies)
+        yield list(map(metric.scaled, scores))
 
 
 def _table(source: FactSource, texts: list[str]) -> FunctionSource:

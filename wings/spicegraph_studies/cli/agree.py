@@ -12,7 +12,10 @@ from rich.text import Text
 from spicegraph_parser.errors import InputError, counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.metrics import metric_names
+from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.marks import kept_note
+from spicegraph_scorer.readers.references import read_reference_files
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_service import kit
 from spicegraph_studies.agreement.captions import agree_on_captions
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS
@@ -33,12 +36,15 @@ from spicegraph_studies.agreement.protocols import (
 )
 from spicegraph_studies.agreement.reading import read_judgements, read_pairs, read_system_scores, read_system_table
 from spicegraph_studies.agreement.systems import agree_on_systems
-from spicegraph_studies.cli import StudyOptions
+from spicegraph_studies.cli import OutputOptions, StudyOptions
 from spicegraph_studies.pages import agreement as pages
+from spicegraph_studies.pages.words import WORD_TABLES, word_study
+from spicegraph_studies.words import find_word_agreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.readers.checks import Empty
 
 NO_METRIC = "none"
@@ -251,6 +257,40 @@ def hallucinations(
     with computing(scoring, parsing) as computed:
         agreement = agree_on_hallucinations(judged.items, chosen, scoring=computed, resampling=options.resampling)
     write(pages.hallucination_study(agreement, judged))
+
+
+@agree.command()
+def words(
+    captions: Annotated[str, typer.Argument(metavar="CAPTIONS")],
+    *,
+    system: Annotated[str | None, typer.Option(metavar="FILE")] = None,
+    first: Annotated[int | None, typer.Option("--captions", metavar="N", min=2)] = None,
+    count: Annotated[int, typer.Option("--words", metavar="N", min=1)] = 1000,
+    show: Annotated[int, typer.Option(metavar="N", min=0)] = 25,
+    options: OutputOptions,
+) -> None:
+    """Measure how far people agree on nouns, verbs and adjectives, and how precise a system is at people's recall.
+
+    Precision and recall of one caption against 1, 2 ... others, and the model of the COCO captions paper that explains
+    them.
+
+    Options:
+        captions: People's captions, as score takes references.
+        system: A system's captions of the same images, one or several of each.
+        first: Use only the first N captions of each image. Default: as many as every image has.
+        count: How many words, the most frequent ones.
+        show: How many of them a table shows; .csv, .json and .html have all.
+    """
+    write = options.writer(WORD_TABLES)
+    people = read_reference_files([captions], limits=DEFAULT_LIMITS).captions
+    theirs: dict[ItemId, list[str]] = {}
+    if system is not None:
+        dataset = read_items(system, references=captions, several=True, control_tokens="keep")
+        images = dataset.images or [item.id for item in dataset.items]
+        for image, item in zip(images, dataset.items, strict=True):
+            theirs.setdefault(image, []).append(item.candidate)
+    own = theirs if system is not None else None
+    write(word_study(find_word_agreement(people, own, first=first, words=count), show))
 
 
 @agree.command()

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_scorer import FactCache, Item, score
+from spicegraph_scorer import FactCache, score_sets
+from spicegraph_scorer.metrics import metric_names
 from spicegraph_scorer.readers.references import read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS
 from spicegraph_service import kit
 from spicegraph_studies.cli import OutputOptions
-from spicegraph_studies.diversity import find_diversity
+from spicegraph_studies.diversity import FIGURES, find_diversity
 from spicegraph_studies.pages.diversity import DIVERSITY_TABLES, SystemDiversity, diversity_study
 
 if TYPE_CHECKING:
@@ -43,9 +44,16 @@ def diversity(
             given several times.
         training: Captions that the model has seen: says how many of its own are new. May be given several times.
         graphs: Also compare what captions state: distinct objects, attributes and relations, and contradictions.
-        metrics: The metrics of quality, where there are references.
+        metrics: The metrics of quality, where there are references. With div-1, div-2, mbleu, self-cider, vocabulary or
+            novel among them, only these figures are found.
     """
     write = options.writer(DIVERSITY_TABLES)
+    asked = [name.strip().lower() for name in metrics.split(",") if name.strip()]
+    figures = [FIGURES[name] for name in asked if name in FIGURES]
+    names = metric_names([name for name in asked if name not in FIGURES]) if set(asked) - set(FIGURES) else ()
+    if "novel" in asked and not training:
+        raise InputError("--metrics: novel says which captions are not in --training FILE, which is not given")
+    graphs = graphs and not figures
     seen = [text for texts in _read(training).values() for text in texts] if training else None
     truth = _read(references) if references else None
     systems = []
@@ -54,11 +62,11 @@ def diversity(
             sets = _read([kit.system_name(source)[1]])
             cache = FactCache(facts, progress) if graphs else None
             found = find_diversity(sets, references=truth, training=seen, facts=cache, progress=progress)
-            quality = _quality(sets, truth, metrics, cache or facts, progress) if truth is not None else {}
+            quality = _quality(sets, truth, names, cache or facts, progress) if truth is not None and names else {}
             systems.append(SystemDiversity(name, found, quality))
     if len({frozenset(one.id for one in system.diversity.sets) for system in systems}) > 1:
         kit.say_warning("the systems have captions of different images; their figures are not comparable")
-    write(diversity_study(systems))
+    write(diversity_study(systems, figures))
 
 
 def _read(paths: Sequence[str]) -> _Captions:
@@ -68,19 +76,14 @@ def _read(paths: Sequence[str]) -> _Captions:
 def _quality(
     sets: Mapping[ItemId, Sequence[str]],
     truth: Mapping[ItemId, Sequence[str]],
-    metrics: str,
+    metrics: Sequence[str],
     facts: FactSource,
     progress: Progress | None,
 ) -> dict[str, float | None]:
-    """Return each metric's corpus scores over all captions, each scored by itself against its image's references."""
+    """Return mean and best of each metric over the captions of an image, and what they say together."""
     missing = [image for image in sets if image not in truth]
     if missing:
         shown = ", ".join(f"{image!a}" for image in missing[:5])
         raise InputError(f"--references: {counted(len(missing), 'image')} without references: {shown}")
-    items = [
-        Item(f"{image}#{number}", caption, tuple(truth[image]))
-        for image, captions in sets.items()
-        for number, caption in enumerate(captions, start=1)
-    ]
-    result = score(items, metrics, pipeline=facts, progress=progress, evidence=False)
+    result = score_sets(sets, truth, metrics, pipeline=facts, progress=progress)
     return {headline.name: headline.value for run in result.runs for headline in run.headline}

@@ -45,6 +45,16 @@ CONTRADICTIONS: Final = {
 }
 """Of the kinds of errors (``spicegraph_scorer.errors.KINDS``) those in which two captions cannot both be right."""
 
+FIGURES: Final[Mapping[str, str]] = {
+    "div-1": "Div_1",
+    "div-2": "Div_2",
+    "mbleu": "mBLEU",
+    "self-cider": "Self_CIDEr",
+    "vocabulary": "Vocabulary",
+    "novel": "Novel",
+}
+"""The figures that can be asked for by name, and how the names of their values begin."""
+
 
 @dataclass(frozen=True, slots=True)
 class GraphDiversity:

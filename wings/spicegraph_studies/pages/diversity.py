@@ -28,21 +28,24 @@ _ABOUT: Final[Mapping[str, str]] = {
     "Objects": "distinct objects, attributes and relations that an image's captions state together; Tuples_of_one: all "
     "that one caption states, in the mean",
     "Contradicting": "share of pairs of an image's captions that cannot both be right",
+    "AllSPICE": "SPICE of what an image's captions say together; _average and _oracle: mean and best of them",
 }
 _PERCENT: Final = ("Novel", "Contradicting")
 
 
 class SystemDiversity(NamedTuple):
-    """A system's name, its diversity, and the mean score of its captions by metric, if there are references."""
+    """A system's name, its diversity, and if there are references, mean and best of each metric and AllSPICE."""
 
     name: str
     diversity: Diversity
     quality: Mapping[str, float | None]
 
 
-def diversity_study(systems: Sequence[SystemDiversity]) -> Study:
-    """Return the study of one system or several over the same images."""
-    values = [{**system.diversity.values(), **system.quality} for system in systems]
+def diversity_study(systems: Sequence[SystemDiversity], figures: Sequence[str] = ()) -> Study:
+    """Return the study of one system or several over the same images; of ``figures`` alone, if any are named."""
+    wanted = tuple(figures) or ("",)
+    found = [{n: v for n, v in system.diversity.values().items() if n.startswith(wanted)} for system in systems]
+    values = [{**of_system, **system.quality} for of_system, system in zip(found, systems, strict=True)]
     names = list(dict.fromkeys(name for figures in values for name in figures))
     rows = [(name, *(_cell(name, figures.get(name)) for figures in values)) for name in names]
     columns = (Column("Figure", "text"), *(Column(system.name, "text") for system in systems))
@@ -61,13 +64,13 @@ def diversity_study(systems: Sequence[SystemDiversity]) -> Study:
             Section("quality", "Quality and diversity", charts=partial(_quality, systems)),
         ),
         dict(zip(DIVERSITY_TABLES, (grid for _, grid in shown), strict=True)),
-        {"systems": [_values(system) for system in systems]},
+        {"systems": [_values(*each) for each in zip(systems, found, strict=True)]},
         dict(systems[0].diversity.signature),
     )
 
 
-def _values(system: SystemDiversity) -> dict[str, Json]:
-    values: dict[str, Json] = {"name": system.name, **system.diversity.to_dict()}  # type: ignore[dict-item]
+def _values(system: SystemDiversity, figures: Mapping[str, float | None]) -> dict[str, Json]:
+    values: dict[str, Json] = {"name": system.name, **system.diversity.to_dict(), "corpus": figures}  # type: ignore[dict-item]
     return values | ({"quality": dict(system.quality)} if system.quality else {})
 
 
@@ -116,7 +119,7 @@ def _quality(systems: Sequence[SystemDiversity]) -> list[Chart]:
             if (across := diversity.self_cider) is not None and (up := quality.get(metric)) is not None
         ]
         if points:
-            axes = "self-CIDEr (diversity)", f"mean {metric}"
+            axes = "self-CIDEr (diversity)", metric
             described = "; ".join(point.tip for point in points)
             title = f"{metric} and self-CIDEr"
             charts.append(Chart(scatter_chart(title, points, axes_names=axes, description=described), title))

@@ -1,8 +1,7 @@
-"""The example that counts how far people agree on words: its counts, its model, and precision at human recall."""
+"""How far people agree on words: counts, the model, precision at human recall, and the command."""
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import math
@@ -13,19 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spicegraph_parser import InputError
+from spicegraph_service.cli import main
+from spicegraph_studies import words
+
 ROOT = Path(__file__).parents[2]
 COCO = ROOT / "examples" / "coco"
-
-
-def example():
-    path = ROOT / "examples" / "words" / "word_agreement.py"
-    specification = importlib.util.spec_from_file_location("word_agreement", path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-words = example()
 
 
 def histogram(counts, people=5):
@@ -123,17 +115,46 @@ def test_equal_shares_are_taken_in_random_order():
 
 
 @pytest.mark.model
-def test_the_table_of_the_example_captions_and_a_system(capsys):
-    words.main([str(COCO / "captions.json"), "--system", str(COCO / "retrieval.json"), "--words", "50", "--show", "50"])
-    head, *lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert head[:4] == ["word", "class", "p", "q"]
-    rows = {line[0]: line[1:] for line in lines[:50]}
+def test_the_command_counts_the_words_of_captions_and_a_system(tmp_path, capsys):
+    command = ["agree", "words", str(COCO / "captions.json"), "--system", str(COCO / "retrieval.json"), "--words", "50"]
+    assert words_of_json(capsys, command) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = {row["word"]: row for row in found["words"]}
     # Of the 200 images, those in which 0, 1 ... 5 people say "man" are counted here by white space alone.
     texts = {}
     for row in json.loads((COCO / "captions.json").read_text())["annotations"]:
         texts.setdefault(row["image_id"], []).append(row["caption"].lower().replace(".", " ").replace(",", " ").split())
     counts = histogram([sum("man" in text for text in five[:5]) for five in texts.values()])
-    assert rows["man"][0] == "noun"
-    assert [float(cell) for cell in rows["man"][1:3]] == pytest.approx(words.fit(counts), abs=6e-4)
-    assert rows["standing"][0] == "verb"
-    assert {line[3] for line in lines[50:]} == {"noun", "verb", "adjective"}
+    man = rows["man"]
+    assert man["kind"] == "noun"
+    assert [man["p"], man["q"]] == pytest.approx(words.fit(counts), abs=6e-4)
+    assert rows["standing"]["kind"] == "verb"
+    assert man["model"] == pytest.approx([words.model_point(man["p"], k)[1] for k in range(1, 5)])
+    # As in Figure 3 of the paper: recall is that of any number of references, and precision rises with them.
+    assert [point["references"] for point in found["curve"]] == [1, 2, 3, 4]
+    assert len({round(point["recall"], 9) for point in found["curve"]}) == 1
+    precisions = [point["precision"] for point in found["curve"]]
+    assert precisions == sorted(precisions)
+    assert 0 < man["system"] <= 1
+    page = tmp_path / "words.html"
+    assert main([*command, "-o", str(page)]) == 0
+    assert "the model" in page.read_text("utf-8")
+    assert main([*command, "--show", "3"]) == 0
+    table = capsys.readouterr().out
+    assert "200 images with 5 captions each, 50 words." in table
+    assert main([*command, "--captions", "3", "--format", "csv", "--table", "curve"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def words_of_json(capsys, command):
+    capsys.readouterr()
+    return main([*command, "--format", "json"])
+
+
+def test_images_with_few_captions_are_refused():
+    with pytest.raises(InputError, match=r"2 images with fewer than 2 captions: 1, 'b'"):
+        words.find_word_agreement({1: ["a dog"], "b": ["a cat"], 3: ["a dog", "a cat"]})
+    with pytest.raises(InputError, match="1 image without a caption of the system: 1"):
+        words.find_word_agreement({1: ["a dog", "a dog"]}, {2: ["a dog"]})
+    with pytest.raises(InputError, match="there are no captions"):
+        words.find_word_agreement({})
