@@ -14,7 +14,7 @@ from spicegraph_scorer.readers.records import decode, read_all
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spicegraph_scorer.readers.checks import Empty
 
@@ -71,25 +71,35 @@ def read_dense(
     given = _read(results, faults[results], _captions, empty)
     known = [_read(path, faults[path], _references, "refuse") for path in references]
     videos = list(dict.fromkeys(video for of_file in known for video in of_file))
-    absent = [video for video in videos if video not in given]
-    strangers = [video for video in given if video not in set(videos)]
-    hint = []
-    if missing is Missing.REFUSE and (absent or strangers):
-        faults[results] += [_fault(video, "", "has references, but no captions") for video in absent]
-        faults[results] += [_fault(video, "", "has captions, but no references") for video in strangers]
-        hint = ["--missing zero scores a video without captions 0, as the public evaluation does; skip leaves it out"]
+    one_sided = _one_sided(given, videos)
+    if missing is Missing.REFUSE:
+        faults[results] += one_sided
     if any(faults.values()):
-        raise InputError("\n".join([*(str(input_error(path, rows)) for path, rows in faults.items() if rows), *hint]))
-    if missing is Missing.SKIP:
-        videos = [video for video in videos if video in given]
+        told = [str(input_error(path, found)) for path, found in faults.items() if found]
+        hint = "--missing zero scores a video without captions 0, as the public evaluation does; skip leaves it out"
+        raise InputError("\n".join([*told, hint] if one_sided and missing is Missing.REFUSE else told))
+    return _paired(results, given, known, [v for v in videos if missing is not Missing.SKIP or v in given], most)
+
+
+def _one_sided(given: Mapping[str, Events], videos: Sequence[str]) -> list[Fault]:
+    known = set(videos)
+    return [
+        *(_fault(video, "", "has references, but no captions") for video in videos if video not in given),
+        *(_fault(video, "", "has captions, but no references") for video in given if video not in known),
+    ]
+
+
+def _paired(
+    name: str, given: Mapping[str, Events], known: Sequence[Mapping[str, Events]], videos: Sequence[str], most: int
+) -> DenseCorpus:
     if not videos:
-        raise InputError(f"{results}: has no video of the references")
-    first = {video: Events(of.segments[:most], of.sentences[:most]) for video, of in given.items()}
+        raise InputError(f"{name}: has no video of the references")
+    captions = (given.get(video, Events()) for video in videos)
     return DenseCorpus(
         tuple(videos),
-        tuple(first.get(video, Events()) for video in videos),
+        tuple(Events(of.segments[:most], of.sentences[:most]) for of in captions),
         tuple(tuple(of_file.get(video) for of_file in known) for video in videos),
-        len(strangers) + (len(absent) if missing is Missing.SKIP else 0),
+        len(set(given).union(*known).difference(videos)),
     )
 
 
