@@ -26,11 +26,10 @@ from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.tasks import pack_data
 from spicegraph_service.pool.workers import WorkerPool
 from spicegraph_service.registry import services
-from spicegraph_service.rpc import connections
 from spicegraph_service.rpc.auth import Authenticator, Certificates
 from spicegraph_service.rpc.host import Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
-from spicegraph_service.rpc.limits import Budget, Limits
+from spicegraph_service.rpc.limits import MOST_CONNECTIONS, Budget, Limits, allow_descriptors
 from spicegraph_service.rpc.metrics_port import serve_metrics
 from spicegraph_service.rpc.open_calls import OpenCalls
 from spicegraph_service.rpc.references import References
@@ -198,8 +197,7 @@ class Server:
         await self._health.start()
         self._server = self._listen()
         await self._server.start()
-        connections.allow_descriptors()
-        self._in_background(connections.bound_by_peer(self.port))
+        allow_descriptors()
         if self._web is not None and self.config.http is not None:
             self.web_port = await self._web.start(host_and_port(self.config.http))
             _log.info("HTTP on port %d", self.web_port)
@@ -333,7 +331,7 @@ class Server:
                 ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
                 ("grpc.server_handshake_timeout_ms", round(1000 * _UNANSWERED_S)),
                 ("grpc.max_connection_idle_ms", round(1000 * config.silence)),
-                ("grpc.max_allowed_incoming_connections", connections.MOST),
+                ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
                 *([("grpc.max_connection_age_ms", round(1000 * age))] if (age := config.connection_age) else []),
             ],
         )

@@ -1,4 +1,4 @@
-"""What the studies of metrics add to the program: the commands ``agree``, ``bounds`` and ``diversity``."""
+"""What the studies of metrics add to the program: the commands ``agree``, ``bounds``, ``dense`` and ``diversity``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ COMMANDS: Final = (
         "diversity",
         "spicegraph_studies.cli.diversity:diversity",
         "Measure how different several captions of one image are.",
+        "Study",
+    ),
+    Command(
+        "dense",
+        "spicegraph_studies.cli.dense:dense",
+        "Score captions of parts of videos: by overlap, in order (SODA), as paragraphs.",
         "Study",
     ),
     Command(

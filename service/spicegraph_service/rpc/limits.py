@@ -6,13 +6,14 @@ import asyncio
 import math
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
+MOST_CONNECTIONS = 4_096  # in all, over gRPC, and over HTTP; those of one address are bounded by a proxy
 _SHORTEST_RETRY = 0.05
 _LONGEST_RETRY = 30.0
 _FIRST_RATE = 6_000.0  # captions per second, until there was enough work to measure
@@ -20,6 +21,17 @@ _MEASURED_S = 0.25  # of work without a pause, at least: a few captions alone ta
 _REMEMBERED_S = 2.0  # of work, about: what counts for the rate
 _OWN_TIMES = 2  # a request may wait this often its own time longer
 _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
+
+
+def allow_descriptors() -> None:
+    """Let this process have as many descriptors as its connections over gRPC and HTTP need, where the system does."""
+    with suppress(ImportError):  # Windows
+        import resource  # noqa: PLC0415
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = 3 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(3 * MOST_CONNECTIONS, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @dataclass(frozen=True, slots=True)
