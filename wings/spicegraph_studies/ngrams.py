@@ -119,5 +119,5 @@ class BleuOfOneOrder(Metric[BleuStatistic]):
     def from_sums(self, sums: Matrix) -> dict[str, Vector]:
         """Return the corpus score of rows of sums."""
         scores = list(Bleu().from_sums(sums).values())
-        logs = [(n + 1) * np.log(scores[n]) for n in (self.order - 1, self.order - 2)]
-        return {f"Bleu_{self.order}_only": np.exp(logs[0] - logs[1])}
+        upper, lower = scores[self.order - 1] ** self.order, scores[self.order - 2] ** (self.order - 1)
+        return {f"Bleu_{self.order}_only": np.divide(upper, lower, out=np.zeros_like(upper), where=lower > 0)}

@@ -91,20 +91,10 @@ CIDEr, and ``cider-r`` the one that stands any length.
 
 # Not in ``all``: variants of studies of their time, ``cider`` under its own name, and metrics made for descriptions.
 BY_NAME_ONLY: Final = frozenset(
-    {
-        *(
-            "spice-exact",
-            "bleu-sentence",
-            "bleu-2-only",
-            "bleu-3-only",
-            "bleu-4-only",
-            "rouge-s",
-            "cider-d",
-            "cider-plain",
-            "cider-r",
-        ),
-        *("detail", "detail-coco"),
-    }
+    (
+        *("spice-exact", "bleu-sentence", "bleu-2-only", "bleu-3-only", "bleu-4-only", "rouge-s"),
+        *("cider-d", "cider-plain", "cider-r", "detail", "detail-coco"),
+    )
 )
 
 GROUPS: Mapping[str, tuple[str, ...]] = {

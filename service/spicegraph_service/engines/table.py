@@ -16,7 +16,6 @@ from spicegraph_scorer.readers import Dataset, read_items
 from spicegraph_scorer.readers.checks import check_items, notes_on, shown
 from spicegraph_scorer.readers.parses import check_graphs, graph_texts, is_graph, read_parses
 from spicegraph_scorer.scoring import choose_best, score
-from spicegraph_scorer.sets import score_sets
 from spicegraph_service.engines import CandidateRule, Engine, Task
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.registry import engines
@@ -142,6 +141,8 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
 
 def _scored_together(task: Task, dataset: Dataset, facts: FactSource) -> Result:
     """Score the candidates of each image as a set."""
+    from spicegraph_scorer.sets import score_sets  # noqa: PLC0415 (it reads SPICE, which most runs do not need)
+
     if task.explain or task.credit or task.evidence:
         raise InputError("--candidates set: a set has no --explain, no --credit and no --format spice; use each")
     sets: dict[ItemId, list[str]] = {}
