@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-ROOTS = ("proto", "parser", "scorer", "service")
+ROOTS = ("proto", "parser", "scorer", "service", "wings")
 PROGRAM = ("-m", "spicegraph_service")
 MEASURED = Path(__file__).with_name("measured.py")
 BOTH = ["{one}", "{two}"]

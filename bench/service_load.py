@@ -218,7 +218,11 @@ def small_calls() -> Iterator[Row]:
                     pb.ScoreRequest(items=[item(each.id, each.candidate, each.references)]).SerializeToString()
                     for each in fresh(max(40, 4 * clients))
                 ]
+                before = running.cpu_seconds()
                 found[clients, 1], refused = uvloop.run(answered_rate(running.address, requests, clients=clients))
+                costs = [b - a for a, b in zip(before, running.cpu_seconds(), strict=True)]
+                told = ", ".join(f"{1000 * cost / len(requests):.1f}" for cost in costs)
+                print(f"  {clients} callers: processor ms an item: {told} (server, its workers)")
             if turn:  # the first one warms up
                 for key, rate in found.items():
                     ratios.setdefault(key, []).append(rate / found[0, BATCH])

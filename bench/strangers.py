@@ -185,32 +185,6 @@ def bodies(server: Server) -> Iterator[tuple[str, str]]:
         time.sleep(1)
 
 
-def connections(server: Server, each: int) -> str:
-    """Open connections over gRPC from 60 addresses that never call; return what they cost, and how long others wait."""
-    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
-    ending: list[socket.socket] = []
-    waited = 0.0
-    with Watch(server) as watch:
-        for number in range(each * STRANGERS):
-            try:
-                source = (f"127.0.1.{1 + number % STRANGERS}", 0)
-                ending.append(socket.create_connection(("127.0.0.1", server.port), 5, source))
-                ending[-1].sendall(preface)
-            except OSError:
-                continue
-            if number % 1_000 == 0:
-                begun = time.monotonic()
-                with Client(f"127.0.0.1:{server.port}", token=server.token) as client:
-                    client.score([item(1, "a dog", ["a brown dog"])], metrics=["rouge"])
-                waited = max(waited, time.monotonic() - begun)
-        time.sleep(3)
-        left = sum(1 for _ in Path(f"/proc/{server.process.pid}/fd").iterdir())
-    for stranger in ending:
-        stranger.close()
-    told = f"memory +{watch.most:.0f} MB, {left:,} descriptors left"
-    return f"{told}; another address is answered in {waited:.2f} s at most"
-
-
 def ended_token(server: Server) -> str:
     """Return for how many seconds a stream goes on whose token is revoked; it sends an item each half second."""
     token = server.run("token", "create", "gone", "--scope", "score", "--store", server.store).strip()
@@ -555,11 +529,9 @@ def main() -> int:
 
 
 def report(server: Server) -> None:
-    """Print what the attacks on bodies, connections, tokens and stores cost."""
+    """Print what the attacks on bodies, tokens and stores cost."""
     for name, result in bodies(server):
         print(f"{name}: {result}", flush=True)
-    for each in (1, 10, 200):
-        print(f"gRPC, {STRANGERS} x {each} connections: {connections(server, each)}", flush=True)
     print(f"revoked token in a stream: {ended_token(server)}", flush=True)
     print(f"2,000 malformed requests: {hostile(server)}", flush=True)
     print(f"locked store: {locked(server)}", flush=True)

@@ -15,7 +15,7 @@ NOT_INSTALLED = {"spicegraph_scorer.adapters.torch_metric"}  # torch, 6 GB
 def modules_with_examples() -> list[str]:
     return [
         ".".join(path.relative_to(ROOT / room).with_suffix("").parts).removesuffix(".__init__")
-        for room in ("parser", "scorer", "service")
+        for room in ("parser", "scorer", "service", "wings")
         for path in sorted((ROOT / room).rglob("*.py"))
         if ">>> " in path.read_text(encoding="utf-8")
     ]

@@ -11,7 +11,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("parser", "scorer", "service", "proto", "docs", "training", "tools", "bench", "examples", "deploy", "tests")
+FOLDERS = (
+    "parser",
+    "scorer",
+    "service",
+    "wings",
+    "proto",
+    "docs",
+    "training",
+    "tools",
+    "bench",
+    "examples",
+    "deploy",
+    "tests",
+)
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md") if "node_modules" not in path.parts)]
 )  # fmt: skip
@@ -97,3 +110,42 @@ def test_what_does_not_exist_is_reported(tmp_path: Path) -> None:
         "bench/rewards.py --nothing",
     ]
     assert set(_MAKE.findall("`make nothing`, `make demo`\n$ make test\nto make sure")) == {"nothing", "demo", "test"}
+
+
+HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+_ENDS = re.compile(r"(?<=[.!?:])[\"')*_]*\s+")
+_PARAGRAPHS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
+
+
+def prose(text: str) -> str:
+    """Return a page without its headings, blocks, tables and pictures."""
+    return re.sub(r"^(?:\||#|!\[|<).*$", "", _FENCE.sub("\n", text), flags=re.MULTILINE)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a page; code is a word, and what stands in brackets none."""
+    texts = (
+        re.sub(r"\([^()]*\)", "", re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", paragraph)))
+        for paragraph in _PARAGRAPHS.split(prose(text))
+    )
+    return [" ".join(sentence.split()) for one in texts for sentence in _ENDS.split(one)]
+
+
+def test_sentences_are_found() -> None:
+    text = "# A head\n\nOne `a b c` (two three). Four [five](six.md): seven\n- eight\n\n| nine |\n\n```sh\nten.\n```\n"
+    assert [each for each in sentences(text) if each] == ["One code .", "Four [five]:", "seven", "- eight"]
+
+
+@pytest.mark.parametrize("page", HOW_TO, ids=lambda page: page.stem)
+def test_a_how_to_page_comes_to_its_first_command_soon(page: Path) -> None:
+    before = re.split(r"^```", page.read_text("utf-8"), maxsplit=1, flags=re.MULTILINE)[0]
+    assert len(prose(before).split()) <= 80
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*HOW_TO, ROOT / "service" / "README.md", ROOT / "wings" / "CHALLENGES.md", ROOT / "docs" / "limits.md"],
+    ids=lambda page: page.stem,
+)
+def test_no_sentence_has_more_than_35_words(page: Path) -> None:
+    assert not [sentence for sentence in sentences(page.read_text("utf-8")) if len(sentence.split()) > 35]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-ROOTS = ("proto", "parser", "scorer", "service")
+ROOTS = ("proto", "parser", "scorer", "service", "wings")
 COCO = ["examples/coco/human.json", "--references", "examples/coco/captions_without_first.json"]
 OTHER = ["examples/coco/retrieval.json", *COCO[1:]]
 BOTH = [COCO[0], OTHER[0], *COCO[1:]]

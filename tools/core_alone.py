@@ -28,7 +28,7 @@ WINGS = (
     "spicegraph_ray",
 )
 TESTS = tuple(f"tests/{part}" for part in ("parser", "scorer", "service"))
-SOURCES = tuple(str(ROOT / part) for part in ("proto", "parser", "scorer", "service"))
+SOURCES = tuple(str(ROOT / part) for part in ("proto", "parser", "scorer", "service", "wings"))
 
 
 def main(arguments: list[str]) -> int:

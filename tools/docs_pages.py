@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 COPIES: Mapping[str, str] = {
     "agreement.md": "scorer/AGREEMENT.md",
     "changelog.md": "CHANGELOG.md",
-    "challenges.md": "service/CHALLENGES.md",
+    "challenges.md": "wings/CHALLENGES.md",
     "contributing.md": "CONTRIBUTING.md",
     "deployment.md": "deploy/README.md",
     "models/en_caption.md": "parser/spicegraph_parser/en_caption/README.md",
-    "models/fluency.md": "service/spicegraph_rewards/fluency/data/README.md",
+    "models/fluency.md": "wings/spicegraph_rewards/fluency/data/README.md",
     "models/scenes.md": "parser/spicegraph_parser/scenes/README.md",
     "models/spice-g.md": "scorer/spicegraph_scorer/metrics/graded/data/README.md",
     "server.md": "service/README.md",

@@ -40,6 +40,8 @@ from spicegraph_scorer.scoring import score_captions as score_captions
 from spicegraph_service.client import AsyncClient as AsyncClient
 from spicegraph_service.client import Client as Client
 from spicegraph_service.client import ScoreOptions as ScoreOptions
+from spicegraph_service.client import ScoreReply as ScoreReply
+from spicegraph_service.client import ServiceError as ServiceError
 from spicegraph_service.client import TlsOptions as TlsOptions
 from spicegraph_service.client import category as category
 from spicegraph_service.client import item as item

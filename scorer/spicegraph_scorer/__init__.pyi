@@ -33,3 +33,4 @@ from spicegraph_scorer.scoring import compare_systems as compare_systems
 from spicegraph_scorer.scoring import credit as credit
 from spicegraph_scorer.scoring import score as score
 from spicegraph_scorer.scoring import score_captions as score_captions
+from spicegraph_scorer.sets import score_sets as score_sets

@@ -207,12 +207,12 @@ def credit(
 class SystemComparison:
     """The comparisons of each metric's scores, with the signature that both systems share."""
 
-    signature: Mapping[str, Json]
+    signature: Mapping[str, Any]
     metrics: Mapping[str, tuple[Comparison, ...]]
     length: Mapping[str, LengthControl] = field(default_factory=dict)  # second minus first; empty for short captions
     empty_graphs: tuple[EmptyGraphs, ...] = ()  # of both systems
 
-    def to_dict(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Any]:
         """Return JSON values: ``signature``, and ``scores``: by name, the fields of a :class:`Comparison`.
 
         Where there are any, ``length``, and ``empty_graphs`` of both systems.

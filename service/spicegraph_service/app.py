@@ -26,11 +26,10 @@ from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.tasks import pack_data
 from spicegraph_service.pool.workers import WorkerPool
 from spicegraph_service.registry import services
-from spicegraph_service.rpc import connections
 from spicegraph_service.rpc.auth import Authenticator, Certificates
 from spicegraph_service.rpc.host import Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
-from spicegraph_service.rpc.limits import Budget, Limits
+from spicegraph_service.rpc.limits import MOST_CONNECTIONS, Budget, Limits, allow_descriptors
 from spicegraph_service.rpc.metrics_port import serve_metrics
 from spicegraph_service.rpc.open_calls import OpenCalls
 from spicegraph_service.rpc.references import References
@@ -132,7 +131,11 @@ class Server:
         if config.tls_cert is not None and config.tls_key is not None:
             self._certificates = Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
         self._interceptor = CallInterceptor(
-            self.services, CallLog(self.telemetry, most=config.log_calls), self._tracing, most=_MOST_CALLS
+            self.services,
+            CallLog(self.telemetry, most=config.log_calls),
+            self._tracing,
+            most=_MOST_CALLS,
+            largest=self._limits.max_message_bytes,
         )
         self._open_calls = OpenCalls(
             self._interceptor.methods, silence_s=config.silence, refused=self.telemetry.refused
@@ -198,8 +201,7 @@ class Server:
         await self._health.start()
         self._server = self._listen()
         await self._server.start()
-        connections.allow_descriptors()
-        self._in_background(connections.bound_by_peer(self.port))
+        allow_descriptors()
         if self._web is not None and self.config.http is not None:
             self.web_port = await self._web.start(host_and_port(self.config.http))
             _log.info("HTTP on port %d", self.web_port)
@@ -322,7 +324,8 @@ class Server:
         server = grpc.aio.server(
             interceptors=[self._open_calls, self._interceptor],
             options=[
-                ("grpc.max_receive_message_length", self._limits.max_message_bytes),
+                # What is not much too long is refused by us, with a reason and the call's id.
+                ("grpc.max_receive_message_length", 4 * self._limits.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.http2.bdp_probe", 0),  # a stranger's bytes wait outside until they are asked for
                 ("grpc.max_concurrent_streams", _STREAMS),
@@ -333,7 +336,7 @@ class Server:
                 ("grpc.keepalive_timeout_ms", round(1000 * _UNANSWERED_S)),
                 ("grpc.server_handshake_timeout_ms", round(1000 * _UNANSWERED_S)),
                 ("grpc.max_connection_idle_ms", round(1000 * config.silence)),
-                ("grpc.max_allowed_incoming_connections", connections.MOST),
+                ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
                 *([("grpc.max_connection_age_ms", round(1000 * age))] if (age := config.connection_age) else []),
             ],
         )

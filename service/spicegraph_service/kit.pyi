@@ -57,6 +57,7 @@ from spicegraph_service.output.grid import (
 )
 from spicegraph_service.output.pages import (
     PAGE_HEADERS as PAGE_HEADERS,
+    REPORT_HEADERS as REPORT_HEADERS,
     number as number,
     render_page as render_page,
     static as static,
@@ -106,7 +107,12 @@ from spicegraph_service.registry import (
 )
 from spicegraph_service.rpc.gateway import FailedCallError as FailedCallError, Gateway as Gateway, Origin as Origin
 from spicegraph_service.rpc.host import Dialect as Dialect, Host as Host
-from spicegraph_service.rpc.http import HTTP_STATUSES as HTTP_STATUSES, peer_of as peer_of
+from spicegraph_service.rpc.http import (
+    HTTP_STATUSES as HTTP_STATUSES,
+    is_own_form as is_own_form,
+    names_of as names_of,
+    peer_of as peer_of,
+)
 from spicegraph_service.rpc.interceptor import Context as Context, current_call as current_call
 from spicegraph_service.rpc.scheduler import (
     Scheduler as Scheduler,

@@ -64,7 +64,7 @@ def test_the_commands_of_the_pages_run_as_they_are_written(sqlite_arena: Arena) 
     for name in ("nocaps_val_4500_captions", "nocaps_test_captions"):
         arena.write(f"{name}.json", annotations)
     arena.write("results.json", [row for row in results if row["image_id"] in keys])
-    organisers, participants = (block("service/CHALLENGES.md", words) for words in ("create coco", "submit coco"))
+    organisers, participants = (block("wings/CHALLENGES.md", words) for words in ("create coco", "submit coco"))
     nocaps = block("docs/how-to/move-from-evalai.md", "create nocaps")
     told = run(organisers, arena.folder, server, token)
     rocket = told.split()[-1]

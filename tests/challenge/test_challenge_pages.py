@@ -367,7 +367,7 @@ def test_participants_are_refused_what_organisers_do(site: Site) -> None:
     ],
 )
 def test_members_of_a_challenge_see_what_their_role_allows(role: str, shown: set[str], site: Site) -> None:
-    method = "/spicegraph_api.challenge.v1.ChallengeService/SetChallengeMember"
+    method = "/spicegraph.challenge.v1.ChallengeService/SetChallengeMember"
     sent = json.dumps({"challenge": "pets", "user": "bob", "role": role}).encode()
     headers = {"Authorization": f"Bearer {site.tokens['boss']}", "Content-Type": "application/json"}
     assert Visitor(site.port)._send("POST", method, sent, headers).status == 200

@@ -407,7 +407,7 @@ def test_the_contract_has_no_room_for_items() -> None:
     found: set[str] = set()
     for method in service.methods:
         reachable(method.output_type, found)
-    assert "spicegraph_api.challenge.v1.Submission" in found
+    assert "spicegraph.challenge.v1.Submission" in found
     assert found.isdisjoint({f"spicegraph.v1.{name}" for name in ("Item", "ItemResult", "TupleMatch", "SceneTuple")})
 
 

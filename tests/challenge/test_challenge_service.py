@@ -489,6 +489,22 @@ def test_dates_and_visibility(world: World) -> None:
     assert refused(lambda: user.submit(name, world.file("late"))) == (CODES.FAILED_PRECONDITION, "CLOSED")
 
 
+def test_a_mask_names_the_settings_that_change(world: World) -> None:
+    """Without one, what is absent stays; with one, what is named and absent gets its default, and nothing else changes."""
+    name = world.challenge()
+    boss = world.organiser
+    given = pb.ChallengeSettings(title="One", total_limit=7, digits=3, category_images=9)
+    assert boss.update_challenge(name, given).settings.category_images == 9
+    changed = boss.update_challenge(name, pb.ChallengeSettings(digits=2, total_limit=8), ["digits", "category_images"])
+    assert (changed.settings.digits, changed.settings.total_limit) == (2, 7)
+    assert (changed.settings.title, changed.settings.category_images) == ("One", 50)
+    assert boss.update_challenge(name, pb.ChallengeSettings(), ["title"]).settings.title == name
+    for mask in (["nonsense"], ["metrics"], ["name"]):
+        found = refused(lambda mask=mask: boss.update_challenge(name, pb.ChallengeSettings(digits=1), mask))
+        assert found == (CODES.INVALID_ARGUMENT, "INVALID_FIELDS")
+    assert boss.get_challenge(name).challenge.settings.digits == 2
+
+
 def test_the_leaderboard(world: World) -> None:
     """The best first, equal ones by the earlier time, one row a user: the chosen submission or the latest."""
     name = world.challenge(metrics=["rouge", "spice"], primary_score="ROUGE_L")
@@ -513,6 +529,14 @@ def test_the_leaderboard(world: World) -> None:
     assert first.leaderboard(name).rows[2].scores[0].value == pytest.approx(1.0)
     third.choose(name, poor.id)
     assert first.leaderboard(name).rows[2].scores[0].value < 1.0
+    whole = first.leaderboard(name)
+    pages = [first.leaderboard(name, page_size=2)]
+    pages.append(first.leaderboard(name, page_size=2, page_token=pages[0].next_page_token))
+    assert [len(page.rows) for page in pages] == [2, 1]
+    assert [row for page in pages for row in page.rows] == list(whole.rows)
+    assert (whole.next_page_token, pages[1].next_page_token) == ("", "")
+    assert refused(lambda: first.leaderboard(name, page_size=1001)) == (CODES.INVALID_ARGUMENT, "INVALID_FIELDS")
+    assert refused(lambda: first.leaderboard(name, page_token="x")) == (CODES.INVALID_ARGUMENT, "INVALID_FIELDS")
     by_category = first.leaderboard(name, score="SPICE_Object")
     assert by_category.score == "SPICE_Object"
     assert by_category.rows[0].rank == 1

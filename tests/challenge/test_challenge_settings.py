@@ -31,7 +31,7 @@ from spicegraph_challenge.model.settings import (
 ROOT = Path(__file__).parents[2]
 SOURCES = [
     path
-    for folder in ("proto", "service")
+    for folder in ("proto", "service", "wings")
     for kind in ("*.py", "*.proto", "*.j2", "*.js")
     for path in (ROOT / folder).rglob(kind)
     if "_pb2" not in path.name

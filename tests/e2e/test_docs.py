@@ -53,7 +53,9 @@ READMES = [
     *sorted((ROOT / "examples").glob("*/*.md")),
     *sorted((ROOT / "examples" / "challenges").glob("*/*.md")),
     *sorted(
-        path for part in ("parser", "scorer", "service", "training", "deploy") for path in (ROOT / part).rglob("*.md")
+        path
+        for part in ("parser", "scorer", "service", "wings", "training", "deploy")
+        for path in (ROOT / part).rglob("*.md")
     ),
 ]
 INSTALLED = Path(sys.executable).parent
@@ -259,6 +261,44 @@ def test_blocks_and_commands_are_found() -> None:
         check_commands("spicegraph score a.json --no-such 1")
     with pytest.raises(AssertionError):
         check_commands("spicegraph scare a.json")
+
+
+# Of the programs that the pages name beside ours.
+_UNTYPED = "[mypy-evaluate.*,pycocoevalcap.*,pycocotools.*]\nignore_missing_imports = true\n"
+
+
+def python_programs(text: str) -> list[str]:
+    """Return the Python programs of a page, each with what continues it."""
+    found: list[str] = []
+    for block in blocks(text):
+        if block.language == "python":
+            found[-1:] = [found[-1] + block.text] if block.continued else [*found[-1:], block.text]
+    return found
+
+
+def test_programs_are_found() -> None:
+    page = (
+        "```python\nx = 1\n```\n<!-- continued -->\n```python\nprint(x)\n```\n```sh\nls\n```\n```python\ny = 2\n```\n"
+    )
+    assert python_programs(page) == ["x = 1\nprint(x)\n", "y = 2\n"]
+
+
+def test_every_python_block_passes_strict_checks(tmp_path: Path) -> None:
+    files = []
+    for page in WITH_BLOCKS:
+        for number, text in enumerate(python_programs(page.read_text("utf-8"))):
+            name = page.relative_to(ROOT).as_posix().removesuffix(".md").replace("/", "_").replace("-", "_")
+            files.append(tmp_path / f"{name}_{number}.py")
+            files[-1].write_text(text, encoding="utf-8")
+    assert len(files) > 40
+    config = tmp_path / "mypy.ini"
+    paths = ":".join(str(ROOT / part) for part in ("proto", "parser", "scorer", "service", "wings"))
+    config.write_text(f"[mypy]\nstrict = true\nmypy_path = {paths}\n{_UNTYPED}", encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(tmp_path / "cache")]
+    done = subprocess.run([*command, *map(str, files)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ours = [line for line in done.stdout.splitlines() if line.startswith(tuple(path.name for path in files))]
+    assert not ours, "\n".join(ours)
+    assert done.returncode in {0, 1}, done.stderr  # what is no block's: modules without types
 
 
 @pytest.fixture(scope="module")

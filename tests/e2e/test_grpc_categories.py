@@ -18,7 +18,6 @@ from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_
 from spicegraph_service.client import category, item
 
 if TYPE_CHECKING:
-    from spicegraph_api.v1.scores_pb2 import CorpusResult
     from spicegraph_service.client import Client
 
 pytestmark = pytest.mark.model
@@ -48,10 +47,6 @@ SAME = make_categories(
 )
 
 
-def values(corpus: CorpusResult) -> dict[str, float | None]:
-    return {s.name: s.value if s.HasField("value") else None for s in corpus.scores}
-
-
 @pytest.mark.parametrize("metrics", [["spice"], ["spice-exact", "bleu"]])
 def test_own_categories_are_the_library_s_in_batch_and_stream(client: Client, metrics: list[str]) -> None:
     expected = score(ITEMS, metrics, data=MetricData(categories=SAME))
@@ -62,7 +57,7 @@ def test_own_categories_are_the_library_s_in_batch_and_stream(client: Client, me
     name = "SPICE" if metrics == ["spice"] else "SPICE-exact"
     assert {f"{name}_Animal", f"{name}_Seat", f"{name}_Material"} <= set(wanted)
     for corpus in (reply.corpus, last.corpus):
-        assert values(corpus) == pytest.approx(wanted)
+        assert corpus.scores == pytest.approx(wanted)
         signature = next(s for s in corpus.signatures if s.metric == metrics[0])
         assert signature.fields["categories"] == expected.runs[0].signature["categories"]
     row = {c.category: c for c in reply.items[1].breakdowns[0].categories}["Animal"]
@@ -73,8 +68,8 @@ def test_requests_without_categories_are_not_touched_by_those_with(client: Clien
     sent = [item("1", "a dog", ["a dog"])]
     with_own = client.score(sent, categories=SENT)
     without = client.score(sent)
-    assert "SPICE_Animal" in values(with_own.corpus)
-    assert "SPICE_Animal" not in values(without.corpus)
+    assert "SPICE_Animal" in with_own.corpus.scores
+    assert "SPICE_Animal" not in without.corpus.scores
     assert "categories" not in without.corpus.signatures[0].fields
 
 
@@ -170,14 +165,13 @@ def test_categories_of_the_corpus_are_those_that_the_command_line_prints(
             assert got == [pair for pair in ends if pair != (None, None)]
             assert rows["Color"].spice_category == scores_pb2.SPICE_CATEGORY_COLOR
             assert rows["Animal"].spice_category == scores_pb2.SPICE_CATEGORY_UNSPECIFIED
-        bounds = {s.name: (s.interval.low, s.interval.high) for s in corpus.scores if s.interval.HasField("low")}
-        assert bounds == {i.name: (i.low, i.high) for run in expected.runs for i in run.intervals if i.low is not None}
+        assert corpus.confidence == expected.confidence
 
 
 def test_categories_of_the_corpus_are_sent_where_they_are_asked_for(client: Client) -> None:
     corpus = client.score([item("1", "a dog", ["a dog"])]).corpus
     assert not corpus.breakdowns
-    assert not any(s.HasField("interval") for s in corpus.scores)
+    assert not corpus.confidence
 
 
 def test_draws_are_bounded(client: Client) -> None:

@@ -149,7 +149,7 @@ def test_only_methods_without_effects_of_their_own_need_no_scope() -> None:
         f"{service}/{name}"
         for service, methods in METHODS.items()
         for name, method in methods.items()
-        if method.scope is None and service != "spicegraph_api.challenge.v1.ChallengeService"
+        if method.scope is None and service != "spicegraph.challenge.v1.ChallengeService"
     ]
     assert open_methods == ["spicegraph.v1.EvaluationService/GetServerInfo"]
 
@@ -175,5 +175,5 @@ def test_clients_retry_what_the_table_calls_repeatable() -> None:
     assert retried == {
         (service, name) for service, methods in METHODS.items() for name, method in methods.items() if method.repeatable
     }
-    assert ("spicegraph_api.challenge.v1.ChallengeService", "CreateUser") not in retried
+    assert ("spicegraph.challenge.v1.ChallengeService", "CreateUser") not in retried
     assert ("spicegraph.v1.EvaluationService", "Score") in retried

@@ -272,3 +272,19 @@ def test_a_deadline_that_has_passed_is_told(channel: grpc.Channel) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         EvaluationServiceStub(channel).Score(request, timeout=0.005)
     assert caught.value.code() is CODES.DEADLINE_EXCEEDED
+
+
+def test_a_message_over_the_limit_has_a_reason_and_a_request_id(channel: grpc.Channel, server: RunningServer) -> None:
+    long = pb.ScoreRequest(items=[item("1", "a" * (9 << 20), ["a dog"])])
+    calls = (
+        lambda: EvaluationServiceStub(channel).Score(long),
+        lambda: list(EvaluationServiceStub(channel).ScoreStream(iter([pb.ScoreStreamRequest(items=pb.ItemBatch(items=long.items))]))),
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(grpc.RpcError) as raised:
+            call()
+        assert raised.value.code() is CODES.RESOURCE_EXHAUSTED
+        assert details(raised.value)[1].reason == "MESSAGE_TOO_LONG"
+    with pytest.raises(grpc.RpcError) as raised:  # what would take far more memory is refused by gRPC itself
+        EvaluationServiceStub(channel).Score(pb.ScoreRequest(items=[item("1", "a" * (33 << 20))]))
+    assert raised.value.code() is CODES.RESOURCE_EXHAUSTED

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import selectors
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple
 
 import grpc
@@ -20,7 +22,17 @@ from spicegraph_service.client import item
 from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.costs import text_cost
-from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, ItemWork, StyledText, Work, WorkReply
+from spicegraph_service.pool.tasks import (
+    CaptionsWork,
+    GroupReply,
+    ItemsWork,
+    ItemWork,
+    StyledText,
+    Work,
+    WorkerInfo,
+    WorkReply,
+)
+from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerPool
 from spicegraph_service.rpc.limits import Budget, FullError
 from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, item_chunks
 from spicegraph_service.store import open_store
@@ -381,16 +393,20 @@ def test_cached_light_groups_have_a_worker_in_reserve(reserve_is_alive: bool) ->
             window_s=0,
             reserve=reserve,  # type: ignore[arg-type]
         )
-        groups = [captions("known"), captions("new"), captions(*["known"] * 9), captions("long " * 2_000)]
+        listed = ItemWork("1", "dog, cat, " * 100, ("a dog",))  # no metric parses it, but its words match in many ways
+        groups: list[CaptionsWork | ItemsWork] = [
+            *(captions("known"), captions("new"), captions(*["known"] * 9), captions("long " * 2_000)),
+            ItemsWork(("meteor",), 0, (listed,), finish=True),
+        ]
         tasks = [asyncio.create_task(dispatcher.submit(group)) for group in groups]
         if reserve_is_alive:
             await asyncio.wait_for(asyncio.shield(tasks[0]), 10)
-        assert [task.done() for task in tasks] == [reserve_is_alive, False, False, False]
+        assert [task.done() for task in tasks] == [reserve_is_alive, *[False] * 4]
         for _ in groups:
             pool.free.release()
         await asyncio.gather(*tasks)
         assert reserve.batches == ([["known"]] if reserve_is_alive else [])
-        assert len([text for batch in pool.batches for text in batch]) == 4 - reserve_is_alive
+        assert len([text for batch in pool.batches for text in batch]) == 5 - reserve_is_alive
         await dispatcher.close()
         await thread.close()
 
@@ -415,6 +431,56 @@ def test_light_groups_go_to_any_worker_when_the_one_in_reserve_is_busy() -> None
         assert pool.batches == [["known"]]
         await dispatcher.close()
         await thread.close()
+
+    asyncio.run(play())
+
+
+class GonePool(Pool):
+    """A worker that has gone before it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = 0
+
+    async def acquire(self) -> None:
+        self.alive = 0
+        self.asked += 1
+        assert self.asked < 10, "the event loop spins"
+        raise NoWorkersError("gone")
+
+
+def test_a_reserve_that_has_gone_is_asked_for_once() -> None:
+    async def play() -> None:
+        pool, reserve = Pool(), GonePool()
+        dispatcher = Dispatcher(
+            pool,  # type: ignore[arg-type]
+            NewParses(),  # type: ignore[arg-type]
+            parsing={},
+            batch_captions=256,
+            window_s=0,
+            reserve=reserve,  # type: ignore[arg-type]
+        )
+        tasks = [asyncio.create_task(dispatcher.submit(captions(f"new {n}"), caller=str(n))) for n in range(3)]
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert (reserve.asked, pool.batches) == (1, [])
+        for _ in tasks:
+            pool.free.release()
+        async with asyncio.timeout(60):
+            await asyncio.gather(*tasks)
+        assert sorted(text for batch in pool.batches for text in batch) == ["new 0", "new 1", "new 2"]
+        await dispatcher.close()
+
+    asyncio.run(play())
+
+
+def test_a_worker_is_given_back_where_its_task_cannot_be_sent() -> None:
+    async def play() -> None:
+        pool = WorkerPool(("", b""), 0)
+        process = SimpleNamespace(alive=True, pid=os.getpid())
+        with pytest.raises(TypeError):
+            await pool.call(Worker(process, WorkerInfo()), object())  # type: ignore[arg-type]
+        assert pool.idle == 1
 
     asyncio.run(play())
 

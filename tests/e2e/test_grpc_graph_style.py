@@ -54,11 +54,10 @@ def test_batch_and_stream_score_the_graphs_that_the_request_names(
     *_, last = client.stream(iter(SENT), metrics=METRICS, graph_style=style)
     wanted = {s.name: s.value for run in expected.runs for s in run.scores if s.value is not None}
     for corpus in (reply.corpus, last.corpus):
-        assert {s.name: s.value for s in corpus.scores if s.HasField("value")} == wanted
+        assert {name: value for name, value in corpus.scores.items() if value is not None} == wanted
         said = {s.metric: s.fields.get("pipeline") for s in corpus.signatures}
         assert said == {run.name: run.signature.get("pipeline") for run in expected.runs}
-    each = [[s.value for s in row.scores if s.name == "SPICE"] for row in reply.items]
-    assert each == [[value] for value in expected.runs[0].scores[0].each]
+    assert [row["SPICE"] for row in reply.items] == list(expected.runs[0].scores[0].each)
 
 
 def test_the_scores_are_those_of_the_command(client: Client, tmp_path: Path) -> None:
@@ -69,8 +68,8 @@ def test_the_scores_are_those_of_the_command(client: Client, tmp_path: Path) -> 
     assert main(["score", str(source), "--metrics", "spice,spice-g", "--graph-style", "scene", "-o", str(out)]) == 0
     printed = json.loads(out.read_text())
     reply = client.score(SENT, metrics=["spice", "spice-g"], graph_style=scene_graph_pb2.GRAPH_STYLE_SCENE)
-    assert {s.name: s.value for s in reply.corpus.scores if s.HasField("value")}["SPICE"] == printed["corpus"]["SPICE"]
-    assert [{s.name: s.value for s in row.scores if s.name in {"SPICE", "SPICE-G"}} for row in reply.items] == [
+    assert reply["SPICE"] == printed["corpus"]["SPICE"]
+    assert [{name: row[name] for name in ("SPICE", "SPICE-G")} for row in reply.items] == [
         {name: row["scores"][name] for name in ("SPICE", "SPICE-G")} for row in printed["items"]
     ]
 
@@ -104,11 +103,11 @@ def test_a_graph_has_what_people_draw_and_a_score_all_that_is_said(client: Clien
     references = ["A table holds a vase.", "A lamp stands left of a sofa."]
     reply = client.score([item("1", text, references)], metrics=["spice"], graph_style=style)
     items = [Item("1", text, tuple(references))]
-    assert reply.corpus.scores[0].value == score(items, pipeline="scene").corpus["SPICE"]
+    assert reply["SPICE"] == score(items, pipeline="scene").corpus["SPICE"]
     drawn = FunctionSource.of_table(
         "drawn", {text: caption.facts, **dict(zip(references, scenes.facts(references), strict=True))}
     )
-    assert reply.corpus.scores[0].value != score(items, pipeline=drawn).corpus["SPICE"]
+    assert reply["SPICE"] != score(items, pipeline=drawn).corpus["SPICE"]
 
 
 def test_a_reference_set_serves_both_styles(client: Client) -> None:
@@ -118,7 +117,7 @@ def test_a_reference_set_serves_both_styles(client: Client) -> None:
     candidates = [item(i.id, i.candidate) for i in ITEMS[:2]]
     for style, pipeline in STYLES.items():
         reply = client.score(candidates, reference_set=stored.id, graph_style=style)
-        assert reply.corpus.scores[0].value == score(ITEMS[:2], pipeline=pipeline).corpus["SPICE"]
+        assert reply["SPICE"] == score(ITEMS[:2], pipeline=pipeline).corpus["SPICE"]
 
 
 def test_a_value_that_the_contract_lacks_is_refused(client: Client) -> None:
@@ -140,7 +139,7 @@ def test_a_server_whose_pipeline_is_of_scenes_refuses_the_other_style(
     start_server: Callable[..., RunningServer],
 ) -> None:
     with Client(start_server("--pipeline", "scene").address) as scenes:
-        assert scenes.score(SENT[:2]).corpus.scores[0].value == score(ITEMS[:2], pipeline="scene").corpus["SPICE"]
+        assert scenes.score(SENT[:2])["SPICE"] == score(ITEMS[:2], pipeline="scene").corpus["SPICE"]
         with pytest.raises(grpc.RpcError) as caught:
             scenes.score(SENT[:2], graph_style=scene_graph_pb2.GRAPH_STYLE_SPICE)
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT

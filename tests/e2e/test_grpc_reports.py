@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import re
+import threading
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,9 +29,10 @@ from spicegraph_service.engines import System
 from spicegraph_service.report import ReportOptions, build_report
 from spicegraph_service.report.verdict import verdict
 from spicegraph_service.rpc.reports import Gauges
+from waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from servers import RunningServer
 
@@ -153,6 +155,10 @@ def test_every_number_of_the_json_is_in_the_message(stub: ReportServiceStub, tmp
     assert len(report.images) == len(expected["images"]) == 200
     assert list(differences(expected, report)) == []
     assert report.made.time
+    rows = [row for system in report.systems for row in system.categories]
+    names = {scores_pb2.SpiceCategory.Name(row.spice_category).rpartition("_")[2].capitalize() for row in rows}
+    assert names == {row.name for row in rows} == {row.category for row in report.standings}
+    assert all(row.spice_category for row in report.standings)
 
 
 def test_spice_g_is_explained_as_in_score(stub: ReportServiceStub, server: RunningServer) -> None:
@@ -163,7 +169,7 @@ def test_spice_g_is_explained_as_in_score(stub: ReportServiceStub, server: Runni
     for image in report.images:
         graded = image.candidates[0].graded
         assert graded.explanation == reply.items[image.item].graded_matches[0]
-        assert graded.score == reply.items[image.item].scores[0].value
+        assert graded.score == reply.items[image.item]["SPICE-G"]
 
 
 @pytest.mark.parametrize(("form", "name"), [(pb.PAGE_FORMAT_HTML, "a.html"), (pb.PAGE_FORMAT_MARKDOWN, "a.md")])
@@ -390,6 +396,7 @@ def test_the_whole_report_comes_as_json_over_http(server: RunningServer) -> None
 
 def test_mutated_requests_get_one_status_with_a_reason(stub: ReportServiceStub, server: RunningServer) -> None:
     chance = random.Random(58)
+    before = server.rss_mb(server.process.pid)
     failed: list[tuple[grpc.StatusCode, bool]] = []
     whole = [message.SerializeToString() for message in requests(settings(), items(3))]
     with grpc.insecure_channel(server.address) as channel:
@@ -409,8 +416,46 @@ def test_mutated_requests_get_one_status_with_a_reason(stub: ReportServiceStub, 
                     told = [d.Is(ErrorInfo.DESCRIPTOR) for d in status.details] if status is not None else []
                     failed.append((error.code(), any(told)))
     assert set(failed) == {(grpc.StatusCode.INVALID_ARGUMENT, True)}
+    assert len(failed) > 300
+    assert server.rss_mb(server.process.pid) - before < 50
     assert not [line for line in server.lines() if "Traceback" in str(line)]
     assert analyse(stub, settings(), items(2)).items == 2
+
+
+def test_cancelled_and_stalled_streams_leave_nothing(
+    start_server: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    server = start_server("--silence=2", env={"TMPDIR": str(tmp_path)})
+    chance = random.Random(59)
+    ended = threading.Event()
+
+    def unfinished() -> Iterator[pb.AnalyzeRequest]:
+        yield from requests(settings(), items(50))
+        ended.wait(60)
+
+    with grpc.insecure_channel(server.address) as channel:
+        stub = ReportServiceStub(channel)
+        assert analyse(stub, settings(), items(2)).items == 2
+        before = server.rss_mb(server.process.pid)
+        for number in range(60):
+            call = stub.Analyze(requests(settings(), items(chance.randint(1, 200))))
+            if number < 3:
+                next(call)  # its process works
+            call.cancel()
+        stalled = [stub.Analyze(unfinished()) for _ in range(30)]
+        for call in stalled:
+            with pytest.raises(grpc.RpcError) as raised:
+                list(call)
+            status = rpc_status.from_call(raised.value)
+            assert status is not None
+            info = ErrorInfo()
+            assert status.details[0].Unpack(info)
+            assert (raised.value.code(), info.reason) == (grpc.StatusCode.ABORTED, "STREAM_STALLED")
+        ended.set()
+        wait_until(lambda: not list(tmp_path.glob("spicegraph-*")) and not children(server), timeout_s=60)
+        assert analyse(stub, settings(), items(2)).items == 2
+    assert server.rss_mb(server.process.pid) - before < 50
+    assert not [line for line in server.lines() if "Traceback" in str(line)]
 
 
 def test_an_unknown_method_has_a_reason_and_a_request_id(server: RunningServer) -> None:

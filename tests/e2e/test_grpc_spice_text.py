@@ -48,7 +48,7 @@ def test_batch_and_stream_score_the_text_that_the_request_names(
     reply = client.score(sent, metrics=metrics, spice_text=text)
     *_, last = client.stream(iter(sent), metrics=metrics, spice_text=text)
     for corpus in (reply.corpus, last.corpus):
-        values = {s.name: s.value for s in corpus.scores if s.HasField("value")}
+        values = {name: value for name, value in corpus.scores.items() if value is not None}
         wanted = {s.name: s.value for run in expected.runs for s in run.scores if s.value is not None}
         assert values == pytest.approx(wanted)
         said = {s.metric: s.fields.get("text") for s in corpus.signatures}

@@ -201,7 +201,7 @@ def test_wrong_shares_are_faults(tenants: Tenants) -> None:
 
 
 def test_silent_acceptance_is_over(tenants: Tenants) -> None:
-    """Numbers that no enumeration has, a metric twice and page tokens that no list gave are faults."""
+    """Numbers that no enumeration has and page tokens that no list gave are faults."""
     one = [item("1", "a dog", ["a dog"])]
     for call, reason in (
         (lambda: tenants.ann.score(one, detail=99), "detail: 99 is not one of its values"),  # type: ignore[arg-type]
@@ -209,10 +209,6 @@ def test_silent_acceptance_is_over(tenants: Tenants) -> None:
         (
             lambda: list(tenants.ann.stream(one, detail=99)),  # type: ignore[arg-type]
             "settings.detail: 99 is not one of its values",
-        ),
-        (
-            lambda: tenants.ann.score(one, metrics=["spice", "bleu", "spice"]),
-            r"metrics\[2\]: 'spice' stands twice, first at metrics\[0\]",
         ),
         (
             lambda: tenants.ann._call(

@@ -85,7 +85,7 @@ def test_scores_are_the_library_s_with_the_same_vectors(
         for definitions, categories in ((), None), (own, same):
             expected = score(ITEMS, ["spice-g"], data=MetricData(categories=categories, vectors=mine))
             reply = client.score(SENT, metrics=["spice-g"], categories=definitions, detail=scores_pb2.DETAIL_TUPLES)
-            found = {each.name: each.value if each.HasField("value") else None for each in reply.corpus.scores}
+            found = reply.corpus.scores
             assert found == {each.name: each.value for run in expected.runs for each in run.scores}
             (signature,) = reply.corpus.signatures
             assert signature.fields["vectors"] == mine.signature
@@ -101,7 +101,7 @@ def test_chair_knows_the_instances_and_sends_its_evidence(own_server: RunningSer
     expected = score(mine, ["chair"], data=MetricData(instances=read_instances(str(instances))))
     with Client(own_server.address) as client:
         reply = client.score(sent, metrics=["chair"], detail=scores_pb2.DETAIL_TUPLES)
-        assert {each.name: each.value for each in reply.corpus.scores} == expected.corpus
+        assert reply.corpus.scores == expected.corpus
         (signature,) = reply.corpus.signatures
         assert dict(signature.fields) == dict(expected.runs[0].signature)
         (first,), (second,) = (each.chair_matches for each in reply.items)

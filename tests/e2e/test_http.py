@@ -181,7 +181,7 @@ def test_scores_equal_those_over_grpc_bit_for_bit(
     ask: Callable[..., Reply], client: Client, names: list[str], detail: int
 ) -> None:
     request = pb.ScoreRequest(items=items(), metrics=names, detail=detail)
-    expected = client.score(items(), metrics=names, detail=detail)
+    expected = client.score(items(), metrics=names, detail=detail).message
     for kind, body in (
         ("application/json", codec.to_json(request)),
         ("application/proto", request.SerializeToString()),
@@ -206,7 +206,7 @@ def merged(responses: list[pb.ScoreStreamResponse]) -> tuple[dict[tuple[str, str
 
 def test_a_stream_of_lines_equals_one_over_grpc(ask: Callable[..., Reply], client: Client, names: list[str]) -> None:
     many = [item(n, f"{CAPTIONS[n % 5]} {n}", ["a man with two dogs", CAPTIONS[n % 2]]) for n in range(400)]
-    expected = merged(list(client.stream(many, metrics=names)))
+    expected = merged([part.message for part in client.stream(many, metrics=names)])
     requests = [pb.ScoreStreamRequest(settings=pb.ScoreStreamSettings(metrics=names))]
     requests += [pb.ScoreStreamRequest(items=pb.ItemBatch(items=many[at : at + 50])) for at in range(0, 400, 50)]
     reply = ask(f"{EVALUATION}ScoreStream", b"\n\n".join(map(codec.to_json, requests)), "application/x-ndjson")

@@ -72,7 +72,7 @@ def build(tree: Path, folder: Path) -> dict[str, Path]:
 def copy(source: Path, target: Path) -> Path:
     """Copy what the package is built from to another folder."""
     target.mkdir(parents=True)
-    for name in ("parser", "proto", "scorer", "service"):
+    for name in ("parser", "proto", "scorer", "service", "wings"):
         shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in (".gitignore", "CHANGELOG.md", "LICENSE", "NOTICE", "README.md", "pyproject.toml"):
         shutil.copy2(source / name, target / name)

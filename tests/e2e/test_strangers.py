@@ -23,8 +23,9 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_service import app
 from spicegraph_service.client import Client, item
 from spicegraph_service.config import ServerConfig
-from spicegraph_service.rpc import connections, interceptor, open_calls
+from spicegraph_service.rpc import interceptor, open_calls
 from spicegraph_service.rpc.auth import create_token
+from spicegraph_service.rpc.limits import MOST_CONNECTIONS
 from spicegraph_service.store import open_store
 from waiting import wait_until
 
@@ -183,7 +184,7 @@ def test_bodies_that_come_too_slowly_or_are_too_many_are_refused() -> None:
 
 
 def test_connections_over_grpc_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST", 3)
+    monkeypatch.setattr(app, "MOST_CONNECTIONS", 3)
 
     async def connect() -> None:
         server = app.Server(ServerConfig(address="127.0.0.1:0", store="memory"), {})
@@ -205,32 +206,6 @@ def test_connections_over_grpc_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
             task.cancel()
         for channel in channels:
             await channel.close()
-        await server.stop(1)
-
-    asyncio.run(connect())
-
-
-def test_an_address_has_so_many_connections_over_grpc_and_others_get_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest are ended, whether they ever call or not; an address with few keeps its own."""
-    monkeypatch.setattr(connections, "MOST_OF_PEER", 4)
-    monkeypatch.setattr(connections, "_LOOK_EVERY_S", 0.05)
-
-    async def connect() -> None:
-        server = app.Server(ServerConfig(address="127.0.0.1:0", store="memory"), {})
-        await server.start()
-        early = [await open_from("127.0.0.2", server.port) for _ in range(4)]
-        await asyncio.sleep(0.5)  # a look is between the two
-        late = [await open_from("127.0.0.2", server.port) for _ in range(3)]
-        for reader, _ in late:
-            async with asyncio.timeout(30):
-                await reader.read()
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-            await asyncio.wait_for(channel.channel_ready(), 30)
-        for reader, _ in early:
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(reader.read(), 0.1)
-        for _, writer in early + late:
-            writer.close()
         await server.stop(1)
 
     asyncio.run(connect())
@@ -377,46 +352,13 @@ async def open_from(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio
 
 def test_a_server_has_descriptors_for_its_connections() -> None:
     program = (
-        "import resource as r; from spicegraph_service.rpc import connections\n"
+        "import resource as r; from spicegraph_service.rpc.limits import allow_descriptors\n"
         "_, hard = r.getrlimit(r.RLIMIT_NOFILE); r.setrlimit(r.RLIMIT_NOFILE, (256, hard))\n"
-        "connections.allow_descriptors(); print(r.getrlimit(r.RLIMIT_NOFILE)[0], hard)"
+        "allow_descriptors(); print(r.getrlimit(r.RLIMIT_NOFILE)[0], hard)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     soft, hard = map(int, done.stdout.split())
-    assert soft == (3 * connections.MOST if hard < 0 else min(3 * connections.MOST, hard))
-
-
-def test_a_look_at_connections_leaves_the_store_s_locks(tmp_path: Path) -> None:
-    """Without them another process takes itself for the last, and deletes the log of changes: the server sees no more."""
-    path = tmp_path / "server.db"
-    program = f"import sqlite3; sqlite3.connect({str(path)!r}).execute('SELECT * FROM tokens').connection.close()"
-    with closing(open_store(str(path))) as opened:
-        create_token(opened, "somebody", ("score",))
-        connections.end_surplus(1, {})
-        subprocess.run([sys.executable, "-c", program], check=True)
-        assert (tmp_path / "server.db-wal").exists()
-
-
-def test_where_many_addresses_have_many_connections_each_keeps_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST", 16)
-    monkeypatch.setattr(connections, "MOST_OF_PEER", 8)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        outside = [
-            socket.create_connection(("127.0.0.1", port), source_address=(f"127.0.0.{host}", 0))
-            for host in (2, 3, 4)
-            for _ in range(8)
-        ]
-        inside = [listener.accept()[0] for _ in outside]
-        remaining, ended = connections.end_surplus(port, {})
-        assert ended == {f"127.0.0.{host}": 4 for host in (2, 3, 4)}  # 14 have room, three times four is less
-        for connection, other in zip(inside, outside, strict=True):
-            if other.getsockname() not in remaining:
-                assert connection.recv(1) == other.recv(1) == b""
-                connection.close()
-        assert connections.end_surplus(port, remaining) == (remaining, {})
-        for connection in outside + inside:
-            connection.close()
+    assert soft == (3 * MOST_CONNECTIONS if hard < 0 else min(3 * MOST_CONNECTIONS, hard))
 
 
 def test_a_locked_store_holds_no_call(server: RunningServer, store: Path) -> None:

@@ -331,3 +331,35 @@ def test_a_document_knows_the_signature_of_its_pipeline(nlp: Language) -> None:
     assert doc_signature(nlp("a dog")) == load_pipeline("en_caption").signature
     assert doc_signature(_with_component(_ud2())(UD2)) == "en_pipeline-0.0.0"
     assert doc_signature(spacy.load(pipeline_path())("a dog")) == "en-documents"
+
+
+def test_no_other_thread_loses_its_graphs_while_the_scheme_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = _with_component(_ud2())
+    seen: list[list[str]] = []
+    original = component.pipeline_scheme
+
+    def looked_up(*given: Any, **named: Any) -> Any:
+        seen.append(nlp.pipe_names)
+        return original(*given, **named)
+
+    monkeypatch.setattr(component, "pipeline_scheme", looked_up)
+    nlp(UD2)
+    assert seen == [["ud2_by_hand", "scene_graph"]]
+
+
+def test_parts_of_speech_stand_for_tags_that_a_document_lacks() -> None:
+    doc = Doc(
+        spacy.blank("en").vocab,
+        words=["a", "man", "rides", "horses", "on", "beach"],
+        pos=["DET", "NOUN", "VERB", "NOUN", "ADP", "NOUN"],
+        lemmas=["a", "man", "ride", "horse", "on", "beach"],
+        heads=[1, 2, 2, 2, 2, 4],
+        deps=["det", "nsubj", "ROOT", "dobj", "prep", "pobj"],
+    )
+    assert graph_of(doc).tuples == (
+        ("man", "horse", "ride"),
+        ("man", "beach", "ride on"),
+        ("man",),
+        ("horse",),
+        ("beach",),
+    )

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from spicegraph_parser import DataError, InputError, extract, load_pipeline
 from spicegraph_parser.fronts.schemes import Scheme, scheme_of
-from spicegraph_parser.fronts.spacy import caption_of, load_spacy, pipeline_scheme
+from spicegraph_parser.fronts.spacy import _joined, caption_of, load_spacy, pipeline_scheme
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,3 +140,9 @@ def test_a_ready_document_shows_its_scheme() -> None:
 )
 def test_labels_show_their_scheme(labels: str, scheme: Scheme) -> None:
     assert scheme_of(set(labels.split()), source="x") is scheme
+
+
+def test_sentences_without_a_root_lose_no_caption() -> None:
+    """A StopIteration would end the captions behind without a word."""
+    heads = [1, 0, -1, -2, -3, -4]
+    assert _joined([0, 3, 4, 6], ["a", "man", ".", "x", "y", "z"], heads, ["dep"] * 6) == [0, 3, 6]

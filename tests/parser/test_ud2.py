@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_parser import InputError, extract, read_conllu
+from spicegraph_parser.errors import DataError
 from spicegraph_parser.fronts.ud2 import Scheme, is_ud2, ud1_label, ud1_lines, ud1_tag
+from spicegraph_parser.languages import find_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -155,3 +157,31 @@ def test_enhanced_graphs_alone_are_mapped() -> None:
     ]
     lines = [line.split("\t")[8] for line in ud1_lines(rows, scheme=Scheme.UD2)]
     assert lines == ["2:nsubjpass", "0:root", "2:nmod"]
+
+
+CLEARNLP = """\
+1 A a _ DT _ 2 det _ _
+2 man man _ NN _ 3 nsubj _ _
+3 rides ride _ VBZ _ 0 ROOT _ _
+4 a a _ DT _ 5 det _ _
+5 horse horse _ NN _ 3 dobj _ _
+6 on on _ IN _ 3 prep _ _
+7 the the _ DT _ 8 det _ _
+8 beach beach _ NN _ 6 pobj _ _
+""".replace(" ", "\t")
+
+
+@pytest.mark.parametrize("code", ["en", "de"])
+def test_labels_of_clearnlp_are_recognised(code: str) -> None:
+    language = find_language(code)
+    (caption,) = read_conllu(ud1_lines(CLEARNLP.splitlines(), language=language), language=language)
+    assert {("man", "horse", "ride"), ("man", "beach", "ride on")} <= set(extract(caption).tuples)
+
+
+@pytest.mark.parametrize("labels", ["NK SB OA MO NK", "det subj comp:obj udep comp:obj", "DET NSUBJ DOBJ PREP POBJ"])
+def test_labels_of_no_scheme_are_refused_by_name(labels: str) -> None:
+    lines = CLEARNLP
+    for known, other in zip(["det", "nsubj", "dobj", "prep", "pobj"], labels.split(), strict=True):
+        lines = lines.replace(f"\t{known}\t", f"\t{other}\t")
+    with pytest.raises(DataError, match=r"'A man rides a horse on the beach' has labels of no scheme that is known: "):
+        list(ud1_lines(lines.splitlines()))

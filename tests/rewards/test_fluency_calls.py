@@ -25,7 +25,7 @@ def test_fluency_sends_its_kinds_of_errors(client: RewardClient) -> None:
     assert not json.loads(whole.json)["is_broken"]
     values = json.loads(broken.json)
     assert values["is_broken"]
-    assert values["wrong"] == 1 - reply.items[1].scores[0].value
+    assert values["wrong"] == 1 - reply.items[1]["Fluency"]
     assert set(values["kinds"]) == set(KINDS)
     assert max(values["kinds"], key=values["kinds"].__getitem__) == "unfinished"
     assert not client.score(sent, metrics=["fluency"]).items[0].explanations

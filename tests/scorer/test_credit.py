@@ -45,7 +45,17 @@ def golden() -> tuple[Item, ...]:
 
 
 def test_which_metrics_divide_their_scores() -> None:
-    assert CREDITED == ("spice", "spice-exact", "spice-g", "spice-g-4", "cider", "cider-d", "cider-plain", "spider")
+    assert CREDITED == (
+        "spice",
+        "spice-exact",
+        "spice-g",
+        "spice-g-4",
+        "cider",
+        "cider-d",
+        "cider-plain",
+        "cider-r",
+        "spider",
+    )
 
 
 @pytest.mark.model

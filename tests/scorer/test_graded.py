@@ -236,6 +236,7 @@ def test_the_result_names_the_table_and_has_categories_without_counts() -> None:
             "pipeline": "written",
             "lexicon": METRIC.lexicon.signature,
             "vectors": "coco-train2014-0f67e52e",
+            "counts": "words and digits",
         }
     }
     assert set(result.corpus) == {"SPICE-G", "SPICE-G_categories"}
@@ -244,6 +245,22 @@ def test_the_result_names_the_table_and_has_categories_without_counts() -> None:
     assert rows[0]["SPICE-G_categories"]["Color"] == {"f": 1.0, "pr": 1.0, "re": 1.0}  # type: ignore[index, call-overload]
     assert rows[1]["SPICE-G_categories"]["Color"] == {"f": None, "pr": None, "re": None}  # type: ignore[index, call-overload]
     assert set(result.confidence) == {"SPICE-G", *(f"SPICE-G_{name}" for name in METRIC.categories)}
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("candidate", "references", "expected"),
+    [
+        ("2 dogs on a sofa", ("two dogs", "2 dogs"), 1.0),
+        ("two dogs on a sofa", ("2 dogs",), 1.0),
+        ("3 dogs on a sofa", ("2 dogs",), 0.0),
+        ("dogs on a sofa", ("2 dogs",), 0.0),
+        ("2 dogs on a sofa", ("dogs",), None),
+    ],
+)
+def test_counts_in_digits_are_counts(candidate: str, references: tuple[str, ...], expected: float | None) -> None:
+    result = score([Item(1, candidate, references)], ["spice-g"])
+    assert result["SPICE-G_Cardinality"] == expected
 
 
 def test_categories_of_your_own_are_scored_and_named_in_the_signature() -> None:

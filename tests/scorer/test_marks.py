@@ -50,7 +50,7 @@ MARKED = [
     ("{}<0x0A>", CLEAN, {"bytes": 1}),
     ("A man<0xE2><0x80><0x99>s dog", "A man’s dog", {"bytes": 1}),
     ("A <unk> dog runs.", "A dog runs.", {"<unk>": 1}),
-    ("Two people ride bikes on a [UNK].", "Two people ride bikes on a.", {"[unk]": 1}),
+    ("Two people ride bikes on a [UNK].", "Two people ride bikes on a .", {"[unk]": 1}),
     ("a UNK on a < unk >", "a on a", {"unk": 1, "<unk>": 1}),
     ("ĠA Ġbrown Ġdog Ġrun s Ġon Ġthe Ġgrass .", CLEAN, {"Ġ": 7}),
     ("AĠbrownĠdogĠrunsĠonĠtheĠgrass.ĊĊ", CLEAN, {"Ġ": 8}),

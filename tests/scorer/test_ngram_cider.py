@@ -70,7 +70,7 @@ def test_plain_cider_is_the_paper_s(items):
     assert each(items, variant="CIDEr") == pytest.approx(plain_cider(items), abs=1e-9)
 
 
-@given(ITEMS, st.sampled_from(["CIDEr", "CIDEr-D"]))
+@given(ITEMS, st.sampled_from(["CIDEr", "CIDEr-D", "CIDEr-R"]))
 def test_scores_lie_between_0_and_10(items, variant):
     assert all(-1e-9 <= score <= 10 + 1e-9 for score in each(items, variant=variant))
 
@@ -79,16 +79,18 @@ def test_the_variants_have_their_names():
     """Two names, and the toolkit's key for its variant."""
     corpus = Corpus((Item(1, "a dog dog", ("a dog runs far",)), Item(2, "cats", ("cats",))))
     names = {}
-    for cider in (Cider("CIDEr-D"), Cider("CIDEr"), COCO_CIDER):
+    for cider in (Cider("CIDEr-D"), Cider("CIDEr"), COCO_CIDER, Cider("CIDEr-R")):
         (score,) = cider.total(cider.collect(corpus))
         names[cider.name, score.name, cider.signature()["variant"]] = score.value
     assert list(names) == [
         ("cider-d", "CIDEr-D", "CIDEr-D"),
         ("cider", "CIDEr", "CIDEr"),
         ("cider", "CIDEr", "CIDEr-D"),
+        ("cider-r", "CIDEr-R", "CIDEr-R"),
     ]
-    d, plain, coco = names.values()
+    d, plain, coco, robust = names.values()
     assert d == coco < plain
+    assert robust < plain
 
 
 def test_a_difference_in_length_costs_only_cider_d():
@@ -99,7 +101,59 @@ def test_a_difference_in_length_costs_only_cider_d():
     assert 0 < clipped < each(items, variant="CIDEr")[0]
 
 
-@pytest.mark.parametrize("variant", ["CIDEr", "CIDEr-D"])
+def clipped_cosine(items):
+    """What CIDEr-D penalises: its first item's score, without the penalty on the length."""
+    bigrams = [max(0, len(tokens) - 1) for tokens in (items[0].candidate, items[0].references[0])]
+    return each(items)[0] / math.exp(-((bigrams[0] - bigrams[1]) ** 2) / 72)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reference", "repetition", "length"),
+    [
+        ("a b c d", "a b c d", 1, 1),
+        ("a a b c", "a b c d", (1 / 2) ** (1 / 3), 1),  # of three words one is there once too often
+        ("a a a a", "a b c d", 1 / 4, 1),
+        ("a b", "a b c d", 1, math.exp(-((2 / 4) ** 2))),
+        ("a b c d a b c d", "a b c d", 1 / 2, math.exp(-1)),
+        ("a x x x", "a b c d", (1 / 3) ** (1 / 2), 1),  # a wrong word is repeated twice
+        ("a b", "a a a b", (1 / 3) ** (1 / 2), math.exp(-((2 / 4) ** 2))),  # said too seldom
+        ("t-shirt shirt", "a shirt", (1 / 2) ** (1 / 2), 1),  # runs of letters and digits: t, shirt, shirt
+        ("a", "a b c", 1, math.exp(-((2 / 3) ** 2))),
+        ("a b c d e f", "a b c", 1, math.exp(-1)),
+    ],
+)
+def test_cider_r_is_the_clipped_cosine_times_two_penalties(candidate, reference, repetition, length):
+    """Santos et al. 2021: weights .8 and .2; the words' differences by their geometric mean."""
+    items = [
+        TokenizedItem(tuple(candidate.split()), (tuple(reference.split()),)),
+        TokenizedItem(("y",), (("y", "z"),)),
+        TokenizedItem(("z",), (("z", "a"),)),
+    ]
+    found = each(items, variant="CIDEr-R")[0]
+    assert clipped_cosine(items) > 0
+    assert found == pytest.approx(clipped_cosine(items) * repetition**0.8 * length**0.2, abs=1e-9)
+
+
+def test_cider_r_by_hand():
+    """Both words weigh ln 2: the clipped cosine of words is 1 / (2 sqrt 2), of pairs 0; one word, once too often."""
+    items = [TokenizedItem(("a", "a"), (("a", "b"),)), TokenizedItem((), (("c", "d"),))]
+    assert each(items, variant="CIDEr-R") == pytest.approx([10 / 4 / math.sqrt(8) / 2**0.8, 0], abs=1e-9)
+
+
+@given(st.lists(st.permutations("abcdef").map(tuple), min_size=2, max_size=4))
+def test_cider_r_of_equal_lengths_without_repetition_is_clipped_cider(captions):
+    items = [TokenizedItem(caption, (captions[0], captions[-1])) for caption in captions]
+    assert each(items, variant="CIDEr-R") == pytest.approx(each(items), abs=1e-12)
+
+
+def test_cider_r_says_its_penalties():
+    signature = Cider("CIDEr-R").signature()
+    assert (signature["variant"], signature["sigma"]) == ("CIDEr-R", "none")
+    assert signature["penalties"] == "repetition^0.8 length^0.2"
+    assert "penalties" not in Cider().signature()
+
+
+@pytest.mark.parametrize("variant", ["CIDEr", "CIDEr-D", "CIDEr-R"])
 def test_one_image_has_no_score_and_says_so(variant):
     items = [TokenizedItem(("a",), (("a",),))]
     with pytest.warns(CiderWarning, match="single image"):

@@ -91,7 +91,7 @@ def test_graphs_in_rare_words_are_no_other_language_and_captions_beside_them_are
     assert list(notes_on("mine.json", items, is_graph=is_graph)) == []
     mixed = [*items, Item(3, OTHERS["German"], ("a bus",))]
     assert list(notes_on("mine.json", mixed, is_graph=is_graph)) == [
-        "mine.json: 1 of 3 candidates do not seem to be English; all metrics here are made for English"
+        "mine.json: 1 of 3 candidates does not seem to be English; all metrics here are made for English"
     ]
 
 

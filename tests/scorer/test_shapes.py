@@ -8,16 +8,18 @@ import re
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_parser.errors import DataError, InputError, SpicegraphError
+from spicegraph_parser.errors import DataError, InputError, LimitError, SpicegraphError
 from spicegraph_scorer import SHAPES, Item, Shape, read
 from spicegraph_scorer.readers import parse_columns, read_items
 from spicegraph_scorer.readers.fields import Wanted
 from spicegraph_scorer.readers.references import Annotations, read_reference_files
-from spicegraph_scorer.readers.source import DEFAULT_LIMITS
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits
+from spicegraph_scorer.readers.tables import _IDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -464,3 +466,149 @@ def test_excel_says_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(DataError, match=r"Excel files need pandas and openpyxl: pip install pandas openpyxl"):
         read_items(str(tmp_path / "results.xlsx"))
+
+
+SAME = ("img1", "a dog runs"), ("img2", "two men ride")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "img1 a dog runs\nimg2 two men ride",
+        "img1: a dog runs\nimg2: two men ride",
+        'img1,"a dog runs"\nimg2,"two men ride"',
+        "img1\ta dog runs\nimg2\ttwo men ride",
+        "# made by hand\nimg1,a dog runs\nimg2,two men ride",
+        "\nimg1\t0\ta dog runs\nimg2\t1\ttwo men ride",
+    ],
+)
+def test_ids_in_front_of_captions_are_never_words_of_them(lines: str, write: Callable[[object], str]) -> None:
+    references = write([{"id": "img2", "captions": ["the men"]}, {"id": "img1", "captions": ["the dog"]}])
+    items = read_items(write(lines), references=references).items
+    assert tuple((item.id, item.candidate) for item in items) == SAME
+    assert [item.references for item in items] == [("the dog",), ("the men",)]
+
+
+@pytest.mark.parametrize("lines", ["2nd base is free\n3rd base is taken", "10-year-old boys play\n3D print of a cat"])
+def test_words_with_digits_are_words(lines: str, write: Callable[[object], str]) -> None:
+    items = read_items(write(lines), references=write("a base\na cat")).items
+    assert [item.candidate for item in items] == lines.splitlines()
+
+
+def test_a_line_separator_within_a_line_is_no_end_of_it(write: Callable[[object], str]) -> None:
+    items = read_items(write("i1\ta dog\u2028runs\ni2\ttwo men"), references=write("i1\ta dog\ni2\tmen")).items
+    assert [item.candidate for item in items] == ["a dog\u2028runs", "two men"]
+
+
+QUESTIONS: dict[str, tuple[object, str]] = {
+    "words before a comma": ("apple,a dog runs\npear,two men ride\n", "every line begins with another word and a sep"),
+    "two columns of texts": (
+        "i1\ta dog runs\tthe dog runs\ni2\ttwo men\ttwo men ride\n",
+        "has no header, and texts in the columns 2, 3: say which are which, such as --columns id=1,references=2+3",
+    ),
+    "an open quote": (
+        'image_id\tcaption\n1\t"a dog\n2\ttwo men\n3\ta car"\n',
+        "row 2: has a quote that is not closed: the next rows are in its cell",
+    ),
+    "an open quote, commas": (
+        'image_id,n,caption\n1.jpg,1,"a dog\n2.jpg,1,two men\n3.jpg,1,a car"\n',
+        "row 2: has a quote that is not closed",
+    ),
+    "ends of lines of old": ("image_id,caption\r1,a dog\r2,two men\r", "lines that end with a carriage return alone"),
+    "text with such ends": ("a dog\rtwo men\r", "lines that end with a carriage return alone"),
+    "UTF-16 without a mark": ('[{"image_id": 1, "caption": "a dog"}]'.encode("utf-16-le"), "is UTF-16"),
+    "UTF-16 of the other kind": ('[{"image_id": 1, "caption": "a dog"}]'.encode("utf-16-be"), "is UTF-16"),
+    "lists in a list": ([[1, "a dog"], [2, "a cat"]], "item 1: is [1, 'a dog'], expected an object"),
+    "a number that is not exact": ('[{"image_id": 9007199254740993.0, "caption": "a"}]', "image_id: is a number"),
+    "YAML": ("- image_id: 1\n  caption: a dog\n", "is YAML, which is not read"),
+    "XML": ('<?xml version="1.0"?><a/>', "is XML, which is not read"),
+    "subtitles": ("WEBVTT\n\n00:01.000 --> 00:02.000\nHi\n", "is a file of subtitles"),
+    "Python on lines": ("{'id': 1, 'caption': 'a'}\n{'id': 2, 'caption': 'b'}\n", "line 2: is not JSON (single quotes or"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_what_could_be_read_wrong_is_one_clear_message(name: str, write: Callable[[object], str]) -> None:
+    content, words = QUESTIONS[name]
+    assert words in message_of(write(content), write('{"id": 1, "caption": "a dog"}\n{"id": 2, "caption": "a cat"}\n'))
+
+
+@pytest.mark.parametrize("above", ["\n", "# written by a program\n", "sep=,\n"])
+def test_lines_above_a_header_are_none(above: str, write: Callable[[object], str]) -> None:
+    table = write(f"{above}image_id,caption,references\n7,a dog,the dog\n")
+    assert read_items(table).items == (Item(7, "a dog", ("the dog",)),)
+
+
+@pytest.mark.parametrize("form", [*_IDS, *(shape.lines for shape in SHAPES if shape.lines)])
+@pytest.mark.parametrize("part", ["1", "#1", "a-1", "a.", "#a"])
+def test_long_lines_take_no_time_in_the_square(form: str, part: str) -> None:
+    assert re.fullmatch(form, part * 1_000_000) is None  # 10 ms; a form that tries every pair of places takes days
+
+
+def test_what_datasets_leaves_in_a_folder_is_no_part_of_the_data(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
+    table = pa.table({"id": ["1", "2"], "caption": ["a dog", "a cat"], "references": [["the dog"], ["the cat"]]})
+    for name in ("data-00000-of-00001.arrow", "cache-0123456789abcdef.arrow", "tmpabc.arrow"):
+        with pa.ipc.new_stream(str(tmp_path / name), table.schema) as stream:
+            stream.write_table(table)
+    assert [item.candidate for item in read_items(str(tmp_path)).items] == ["a dog", "a cat"]
+
+
+class Sheet:
+    def __init__(self, *rows: dict[str, object]) -> None:
+        self.rows = rows
+
+    def to_dict(self, kind: str) -> list[dict[str, object]]:
+        assert kind == "records"
+        return [*self.rows]
+
+
+def test_rows_in_several_sheets_are_a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "results.xlsx", "w") as workbook:
+        workbook.writestr("xl/workbook.xml", "<workbook/>")
+    row = {"id": 1.0, "candidate": "a dog", "references": "the dog", "note": float("nan")}
+    sheets = {"first": Sheet(row), "empty": Sheet()}
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(read_excel=lambda *_, **__: sheets))
+    assert read_items(str(tmp_path / "results.xlsx")).items == (Item(1, "a dog", ("the dog",)),)
+    sheets["second"] = Sheet(row)
+    with pytest.raises(InputError, match=r"has rows in several sheets \('first', 'second'\), expected one"):
+        read_items(str(tmp_path / "results.xlsx"))
+
+
+def inspect_log(path: Path, samples: list[object], **more: str) -> str:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as log:
+        log.writestr("_journal/start.json", "{}")
+        for number, sample in enumerate(samples, start=1):
+            log.writestr(
+                f"samples/{number}_epoch_1.json", sample if isinstance(sample, str) else json.dumps(sample, indent=2)
+            )
+        for name in ("header", "summaries", "reductions"):
+            log.writestr(f"{name}.json", "{}")
+        for name, text in more.items():
+            log.writestr(name, text)
+    return str(path)
+
+
+def test_a_packed_log_of_inspect_has_the_samples_of_an_open_one(tmp_path: Path) -> None:
+    samples = json.loads((CASES / "inspect.json").read_text(encoding="utf-8"))["samples"]
+    for sample in samples:
+        sample |= {"events": ["x" * 100_000], "messages": [{"role": "assistant", "content": "not this"}]}
+    dataset = read_items(inspect_log(tmp_path / "log.eval", samples))
+    assert dataset.items == read_items(str(CASES / "inspect.json")).items
+    assert dataset.format == "Inspect samples (zip)"
+    many = [{**samples[0], "id": number} for number in range(300)]  # more files than another zip may hold
+    assert len(read_items(inspect_log(tmp_path / "many.eval", many)).items) == 300
+
+
+def test_a_wrong_sample_of_inspect_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"samples/1_epoch_1\.json: is not a sample of Inspect"):
+        read_items(inspect_log(tmp_path / "log.eval", ["[1"]))
+    with pytest.raises(LimitError, match="unpacks to more than 1,000 bytes"):
+        read_items(inspect_log(tmp_path / "long.eval", [{"id": "x" * 900}] * 2), limits=ReadLimits(content=1000))
+
+
+@pytest.mark.parametrize("other", ["pred_class", "gen_categories", "predicted_tags", "hyp_emotion"])
+def test_what_a_model_says_besides_captions_is_no_caption(other: str, write: Callable[[object], str]) -> None:
+    results = write("".join(json.dumps({"id": n, "caption": f"dog {n}", other: "animal"}) + "\n" for n in (1, 2)))
+    items = read_items(results, references=write({"1": ["a dog"], "2": ["the dog"]})).items
+    assert [item.candidate for item in items] == ["dog 1", "dog 2"]

@@ -193,3 +193,16 @@ def test_every_command_loads_and_has_help(capsys: pytest.CaptureFixture[str]) ->
     for name, command in commands().items():
         assert f"{name} " in shown
         assert command.summary in shown, "cut off: make it shorter"
+
+
+def test_inputs_says_what_a_file_is_taken_for(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    marked = tmp_path / "marked.jsonl"
+    marked.write_text('{"id": 1, "candidate": "a dog <eos>", "references": ["the dog"]}\n')
+    status, out, said = run("inputs", str(marked))
+    assert (status, out.splitlines()[1:]) == (0, ["items: 1 item", "  1: a dog <eos> || the dog"])
+    assert "what models leave behind" in said
+    broken = tmp_path / "broken.csv"
+    broken.write_text("audiocap_id,youtube_id,start_time,caption\n1,abc,30,an engine chugs\nwith speech\n")
+    status, _, error = run("inputs", str(broken))
+    assert (status, "row 3: has 1 column, expected 4: a caption of the row before" in error) == (2, True)
+    assert "give it with --references" not in error

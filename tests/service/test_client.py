@@ -94,6 +94,68 @@ def test_uploads_give_up(address: str) -> None:
         asyncio.run(upload())
 
 
+def broken() -> Iterator[Any]:
+    """Items of which a later one is none: gRPC draws it in the middle of the call."""
+    for number in range(200):
+        yield item(number, "a dog", ["a cat"]) if number != 150 else "a dog"
+
+
+def entries() -> dict[str, Any]:
+    return {str(number): ["a dog"] if number != 150 else "a dog" for number in range(200)}
+
+
+def test_an_error_of_a_caller_s_own_items_reaches_the_caller(address: str) -> None:
+    with Client(address) as client:
+        with pytest.raises(TypeError, match=r"items\[150\]: expected an item, .* got the string 'a dog'"):
+            list(client.stream(broken()))
+        with pytest.raises(TypeError, match=r"entries\['150'\]: expected a list of strings, got the string"):
+            client.create_reference_set(entries())
+        with pytest.raises(ZeroDivisionError):
+            list(client.stream(item(number, "a dog", ["a cat"]) for number in range(1, -1, -1) if 1 / number))
+
+    async def stream() -> None:
+        async with AsyncClient(address) as client:
+            async for _ in client.stream(broken()):
+                pass
+
+    async def upload() -> None:
+        async with AsyncClient(address) as client:
+            await client.create_reference_set(entries())
+
+    with pytest.raises(TypeError, match=r"items\[150\]: expected an item, .* got the string 'a dog'"):
+        asyncio.run(stream())
+    with pytest.raises(TypeError, match=r"entries\['150'\]: expected a list of strings, got the string"):
+        asyncio.run(upload())
+
+
+WRONG: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = [
+    ({"a": {1: "a dog"}}, {1: "a dog"}, {}, r"references\[1\]: expected a list of strings, got the string 'a dog'"),
+    ({"a": {1: "a dog"}}, {1: ["a dog", None]}, {}, r"references\[1\]\[1\]: expected a string, got None"),
+    ({"a": {1: None}}, {1: ["a dog"]}, {}, r"systems\['a'\]\[1\]: expected a string, got None"),
+    ({"a": {1.5: "a dog"}}, {1.5: ["a dog"]}, {}, "id: expected a string or an integer"),
+    ({"a": {1: "a dog"}}, {1: ["a dog"]}, {"metrics": "spice"}, r"metrics: expected a list .*got the string 'spice'"),
+    ({"a": {1: "a dog"}}, {1: ["a dog"]}, {"gates": "SPICE < 0"}, "gates: expected a list"),
+]
+
+
+@pytest.mark.parametrize(("systems", "references", "options", "message"), WRONG)
+def test_reports_refuse_what_is_no_caption_before_they_send(
+    systems: Any, references: Any, options: dict[str, Any], message: str
+) -> None:
+    with Client("localhost:1") as client:  # no server is asked
+        for call in (client.analyze, client.render):
+            with pytest.raises(TypeError, match=message):
+                call(systems, references, **options)
+
+    async def twin(method: str) -> None:
+        async with AsyncClient("localhost:1") as client:
+            await getattr(client, method)(systems, references, **options)
+
+    for method in ("analyze", "render"):
+        with pytest.raises(TypeError, match=message):
+            asyncio.run(twin(method))
+
+
 def test_a_caller_may_take_longer_than_a_server(address: str) -> None:
     """Neither the next item nor the look at a result is the server's doing."""
 

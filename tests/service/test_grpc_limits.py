@@ -93,6 +93,30 @@ def test_a_call_that_would_wait_for_long_is_refused() -> None:
     budget.take(50_000)  # never too large on its own
 
 
+def test_refused_calls_come_again_one_behind_the_other() -> None:
+    clock = Clock()
+    budget = Budget(100_000, max_wait_s=0.5, clock=clock)
+    for _ in range(40):
+        budget.take(1000)
+        clock.now += 1
+        budget.release(1000)  # 1000 captions a second
+    for caller in "abcde":
+        budget.take(100, caller=caller)
+
+    def told(captions: int = 100, caller: str = "") -> float:
+        with pytest.raises(FullError) as caught:
+            budget.take(captions, caller=caller)
+        return caught.value.retry_after_s
+
+    budget.take(210, caller="a")
+    waits = [told(caller="a") for _ in range(3)]
+    assert waits == pytest.approx([0.71, 0.81, 0.91], rel=0.05)
+    assert told(1, caller="a") == pytest.approx(1.01, rel=0.05)
+    assert max(told(caller="a") for _ in range(60)) == pytest.approx(4.0, rel=0.05)  # no call is sent away for long
+    clock.now += 5  # they have come, or never will
+    assert told(caller="a") == pytest.approx(0.71, rel=0.05)
+
+
 def test_streams_leave_room_for_calls() -> None:
     async def play() -> None:
         clock = Clock()

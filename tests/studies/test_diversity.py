@@ -129,20 +129,35 @@ def test_the_command_compares_systems_and_draws_quality_against_diversity(
     assert (first["name"], second["name"]) == ("mine", "other")
     assert first["corpus"]["Contradicting_colour"] == 0.5
     assert first["corpus"]["Novel"] == 0.75
-    assert set(first["quality"]) == {"CIDEr", "SPICE"}
+    names = {"CIDEr_average", "CIDEr_oracle", "SPICE_average", "SPICE_oracle", "AllSPICE"}
+    assert set(first["quality"]) == names
+    assert first["quality"]["SPICE_average"] < first["quality"]["SPICE_oracle"] <= 1
     assert second["corpus"]["Self_CIDEr"] > first["corpus"]["Self_CIDEr"]
     assert [image["image_id"] for image in first["images"]] == [1, 2]
     assert main([*command, "-o", "page.html"]) == 0
     page = (files / "page.html").read_text("utf-8")
-    assert "SPICE and self-CIDEr" in page
-    assert "CIDEr and self-CIDEr" in page
+    for name in names:
+        assert f"{name} and self-CIDEr" in page
     assert main(["diversity", "sets.json", "--no-graphs", "--format", "csv", "--table", "images"]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("sets,1,2,")
+
+
+def test_figures_can_be_asked_for_by_name(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["diversity", "sets.json", "--format", "json", "--references", "refs.json"]
+    assert main([*command, "--metrics", "div-2, Self-CIDEr, mbleu,rouge"]) == 0
+    (system,) = json.loads(capsys.readouterr().out)["systems"]
+    assert list(system["corpus"]) == ["Div_2", "mBLEU_1", "mBLEU_2", "mBLEU_3", "mBLEU_4", "Self_CIDEr"]
+    assert set(system["quality"]) == {"ROUGE_L_average", "ROUGE_L_oracle"}
+    assert main([*command, "--metrics", "vocabulary"]) == 0
+    (system,) = json.loads(capsys.readouterr().out)["systems"]
+    assert (system["corpus"], "quality" in system) == ({"Vocabulary": 6.0}, False)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["sets.json", "--metrics", "novel"], "novel says which captions are not in --training FILE"),
+        (["sets.json", "--metrics", "div-3"], "there is no metric 'div-3'"),
         (["refs1.json"], "no image has several captions"),
         (["sets.json", "--references", "refs1.json"], "--references: 1 image without references: 2"),
         (["missing.json"], "missing.json"),

@@ -25,7 +25,7 @@ async def rewards(client: AsyncClient, reference_set: str, image: str, captions:
     """Return the SPICE of sampled captions of one image."""
     items = [item(number, caption, reference_id=image) for number, caption in enumerate(captions)]
     reply = await client.score(items, metrics=["spice"], reference_set=reference_set)
-    return [result.scores[0].value for result in reply.items]
+    return [result["SPICE"] or 0.0 for result in reply]
 
 
 async def main(address: str) -> None:

@@ -66,70 +66,79 @@ def is_projective_tree(heads: NDArray[np.intp]) -> NDArray[np.bool_]:
 def projective_heads(scores: NDArray[np.float32]) -> NDArray[np.intp]:
     """Search the trees of :func:`best_heads` for the same scores (Eisner's algorithm, batched)."""
     sentences, length, _ = scores.shape
-    arc = np.ascontiguousarray(scores[:, :, 1:].transpose(0, 2, 1))  # arc[b, head, child]
-    # Spans [b, start, end] by their start, and [b, end, start] by their end: what is added up lies in rows then.
-    right, left, to_right, right_ends, left_ends, to_left_ends = np.zeros(
-        (6, sentences, length, length), dtype=np.float32
-    )  # complete, head at the left end, at the right end; incomplete, with an edge between the ends
-    split = np.zeros((3, sentences, length, length), dtype=np.int64)  # of: incomplete, right, left
-    starts = np.arange(length)
-    for width in range(1, length):
-        start = starts[: length - width]
-        middle, best = best_choices(_windows(right, 0, 0, width) + _windows(left_ends, width, 1, width))
-        np.add(start, middle, out=_diagonal(split[0], 0, width))
-        np.add(best, _diagonal(arc, 0, width), out=_diagonal(to_right, 0, width))
-        np.add(best, _diagonal(arc, width, 0), out=_diagonal(to_left_ends, width, 0))
-        middle, best = best_choices(_windows(to_right, 0, 1, width) + _windows(right_ends, width, 1, width))
-        np.add(start + 1, middle, out=_diagonal(split[1], 0, width))
-        _diagonal(right, 0, width)[:] = _diagonal(right_ends, width, 0)[:] = best
-        middle, best = best_choices(_windows(left, 0, 0, width) + _windows(to_left_ends, width, 0, width))
-        np.add(start, middle, out=_diagonal(split[2], 0, width))
-        _diagonal(left, 0, width)[:] = _diagonal(left_ends, width, 0)[:] = best
-    root = (left[:, 0, :] + right[:, :, length - 1] + scores[:, :, 0]).argmax(axis=1)
+    spans = _best_spans(np.ascontiguousarray(scores[:, :, 1:].transpose(1, 2, 0)))
+    words = np.arange(length)
+    root = (spans[:, _LEFT, 0] + spans[words[::-1], _RIGHT, words] + scores[:, :, 0].T).argmax(axis=0)
+    is_chosen = np.zeros(spans.shape, dtype=np.bool_)
+    row = np.arange(sentences)
+    is_chosen[root, _LEFT, 0, row] = is_chosen[length - 1 - root, _RIGHT, root, row] = True
+    _divide(spans, is_chosen)
+    width, is_left, start, row = is_chosen[:, _TO_RIGHT:].nonzero()
+    end = start + width
     heads = np.zeros((sentences, length), dtype=np.intp)
-    for row in range(sentences):
-        heads[row] = _follow(split[:, row], int(root[row]))
+    heads[row, np.where(is_left, start, end)] = np.where(is_left, end, start) + 1
     return heads
 
 
-def _diagonal(table: NDArray[T], row: int, column: int) -> NDArray[T]:
-    """Return the diagonals of tables (sentences, n, n) that begin in a row or a column; writing to them is allowed."""
-    sentences, length, _ = table.shape
-    by_sentence, by_row, by_column = table.strides
-    offset = row * by_row + column * by_column
-    strides = by_sentence, by_row + by_column
-    return np.ndarray((sentences, length - row - column), table.dtype, table.data, offset, strides)
+# Spans of words are complete, with the head at the left or the right end and all others below it, or they have an edge
+# from that end to the other. They stand by width (less one), kind, first word and sentence: the parts into which spans
+# of one width fall are then rows of memory, for all first words and sentences at once.
+_RIGHT, _LEFT, _TO_RIGHT, _TO_LEFT = range(4)
+# By kind: the kinds of its parts, the first one's least width, and where the second one begins behind the first one.
+_PARTS = np.array([[_TO_RIGHT, _RIGHT, 1, 0], [_LEFT, _TO_LEFT, 0, 0], [_RIGHT, _LEFT, 0, 1], [_RIGHT, _LEFT, 0, 1]])
 
 
-def _windows(table: NDArray[np.float32], row: int, column: int, width: int) -> NDArray[np.float32]:
-    """Return ``width`` values from each place of a diagonal of tables (sentences, n, n): (sentences, places, width)."""
-    sentences, length, _ = table.shape
-    by_sentence, by_row, by_column = table.strides
-    offset = row * by_row + column * by_column
-    strides = by_sentence, by_row + by_column, by_column
-    return np.ndarray((sentences, length - width, width), table.dtype, table.data, offset, strides)
+def _best_spans(edges: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the scores of the best trees over all spans, from those of edges (child, head, sentence)."""
+    length, _, sentences = edges.shape
+    spans = np.zeros((length, 4, length, sentences), dtype=np.float32)
+    right, left, to_right, to_left = spans.transpose(1, 0, 2, 3)
+    space = np.empty((length // 2) * (length - length // 2) * sentences, dtype=np.float32)
+    for width in range(1, length):
+        starts = length - width
+        sums = space[: width * starts * sentences].reshape(width, starts, sentences)
+        best = np.add(right[:width, :starts], _second_parts(spans, _LEFT, width - 1, 1, width), out=sums).max(axis=0)
+        np.add(best, edges.diagonal(-width).T, out=to_right[width, :starts])
+        np.add(best, edges.diagonal(width).T, out=to_left[width, :starts])
+        np.add(to_right[1 : width + 1, :starts], _second_parts(spans, _RIGHT, width - 1, 1, width), out=sums)
+        sums.max(axis=0, out=right[width, :starts])
+        np.add(left[:width, :starts], _second_parts(spans, _TO_LEFT, width, 0, width), out=sums)
+        sums.max(axis=0, out=left[width, :starts])
+    return spans
 
 
-def _follow(split: NDArray[np.int64], root: int) -> list[int]:
-    """Return the heads (1-based) of the best tree under the given root word (0-based)."""
-    length = split.shape[-1]
-    heads = [0] * length
-    middle_of = split.item  # plain numbers, which an index into an array would give more slowly
-    # Each entry: (start, end, head is at the left end, span is complete).
-    open_spans = [(0, root, False, True), (root, length - 1, True, True)]
-    while open_spans:
-        start, end, at_left, complete = open_spans.pop()
-        if start == end:
-            continue
-        if not complete:
-            child, head = (end, start) if at_left else (start, end)
-            heads[child] = head + 1
-            middle = middle_of(0, start, end)
-            open_spans += [(start, middle, True, True), (middle + 1, end, False, True)]
-        elif at_left:
-            middle = middle_of(1, start, end)
-            open_spans += [(start, middle, True, False), (middle, end, True, True)]
-        else:
-            middle = middle_of(2, start, end)
-            open_spans += [(start, middle, False, True), (middle, end, False, False)]
-    return heads
+def _second_parts(spans: NDArray[np.float32], kind: int, widest: int, start: int, width: int) -> NDArray[np.float32]:
+    """Return what stands behind the first parts (width, starts, sentences): each is narrower by one, and later."""
+    length, _, _, sentences = spans.shape
+    by_width, by_kind, by_start, by_sentence = spans.strides
+    shape, strides = (width, length - width, sentences), (by_start - by_width, by_start, by_sentence)
+    return np.ndarray(shape, spans.dtype, spans.data, widest * by_width + kind * by_kind + start * by_start, strides)
+
+
+def _divide(spans: NDArray[np.float32], is_chosen: NDArray[np.bool_]) -> None:
+    """Choose also all parts of chosen spans, the widest ones first."""
+    length, kinds, _, sentences = spans.shape
+    by_kind = length * sentences
+    by_width = kinds * by_kind
+    first_kind, second_kind, least, behind = _PARTS.T
+    later = sentences - by_width  # from a second part to the next one
+    to_first = (first_kind - range(kinds)) * by_kind + least * by_width
+    to_second = (second_kind - range(kinds)) * by_kind + (least + behind) * later
+    scores, chosen = spans.reshape(-1), is_chosen.reshape(-1)
+    splits = np.arange(length)[:, None]
+    first_steps, second_steps = splits * by_width, splits * later
+    for width in range(length - 1, 0, -1):
+        for kind in (_RIGHT, _TO_RIGHT):
+            begin = width * by_width + kind * by_kind
+            some = chosen[begin : begin + 2 * by_kind].nonzero()[0]
+            if not some.size:
+                continue
+            own = (some >= by_kind) + kind
+            some += begin
+            second = some + to_second.take(own)
+            some += to_first.take(own) - width * by_width
+            sums = scores.take(some + first_steps[:width])
+            sums += scores.take(second + second_steps[:width])
+            best = sums.argmax(axis=0)
+            chosen[some + best * by_width] = True
+            chosen[second + best * later] = True

@@ -185,8 +185,7 @@ class SceneGraphs:
     def _scheme(self) -> Scheme:
         if self._style == SCENE:
             return Scheme.AUTO
-        with self._nlp.select_pipes(disable=[name for name, pipe in self._nlp.pipeline if pipe is self]):
-            return pipeline_scheme(self._nlp, str(self._nlp.meta["name"]))
+        return pipeline_scheme(self._nlp, str(self._nlp.meta["name"]), behind=self)
 
 
 def _placed(doc: Doc, caption: ParsedCaption) -> list[Fact]:

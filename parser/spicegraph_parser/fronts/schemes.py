@@ -142,8 +142,9 @@ def _tree_label(label: str) -> str:
 def to_basic(columns: Columns, scheme: Scheme, language: Language = ENGLISH) -> Basic:
     """Return a sentence in Universal Dependencies v1 with PTB tags, from any scheme but ``auto``."""
     if scheme is Scheme.CLEARNLP:
-        lemmas = tuple(map(reference_lemma, columns.forms, columns.tags, columns.lemmas))
-        return Basic(columns.tags, lemmas, tuple(to_universal(columns.tags, lemmas, columns.heads, columns.labels)))
+        tags = columns.tags if all(columns.tags) else _tags(columns, ENGLISH)
+        lemmas = tuple(map(reference_lemma, columns.forms, tags, columns.lemmas))
+        return Basic(tags, lemmas, tuple(to_universal(tags, lemmas, columns.heads, columns.labels)))
     if scheme is Scheme.UD1:
         return Basic(_tags(columns, language), columns.lemmas, _arcs(columns.heads, columns.labels))
     if language is not ENGLISH:

@@ -69,8 +69,13 @@ def load_spacy(name: str, *, language: Language | None = None) -> SpacyFrontEnd:
     return SpacyFrontEnd(nlp, pipeline_scheme(nlp, name), language or find_language(nlp.lang or ""))
 
 
-def pipeline_scheme(nlp: spacy.language.Language, name: str) -> Scheme:
+def pipeline_scheme(nlp: spacy.language.Language, name: str, *, behind: object = None) -> Scheme:
     """Return the scheme of a pipeline's labels; ``auto``, where no part of it states any: its documents then show it.
+
+    Args:
+        nlp: the pipeline.
+        name: what messages call it.
+        behind: a component behind its parser, which asks: what it has seen has a parser, or it says so itself.
 
     Raises:
         DataError: the labels are of no scheme that is known, or none of them is one of a parser.
@@ -83,7 +88,7 @@ def pipeline_scheme(nlp: spacy.language.Language, name: str) -> Scheme:
     ]
     if stated:
         return scheme_of(stated[-1], source=f"the spaCy pipeline {name!r}")
-    if nlp("a").has_annotation("DEP"):
+    if behind is not None or nlp("a").has_annotation("DEP"):
         return Scheme.AUTO
     raise DataError(f"the spaCy pipeline {name!r} has no dependency parser")
 
@@ -186,7 +191,7 @@ def _joined(bounds: Sequence[int], forms: Sequence[str], heads: list[int], label
             kept.append(start)
             continue
         roots = [at for at, to in enumerate(heads) if to == 0]
-        first = next(at for at in roots if at >= kept[-1])
+        first = next((at for at in roots if at >= kept[-1]), kept[-1])
         for at in roots:
             if start <= at < bounds[bounds.index(start) + 1]:
                 heads[at], labels[at] = first - at, "parataxis"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.fronts.schemes import Scheme, to_basic, ud1_label, ud1_tag
+from spicegraph_parser.fronts.schemes import Scheme, scheme_of, to_basic, ud1_label, ud1_tag
 from spicegraph_parser.fronts.tree import Columns
 from spicegraph_parser.languages import ENGLISH, Language
 
@@ -41,6 +41,9 @@ def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO, language: L
         scheme: what the file is in; by default every sentence shows it itself.
         language: what it is written in; sentences of other languages than English are in v2 unless told.
 
+    Raises:
+        DataError: a sentence's labels are of no scheme that is known.
+
     Example:
         >>> she = "1\tshe\tshe\tPRON\t_\t_\t2\tnsubj\t_\t_"
         >>> sees = "2\tsees\tsee\tVERB\t_\t_\t0\troot\t_\t_"
@@ -63,10 +66,15 @@ def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO, language: L
 def _sentence(lines: list[str], scheme: Scheme, language: Language) -> Iterator[str]:
     rows = [line.split("\t") for line in lines]
     words = [cells for cells in rows if not cells[0].startswith("#")]
+    if any(len(cells) != 10 for cells in words):
+        yield from lines
+        return
     if scheme is Scheme.AUTO:
-        is_v2 = all(len(cells) == 10 for cells in words) and (language is not ENGLISH or is_ud2(words))
-        scheme = Scheme.UD2 if is_v2 else Scheme.UD1
-    if scheme is Scheme.UD1 or any(len(cells) != 10 for cells in words):
+        labels = {cells[_LABEL] for cells in words} - {"_"}
+        scheme = scheme_of(labels, source=f"the CoNLL-U sentence {' '.join(cells[_FORM] for cells in words)[:60]!r}")
+        if scheme is not Scheme.CLEARNLP:
+            scheme = Scheme.UD2 if language is not ENGLISH or is_ud2(words) else Scheme.UD1
+    if scheme is Scheme.UD1:
         yield from lines
         return
     plain = [cells for cells in words if cells[_ID].isdigit()]

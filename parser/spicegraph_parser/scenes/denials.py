@@ -1,18 +1,63 @@
-"""Passes over what a sentence denies or hedges, by the scopes of its triggers (:mod:`.denial`)."""
+"""Passes over what a sentence denies or hedges: by the scopes of its triggers (:mod:`.denial`), and by its hedges.
+
+A hedge covers the words up to the end of its clause: "suggesting a busy day".
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.scenes.sentence import NOUNS, Sentence
-from spicegraph_parser.scenes.visible import ApartReason, hedged
+from spicegraph_parser.scenes.visible import ApartReason
+from spicegraph_parser.scenes.words import FINITE, NOUNS, PREPOSITIONS, WORDS
 from spicegraph_parser.spice.denial import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from spicegraph_parser.scenes.sentence import Sentence
+    from spicegraph_parser.spice.denial import Scope
+
 _WITH: Final = "with"
 _REASONS: Final = {Standing.DENIED: ApartReason.DENIED, Standing.HEDGED: ApartReason.HEDGED}
+_MODALS: Final = frozenset({"might/MD", "may/MD", "could/MD", "would/MD"})
+_AS_IF: Final = frozenset({"if", "though"})
+_SEEMS: Final = WORDS["seems"]
+_HEDGES: Final[Sequence[tuple[tuple[frozenset[str], ...], int]]] = (
+    ((WORDS["likely"],), 1),
+    ((WORDS["hints"], frozenset({"at", "that"})), 1),
+    ((frozenset({"as"}), _AS_IF), 2),
+    ((_SEEMS, frozenset({"to", "like"})), 2),
+    ((_SEEMS, frozenset({"as"}), _AS_IF), 3),
+    ((_SEEMS - WORDS["looks"], frozenset({"JJ", "VBN", "RB"})), 1),  # "appears old", and not "looks old"
+    ((_MODALS, frozenset({"be"}), frozenset({"seen"})), 0),  # "can be seen" hedges nothing
+    ((_MODALS,), 1),
+)
+"""What words in a row, or their tags, are where they hedge; the first that fits counts: how many words it takes."""
+_IN_HEDGES: Final = frozenset(word.partition("/")[0] for cue, _ in _HEDGES for word in cue[0])
+
+
+def hedged(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
+    """Yield the positions of the words of a sentence, in lower case, that are hedged."""
+    if not _IN_HEDGES.isdisjoint(words):
+        forms = [{word, tag, f"{word}/{tag}"} for word, tag in zip(words, tags, strict=True)]
+        for at in range(len(words)):
+            size = next((size for cue, size in _HEDGES if _fits(cue, forms[at : at + len(cue)])), 0)
+            yield from _clause(words, tags, at + size) if size else ()
+
+
+def _fits(cue: Sequence[frozenset[str]], forms: Sequence[set[str]]) -> bool:
+    return len(cue) == len(forms) and not any(map(frozenset.isdisjoint, cue, forms))
+
+
+def _clause(words: Sequence[str], tags: Sequence[str], start: int) -> Iterator[int]:
+    """Yield positions up to the end of a clause, or to what is said of its first noun."""
+    has_noun = False
+    for at in range(start, len(words)):
+        is_said = has_noun and words[at] != "of" and tags[at] in FINITE | PREPOSITIONS
+        if is_said or words[at] in WORDS["clause_ends"]:
+            return
+        has_noun = has_noun or tags[at].startswith("NN")
+        yield at
 
 
 def not_seen(sentence: Sentence) -> Sentence:
@@ -20,11 +65,11 @@ def not_seen(sentence: Sentence) -> Sentence:
 
     "neither of the dogs wears a collar": -> denied wears, denied collar
     """
-    why = list(hedged(sentence.words, sentence.labels.tags))
+    why = dict.fromkeys(hedged(sentence.words, sentence.labels.tags), ApartReason.HEDGED)
     for scope in sentence.scopes:
-        for word in scope.words if scope.standing in _REASONS else ():
-            why[word - 1] = _REASONS[scope.standing]
-    return sentence._replace(why=why) if any(why) else sentence
+        if scope.standing in _REASONS:
+            why |= dict.fromkeys([word - 1 for word in scope.words], _REASONS[scope.standing])
+    return sentence._replace(why=[why.get(at) for at in range(len(sentence.words))]) if why else sentence
 
 
 def denied_modifiers(sentence: Sentence) -> Sentence:
@@ -32,32 +77,35 @@ def denied_modifiers(sentence: Sentence) -> Sentence:
 
     "a man without a red hat": -> object hat, attribute hat: red, relation man - with - hat
     """
-    labels = sentence.labels
-    objects, attributes, relations = list(labels.objects), list(labels.attributes), list(labels.relations)
-    parts = list(labels.parts)
     for scope in sentence.scopes:
-        for start, head in _nouns(sentence, [word - 1 for word in scope.words] if scope.modifier else []):
-            if head in objects:
-                continue
-            objects.append(head)
-            parts += [(head, at) for at in range(start, head) if labels.tags[at] in NOUNS]
-            attributes += [(head, at) for at in range(start, head) if labels.tags[at].startswith(("JJ", "CD"))]
-            if scope.owner - 1 in objects and scope.standing is Standing.DENIED:
-                relations.append((scope.owner - 1, head, scope.name))
-    if objects == labels.objects:
-        return sentence
-    return sentence.having(labels._replace(objects=objects, parts=parts, attributes=attributes, relations=relations))
+        if scope.modifier:
+            sentence = _with_modifier(sentence, scope)
+    return sentence
 
 
-def _nouns(sentence: Sentence, covered: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the nouns among words, each with where its phrase starts."""
-    tags = sentence.labels.tags
+def _with_modifier(sentence: Sentence, scope: Scope) -> Sentence:
+    """Return a sentence with the objects of a modifier, and what lacks them."""
+    tags, objects = sentence.labels.tags, sentence.labels.objects
+    own = list(_nouns(sentence, scope))
+    before = [(head, at) for start, head in own for at in range(start, head)]
+    is_lacked = scope.standing is Standing.DENIED and scope.owner - 1 in objects
+    return sentence.adding(
+        objects=dict(own).values(),
+        parts=[pair for pair in before if tags[pair[1]] in NOUNS],
+        attributes=[pair for pair in before if tags[pair[1]].startswith(("JJ", "CD"))],
+        relations=[(scope.owner - 1, head, scope.name) for _, head in own if is_lacked],
+    )
+
+
+def _nouns(sentence: Sentence, scope: Scope) -> Iterator[tuple[int, int]]:
+    """Yield the nouns that a scope covers and that are no objects, each with where its phrase starts."""
+    tags, covered = sentence.labels.tags, {word - 1 for word in scope.words}
     start = -1
-    for at in sorted(set(covered)):
-        is_joined = at - 1 in covered and start >= 0
-        start = start if is_joined and tags[at - 1] not in {"CC", "DT", ","} else at
+    for at in sorted(covered):
+        is_joined = at - 1 in covered and tags[at - 1] not in {"CC", "DT", ","}
+        start = start if is_joined and start >= 0 else at
         if tags[at] in NOUNS and not (at + 1 in covered and tags[at + 1] in NOUNS):
-            yield start, at
+            yield from () if at in sentence.labels.objects else ((start, at),)
             start = -1
 
 
@@ -66,39 +114,42 @@ def denied_objects(sentence: Sentence) -> Sentence:
 
     "there is no fire hydrant": -> object hydrant, name fire hydrant
     """
-    labels = sentence.labels
-    denied = {at for at, why in enumerate(sentence.why) if why is ApartReason.DENIED and labels.tags[at] in NOUNS}
+    tags = sentence.labels.tags
+    denied = {at for at, why in enumerate(sentence.why) if why is ApartReason.DENIED and tags[at] in NOUNS}
     if not denied:
         return sentence
-    attributes = [pair for pair in labels.attributes if pair[1] not in denied]
-    relations = [*labels.relations, *((*pair, _WITH) for pair in labels.attributes if pair[1] in denied)]
-    parts = [pair for pair in labels.parts if pair[0] not in denied or pair[1] in denied]
-    heads = {*labels.objects, *(head for head, _ in attributes)}.union(*(pair[:2] for pair in relations))
-    ends = {at: _last_of(at, denied) for at in sorted(denied - heads - {part for _, part in parts})}
-    objects = [*labels.objects, *(at for at, end in ends.items() if end == at)]
-    parts += [(end, at) for at, end in ends.items() if end > at]  # "no fire hydrant"
-    for owner, thing, name in _lacked(sentence, objects, relations):
-        relations.append((owner, thing, name))
-        objects += [] if owner in objects else [owner]
-    return sentence.having(labels._replace(objects=objects, parts=parts, attributes=attributes, relations=relations))
+    sentence = _told_apart(sentence, denied)
+    lacked = list(_lacked(sentence))
+    return sentence.adding(relations=lacked, objects=[row[0] for row in lacked])
 
 
-def _last_of(at: int, denied: Collection[int]) -> int:
-    """Return the last of the denied nouns that stand side by side from one on."""
-    while at + 1 in denied:
-        at += 1
-    return at
+def _told_apart(sentence: Sentence, denied: Collection[int]) -> Sentence:
+    """Return a sentence in which what is denied is no attribute, has no part that is not, and is an object."""
+    labels = sentence.labels
+    of_others = [pair for pair in labels.attributes if pair[1] in denied]
+    own = sentence.deciding(
+        parts=[pair for pair in labels.parts if pair[0] not in denied or pair[1] in denied],
+        attributes=[pair for pair in labels.attributes if pair not in of_others],
+        relations=[*labels.relations, *((*pair, _WITH) for pair in of_others)],
+    )
+    return _as_objects(own, denied)
 
 
-def _lacked(
-    sentence: Sentence, objects: Sequence[int], relations: Sequence[tuple[int, int, str]]
-) -> list[tuple[int, int, str]]:
-    """Return what subjects lack by a clause of which the network says nothing ("he has no hat")."""
-    related = {end for row in relations for end in row[:2]}
-    clauses = [scope for scope in sentence.scopes if scope.owner and not scope.modifier]
-    things = [next((word - 1 for word in scope.words if word - 1 in objects), -1) for scope in clauses]
-    return [
-        (scope.owner - 1, thing, scope.name)
-        for scope, thing in zip(clauses, things, strict=True)
-        if thing >= 0 and thing not in related
-    ]
+def _as_objects(sentence: Sentence, denied: Collection[int]) -> Sentence:
+    """Return a sentence with objects for denied nouns of which nothing is said."""
+    silent = [at for at in sorted(denied) if at not in sentence.said()]
+    ends = {at: next(end for end in range(at, len(sentence.words)) if end + 1 not in denied) for at in silent}
+    return sentence.adding(
+        objects=[end for at, end in ends.items() if at == end],
+        parts=[(end, at) for at, end in ends.items() if at < end],  # "no fire hydrant"
+    )
+
+
+def _lacked(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
+    """Yield what subjects lack by a clause of which the network says nothing ("he has no hat")."""
+    related, objects = sentence.linked(), sentence.labels.objects
+    for scope in sentence.scopes:
+        thing = next((word - 1 for word in scope.words if word - 1 in objects), None)
+        is_lacked = scope.owner and not scope.modifier and thing not in related
+        if thing is not None and is_lacked:
+            yield scope.owner - 1, thing, scope.name

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes.parts import belonging, described, is_comparing, is_of_garments
-from spicegraph_parser.scenes.things import PRONOUNS, Entities, Thing, resolve, with_short_names
-from spicegraph_parser.scenes.visible import (
-    DEPICTIONS,
-    IMPRESSIONS,
-    PICTURES,
-    ApartReason,
-    is_place,
-    is_summary,
-    name_noun,
+from spicegraph_parser.scenes.things import (
+    PRONOUNS,
+    Entities,
+    Resolved,
+    belonging,
+    described,
+    is_faint,
+    with_short_names,
 )
+from spicegraph_parser.scenes.visible import PICTURES, ApartReason, is_place, is_summary, name_noun
+from spicegraph_parser.scenes.words import WORDS
 from spicegraph_parser.spice.extraction import Entity
 from spicegraph_parser.spice.loose import OWNER_RULE, SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.rules import Fact
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from spicegraph_parser.scenes.network import Names
     from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph, Tokens
 
-_FINITE: Final = frozenset({"VBZ", "VBD", "VBN"})
-
-
-def _is_no_noun(tags: Sequence[str], at: int) -> bool:
-    """Say whether a word is a verb, or an adjective before a noun ("framed art")."""
-    return tags[at] in _FINITE or (tags[at] == "JJ" and tags[at + 1 : at + 2] in (["NN"], ["NNS"]))
+_RULES: Final = {standing: standing.value for standing in ApartReason}  # an enum's own lookup of a value is slow
+_WORST_FIRST: Final = (ApartReason.DENIED, ApartReason.ABSTRACT, ApartReason.HEDGED)
+_LAST_TO_DRAW: Final = (
+    ApartReason.FAINT,
+    ApartReason.PLACE,
+    ApartReason.ABSTRACT,
+    ApartReason.SUMMARY,
+    ApartReason.HEDGED,
+)
 
 
 class Facts(NamedTuple):
@@ -51,36 +54,34 @@ class _Statement(NamedTuple):
 
 def facts_of(sentences: Sequence[SentenceGraph], known: Names, *, is_long: bool) -> Facts:
     """Return the facts of a description, each once, where it is mentioned first; tokens count all words."""
-    things: list[Thing] = []
     entities = Entities()
     rows: list[_Statement] = []
     offset = 0
     abstract = known.abstract if is_long else known.undrawn & PICTURES  # what the network draws of a caption stays
     for sentence in with_short_names(sentences) if is_long else sentences:
-        resolved = resolve(sentence, things, abstract, entities)
+        resolved = Resolved(sentence, abstract, entities).graph()
         rows += _Said(resolved, abstract, offset, is_long=is_long).statements()
         offset += len(sentence.words)
     said = [row for row in rows if row.standing is None]
-    relations, attributes, objects = (_each_once(row for row in rows if len(row.words) == size) for size in (3, 2, 1))
-    if is_long:
-        of_owners = list(_of_owners(sentences, objects, relations, known))
-        relations += of_owners
-        said += of_owners
-    every = _with_subject([*relations, *attributes, *objects], objects)
-    return Facts(
-        tuple([Fact(row.words, row.rule, row.tokens) for row in every if row.standing is None]),
-        tuple([Fact(row.words, _RULES[row.standing], row.tokens) for row in every if row.standing]),
-        _entities(said, entities.groups),
-    )
+    relations, attributes, objects = (_each_once(rows, size) for size in (3, 2, 1))
+    of_owners = list(_of_owners(sentences, objects, relations, known)) if is_long else []
+    every = _with_subject([*relations, *of_owners, *attributes, *objects], objects)
+    return Facts(*_told_apart(every), _entities([*said, *of_owners], entities.groups))
 
 
-def _each_once(rows: Iterable[_Statement]) -> list[_Statement]:
-    """Return statements of different words, those that can be seen before those that are kept apart."""
+def _told_apart(every: Sequence[_Statement]) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+    """Return as facts what can be seen, and what is kept apart, by its reason."""
+    seen = [Fact(row.words, row.rule, row.tokens) for row in every if row.standing is None]
+    return tuple(seen), tuple([Fact(row.words, _RULES[row.standing], row.tokens) for row in every if row.standing])
+
+
+def _each_once(rows: Iterable[_Statement], size: int) -> list[_Statement]:
+    """Return statements of so many words, each once, those that can be seen before those that are kept apart."""
     by_words: dict[tuple[str, ...], _Statement] = {}
     for row in rows:
-        before = by_words.get(row.words)
-        if before is None or (before.standing and not row.standing):
-            by_words[row.words] = row
+        if len(row.words) == size:
+            before = by_words.setdefault(row.words, row)
+            by_words[row.words] = row if before.standing and not row.standing else before
     return list(by_words.values())
 
 
@@ -93,10 +94,9 @@ def _of_owners(
     numbers = [number for number, sentence in enumerate(sentences) for _ in sentence.words]
     places = [(row.words[0], row.tokens[0][-1]) for row in drawn]
     for whole, part, name in belonging(places, related, numbers, known.parts):
-        ends = drawn[whole], drawn[part]
-        tokens = (ends[0].tokens[0], ends[1].tokens[0], ())
-        words = (ends[0].words[0], ends[1].words[0], name)
-        yield _Statement(words, tokens, None, (ends[0].ends[0], ends[1].ends[0]), OWNER_RULE)
+        owner, thing = drawn[whole], drawn[part]
+        words, tokens = (owner.words[0], thing.words[0], name), (owner.tokens[0], thing.tokens[0], ())
+        yield _Statement(words, tokens, None, (owner.ends[0], thing.ends[0]), OWNER_RULE)
 
 
 def _with_subject(every: Sequence[_Statement], objects: Sequence[_Statement]) -> Sequence[_Statement]:
@@ -108,30 +108,27 @@ def _with_subject(every: Sequence[_Statement], objects: Sequence[_Statement]) ->
     return [row._replace(standing=None) if row.standing is reason else row for row in every]
 
 
-def _entities(rows: Iterable[_Statement], groups: Sequence[int | None]) -> tuple[Entity, ...]:
+def _entities(rows: Sequence[_Statement], groups: Sequence[int | None]) -> tuple[Entity, ...]:
     """Return the things that rows are about, in the order in which they are named."""
-    by_entity: dict[int, tuple[str, dict[Tokens, None], dict[str, None], dict[tuple[str, int], None]]] = {}
-    ordered = list(rows)
-    for row in ordered:
-        if len(row.words) == 1:
-            by_entity.setdefault(row.ends[0], (row.words[0], {}, {}, {}))[1][row.tokens[0]] = None
-    indices = {entity: index for index, entity in enumerate(by_entity)}
-    for row in ordered:
-        if len(row.words) == 2 and row.ends[0] in by_entity:
-            by_entity[row.ends[0]][2][row.words[1]] = None
-        elif len(row.words) == 3 and row.ends[0] in by_entity and row.ends[1] in by_entity:
-            by_entity[row.ends[0]][3][row.words[2], indices[row.ends[1]]] = None
+    said: dict[tuple[int, int], list[_Statement]] = {}  # by entity and number of words
+    for row in rows:
+        said.setdefault((row.ends[0], len(row.words)), []).append(row)
+    named = [entity for entity, size in said if size == 1]
+    indices: dict[int | None, int] = {entity: index for index, entity in enumerate(named)}
     return tuple(
         [
             Entity(
-                name,
-                tuple(mentions),
-                tuple(attributes),
-                tuple(relations),
-                None if group is None else indices.get(group),
+                said[own, 1][0].words[0],
+                tuple(dict.fromkeys(row.tokens[0] for row in said[own, 1])),
+                tuple(dict.fromkeys(row.words[1] for row in said.get((own, 2), ()))),
+                tuple(
+                    dict.fromkeys(
+                        (row.words[2], indices[row.ends[1]]) for row in said.get((own, 3), ()) if row.ends[1] in indices
+                    )
+                ),
+                indices.get(groups[own]),
             )
-            for entity, (name, mentions, attributes, relations) in by_entity.items()
-            for group in [groups[entity]]
+            for own in named
         ]
     )
 
@@ -142,12 +139,11 @@ class _Said:
     def __init__(self, sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_long: bool) -> None:
         self._sentence, self._offset, self._is_long = sentence, offset, is_long
         self._otherwise = ApartReason.SUMMARY if is_long and offset and is_summary(sentence.words) else None
-        self._standings = [self._standing_of(node, abstract) for node in sentence.nodes]
-        for link in () if is_long else sentence.links:  # "a timeline of the war": what a picture shows is drawn
-            is_shown = link.name == "of" and name_noun(sentence.nodes[link.subject].name) in DEPICTIONS
-            if is_shown and self._standings[link.object] is ApartReason.ABSTRACT:
-                self._standings[link.object] = None
-        self._is_marked = any(sentence.why) or any(self._standings)
+        shown = set() if is_long else {link.object for link in sentence.links if self._is_shown(link)}
+        self._standings = [
+            self._standing_of(node, frozenset() if at in shown else abstract) for at, node in enumerate(sentence.nodes)
+        ]
+        self._is_marked = any((*sentence.why, *self._standings))
         self._mentions = [self._moved(node.tokens) for node in sentence.nodes]
 
     def statements(self) -> Iterator[_Statement]:
@@ -159,11 +155,20 @@ class _Said:
             standing = own or self._otherwise or (ApartReason.FAINT if node.is_faint else None)
             yield _Statement((node.name,), (mention,), standing, (node.entity,), node.rule)
 
+    def _is_shown(self, link: Link) -> bool:
+        """Say whether a relation's object is what a picture shows ("a timeline of the war"), which is drawn."""
+        return link.name == "of" and name_noun(self._sentence.nodes[link.subject].name) in WORDS["depictions"]
+
     def _standing_of(self, node: Node, abstract: frozenset[str]) -> ApartReason | None:
-        is_no_noun = self._is_long and _is_no_noun(self._sentence.tags, node.head)
+        is_no_noun = self._is_long and self._is_no_noun(node.head)
         if is_no_noun or name_noun(node.name) in abstract or node.name in PRONOUNS:
             return ApartReason.ABSTRACT
         return self._sentence.why[node.head]
+
+    def _is_no_noun(self, at: int) -> bool:
+        """Say whether a word is a verb, or an adjective before a noun ("framed art")."""
+        tags = self._sentence.tags
+        return tags[at] in {"VBZ", "VBD", "VBN"} or (tags[at] == "JJ" and tags[at + 1 : at + 2] in (["NN"], ["NNS"]))
 
     def _moved(self, tokens: Tokens) -> Tokens:
         """Return positions in the sentence as positions in its text."""
@@ -178,21 +183,24 @@ class _Said:
 
     def _relation(self, link: Link) -> Iterator[_Statement]:
         """Yield a relation by the name that people give it, unless it relates a thing to itself by a pronoun."""
-        nodes, words = self._sentence.nodes, self._sentence.words
-        name, tokens, is_turned = link.name, link.tokens, False
+        nodes, name, tokens, ends = self._sentence.nodes, link.name, link.tokens, (link.subject, link.object)
         if self._is_long:
             name, is_turned = described(nodes[link.subject].name, nodes[link.object].name, name)
             tokens = tokens if is_turned or name == link.name else ()  # "have" says nothing of "speckled with"
-        ends_at = (link.object, link.subject) if is_turned else (link.subject, link.object)
-        subject, target = nodes[ends_at[0]], nodes[ends_at[1]]
+            ends = ends[::-1] if is_turned else ends
+        subject, target = nodes[ends[0]], nodes[ends[1]]
+        if not self._is_itself(subject, target):
+            is_left = link.is_faint or (self._is_long and is_faint(subject.name, target.name, name))
+            standing = self._worst(ends, tokens) or self._otherwise or (ApartReason.FAINT if is_left else None)
+            words = (subject.name, target.name, name)
+            mentioned = (self._mentions[ends[0]], self._mentions[ends[1]], self._moved(tokens))
+            yield _Statement(words, mentioned, standing, (subject.entity, target.entity), link.rule)
+
+    def _is_itself(self, subject: Node, target: Node) -> bool:
+        """Say whether two nodes of a relation are one thing, named by a pronoun or in a description."""
         is_same = self._is_long and subject.entity == target.entity
-        if subject.name == target.name and (is_same or PRONOUNS & {words[subject.head], words[target.head]}):
-            return
-        is_faint = link.is_faint or (self._is_long and _is_faint(subject.name, target.name, name))
-        standing = self._worst(ends_at, tokens) or self._otherwise or (ApartReason.FAINT if is_faint else None)
-        mentioned = (self._mentions[ends_at[0]], self._mentions[ends_at[1]], self._moved(tokens))
-        ends = (subject.entity, target.entity)
-        yield _Statement((subject.name, target.name, name), mentioned, standing, ends, link.rule)
+        words = {self._sentence.words[subject.head], self._sentence.words[target.head]}
+        return subject.name == target.name and (is_same or not PRONOUNS.isdisjoint(words))
 
     def _attribute(self, own: Property) -> _Statement:
         node = self._sentence.nodes[own.node]
@@ -204,27 +212,9 @@ class _Said:
     def _faintly(self, own: Property, node: Node) -> ApartReason | None:
         """Return whether people would hardly draw an attribute: places, states, manners and impressions."""
         tags = [self._sentence.tags[token] for token in own.tokens]
-        if not self._is_long:
-            return ApartReason.FAINT if own.is_faint else None
-        if is_place(tags):
+        if self._is_long and is_place(tags):
             return ApartReason.PLACE
         is_behind = own.tokens[0] > node.head
         is_state = tags[0] == "VBG" or (is_behind and (tags[0] == "VBN" or tags == ["RB"]))
-        return ApartReason.FAINT if own.is_faint or is_state or own.name in IMPRESSIONS else None
-
-
-def _is_faint(subject: str, target: str, name: str) -> bool:
-    return is_comparing(name) or is_of_garments(subject, target, name)
-
-
-_LAST_TO_DRAW: Final = (
-    ApartReason.FAINT,
-    ApartReason.PLACE,
-    ApartReason.ABSTRACT,
-    ApartReason.SUMMARY,
-    ApartReason.HEDGED,
-)
-
-
-_RULES: Final = {standing: standing.value for standing in ApartReason}  # an enum's own lookup of a value is slow
-_WORST_FIRST: Final = (ApartReason.DENIED, ApartReason.ABSTRACT, ApartReason.HEDGED)
+        is_left = self._is_long and (is_state or own.name in WORDS["impressions"])
+        return ApartReason.FAINT if own.is_faint or is_left else None

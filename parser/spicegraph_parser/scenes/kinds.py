@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.scenes.visible import DEPICTIONS
-from spicegraph_parser.spice.parse import tables, word_set
+from spicegraph_parser.scenes.words import WORDS
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 LONGEST_CAPTION: Final = 40  # words up to which several sentences are captions: descriptions of pictures have more
 _MOST_WORDS: Final = 100_000
 _FOREIGN: Final = 0.2  # least share of nouns that photographs lack; none of DiscoSG's first 100 descriptions has it
-_TOLD: Final = word_set(tables(__package__)["told"])
-"""Nouns that captions of photographs lack, and 15 or more of 1,500 descriptions of photographs have."""
 
 
 class Kind(IntEnum):
@@ -42,7 +39,7 @@ def kind_of(forms: Sequence[str], lengths: Sequence[int], names: Names) -> Kind:
     if it has several sentences and more than ``LONGEST_CAPTION`` words.
     """
     words = [form.lower() for form in forms if form[0].isalpha()]
-    foreign = sum(word not in names.known and word not in _TOLD and is_noun(word) for word in words)
+    foreign = sum(word not in names.known and word not in WORDS["told"] and is_noun(word) for word in words)
     if foreign and foreign >= _FOREIGN * len(words):
         return Kind.OTHER
     return Kind.DESCRIPTION if len(lengths) > 1 and len(forms) > LONGEST_CAPTION else Kind.PHOTOGRAPH
@@ -54,4 +51,4 @@ def is_noun(word: str) -> bool:
     wordnet = load_wordnet()
     last = word.rpartition("-")[2]
     forms = (word, last, plural_lemma(last))
-    return word in DEPICTIONS or any(wordnet.senses(form, "n") for form in forms)
+    return word in WORDS["depictions"] or any(wordnet.senses(form, "n") for form in forms)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
+from itertools import chain
+from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.analyser import ReadTokens, read_tokens
 from spicegraph_parser.spice.parse import find_spans, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MARKED: Final = re.compile(r"[\n*`#]|__|[.!?][A-Z]")
 """What only a text has that is not read as it stands."""
@@ -32,22 +36,22 @@ def read_text(text: str, index: int) -> ReadTokens:
     normal = normalise(text, index)
     if not _MARKED.search(text):
         return read_tokens(text, normal)
-    parts = []
-    for part in _ENDS.split(text):
-        heading = _HEADING.match(part)
-        parts += [part[: heading.end()], part[heading.end() :]] if heading else [part]
-    plain = (_MARKS.sub(" ", _FIRST.sub("", part)) for part in parts)
-    passages = [_JOINED.sub(r"\1 ", normalise(part)) for part in plain]
+    passages = [_JOINED.sub(r"\1 ", normalise(part)) for part in _parts(text)]
     read = [read_tokens(passage, passage) for passage in passages if passage]
     if not read:
         return read_tokens(text, normal)
-    forms = [form for tokens in read for form in tokens.forms]
-    return ReadTokens(
-        [form for tokens in read for form in tokens.ptb],
-        forms,
-        [length for tokens in read for length in tokens.lengths],
-        list(find_spans(forms, text)),
-    )
+    ptb = list(chain.from_iterable(tokens.ptb for tokens in read))
+    forms = list(chain.from_iterable(tokens.forms for tokens in read))
+    lengths = list(chain.from_iterable(tokens.lengths for tokens in read))
+    return ReadTokens(ptb, forms, lengths, list(find_spans(forms, text)))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the parts of a text that are read apart, without their marks; a heading is one."""
+    for part in _ENDS.split(text):
+        heading = _HEADING.match(part)
+        for own in (part[: heading.end()], part[heading.end() :]) if heading else (part,):
+            yield _MARKS.sub(" ", _FIRST.sub("", own))
 
 
 @lru_cache(maxsize=1000)

@@ -50,7 +50,6 @@ PASSES: Final = (
     Pass(phrases.noun_phrases, PHRASE_RULE),
     Pass(phrases.inside_of_prepositions, PHRASE_RULE),
     _of_captions(phrases.unknown_phrases),
-    _of_captions(phrases.parts_of_wholes),
     _of_captions(phrases.before_unknown_nouns),
     _of_captions(phrases.between_phrases),
     _of_captions(phrases.pictures),
@@ -59,12 +58,9 @@ PASSES: Final = (
     Pass(phrases.own_prepositions, PREPOSITION_RULE),
     _of_captions(attachment.reciprocals),
     _of_captions(attachment.comparisons),
-    _of_captions(attachment.nearest_covered),
+    Pass(attachment.of_others, PHRASE_RULE),
     _of_captions(attachment.later_objects),
-    _of_captions(attachment.two_clauses),
-    _of_captions(attachment.numbers_of_others),
     _of_captions(phrases.silent_sounds, SOUND_RULE),
-    _of_descriptions(wording.attributes_of_others),
     _of_descriptions(wording.positions_in_names),
     _of_descriptions(wording.looks_of_owners),
     _of_descriptions(wording.colours_apart),
@@ -112,7 +108,8 @@ def changes(sentence: Sentence) -> Iterator[Change]:
 
 def _steps(sentence: Sentence, without: Collection[str] = ()) -> Iterator[tuple[Sentence, Pass, Sentence]]:
     for own in PASSES:
-        if (own.of_captions if sentence.is_alone else own.of_descriptions) and own.name not in without:
+        is_on = own.of_captions if sentence.is_alone else own.of_descriptions
+        if is_on and not (without and own.name in without):
             after = own.treat(sentence)
             yield sentence, own, after
             sentence = after

@@ -7,6 +7,7 @@ between both.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -14,32 +15,44 @@ from typing import TYPE_CHECKING, Final
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.scenes.kinds import is_noun
 from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns, is_preposition_word
-from spicegraph_parser.scenes.relations import OFTEN, adds_verb, other_verb, preposition_between, stated_between, stems
-from spicegraph_parser.scenes.sentence import NOUNS, PLURAL, Phrase, Sentence, lives, moved_ends
-from spicegraph_parser.scenes.visible import DEPICTIONS, PICTURES, ApartReason
-from spicegraph_parser.spice.parse import is_word, tables, word_set
+from spicegraph_parser.scenes.relations import (
+    HAVE,
+    OFTEN,
+    adds_verb,
+    has_ing_form,
+    other_verb,
+    preposition_between,
+    stated_between,
+    stems,
+)
+from spicegraph_parser.scenes.sentence import Phrase, Sentence, lives, moved_ends
+from spicegraph_parser.scenes.visible import PICTURES, ApartReason
+from spicegraph_parser.scenes.words import NAMES, NOUNS, PLURAL, WORDS
+from spicegraph_parser.spice.parse import is_word
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-
-_STARTS: Final = frozenset({"DT", "PDT", "PRP$", "WP$"})
-_BEFORE_NOUNS: Final = NOUNS | {"CD", "JJ", "JJR", "JJS"}
-_PARTICIPLES: Final = frozenset({"VBN", "VBG"})
-_BEHIND_NOUNS: Final = frozenset({"VBZ", "VBP", "VBD", "MD", "IN", "TO"})
-_SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
-_QUANTITIES: Final = word_set(tables(__package__)["quantities"])
-_GROUPS: Final = _QUANTITIES - word_set(
-    "pair pairs lot lots number couple variety dozen plenty kind kinds type types sort part crowd crowds"
-)
-_ADVERBS: Final = word_set("inside outside behind below above underneath beneath nearby")
-_HAVE: Final = "have"
-_ING: Final = "ing"
 _MOST_WORDS: Final = 100_000
-_SHOWN: Final = frozenset([_HAVE, "in", "on"])
-_NO_NOUNS: Final = {"i": "PRP", "vs": "IN"}
-_EXCLAIMED: Final = "UH"
+_SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
+_CODES: Final = {
+    tag: code
+    for code, tags in {
+        "D": "DT PDT PRP$ WP$",
+        "N": "NN NNS NNP NNPS",
+        "C": "CD",
+        "J": "JJ",
+        "K": "JJR JJS",
+        "P": "VBN VBG",
+        "B": "VBZ VBP VBD MD IN TO",
+    }.items()
+    for tag in tags.split()
+}
+"""Kinds of words in noun phrases, and what stands behind one that ends with an adjective."""
+_INNER: Final = r"(?:[JKCV]|P(?=[NCJK]))*"
+_PHRASE: Final = re.compile(rf"(?![VP])D*{_INNER}N(?:[NC]*N)?|D+{_INNER}J(?=$|B)")
+"""A noun phrase by the kinds of its words; "V" is a value, which the network does not read."""
 
 
 def no_nouns(sentence: Sentence) -> Sentence:
@@ -47,43 +60,37 @@ def no_nouns(sentence: Sentence) -> Sentence:
 
     "a café lists the soups": tag lists NNS -> tag lists VBZ
     """
-    labels, words = sentence.labels, sentence.words
-    objects = set(labels.objects)
-    tags: dict[int, str] = {}
-    for at, (word, tag) in enumerate(zip(words, labels.tags, strict=True)):
-        if tag == _EXCLAIMED and (at in objects or word.endswith(_ING)):  # a tag that captions hardly need
-            tags[at] = "VBG" if word.endswith(_ING) else "NN"
-        elif tag in NOUNS:
-            before = next((p for p in range(at - 1, -1, -1) if p not in sentence.unread), -1)
-            is_behind = before in objects and at not in objects
-            own = _NO_NOUNS.get(word) or (_tag_behind(words[before], labels.tags[before], word) if is_behind else None)
-            if own is not None and at not in sentence.said() | sentence.unread:
-                tags[at] = own
-    if not tags:
-        return sentence
-    return sentence.having(sentence.labels._replace(tags=[tags.get(at, tag) for at, tag in enumerate(labels.tags)]))
+    return sentence.deciding(tags=[_own_tag(sentence, at, tag) for at, tag in enumerate(sentence.labels.tags)])
 
 
-def _tag_behind(before: str, tag: str, word: str) -> str | None:
-    """Return the tag of a word that is taken for a noun behind a noun with a tag, if it is an adverb or a verb."""
-    if word in _ADVERBS:
-        return "RB"
-    return _verb_tag(before, word, is_plural=tag in PLURAL)
+def _own_tag(sentence: Sentence, at: int, tag: str) -> str:
+    """Return the tag of a word that has one: another where it is taken for a noun, or for what is exclaimed."""
+    words, labels = sentence.words, sentence.labels
+    if tag not in NOUNS or at in labels.objects:
+        is_noun_or_verb = tag == "UH" and (words[at].endswith("ing") or at in labels.objects)  # captions hardly need it
+        return ("NN", "VBG")[words[at].endswith("ing")] if is_noun_or_verb else tag
+    before = max([-1, *(p for p in range(at) if p not in sentence.unread)])
+    own = NAMES["no_nouns"].get(words[at])
+    if own is None and before in labels.objects:
+        own = _verb_tag(words[before], words[at], is_plural=labels.tags[before] in PLURAL)
+    return own if own is not None and at not in sentence.said() | sentence.unread else tag
 
 
 @lru_cache(maxsize=_MOST_WORDS)
 def _verb_tag(before: str, word: str, *, is_plural: bool) -> str | None:
-    """Return the tag of a verb: in -s or -ing, or behind the plural of what lives; none where both words are a name."""
-    base = verb_lemma(word)
-    if not load_wordnet().senses(base, "v") or _is_name(before, word):
+    """Return the tag of an adverb or verb: in -s or -ing, or behind the plural of what lives; none of a name's word."""
+    if word in WORDS["adverbs_behind"]:
+        return "RB"
+    wordnet, base = load_wordnet(), verb_lemma(word)
+    if not wordnet.senses(base, "v") or wordnet.senses(f"{before} {word}", "n"):  # "oil painting"
         return None
     if base == word:
         return "VBP" if is_plural and lives(plural_lemma(before)) else None
-    return "VBG" if word.endswith(_ING) else "VBZ" if word.endswith("s") else None
+    return "VBG" if word.endswith("ing") else "VBZ" if word.endswith("s") else None
 
 
 def noun_phrases(sentence: Sentence) -> Sentence:
-    """Noun phrases, by tags, and which of them have a noun that photographs lack.
+    """Noun phrases, and whether a caption is of a foreign kind: photographs lack its first noun, or several.
 
     "a lesion of the left lung": -> phrase a lesion, phrase the left lung
     """
@@ -100,33 +107,8 @@ def noun_phrases(sentence: Sentence) -> Sentence:
 
 def phrases(tags: Sequence[str], left_out: Collection[int] = (), values: Collection[int] = ()) -> list[Phrase]:
     """Return the noun phrases of a sentence without words that are left out; values may stand before their noun."""
-    out: list[Phrase] = []
-    at = 0
-    while at < len(tags):
-        start, head = at, -1
-        while at < len(tags) and at not in left_out and _continues(tags, start, head, at, is_value=at in values):
-            head = at if tags[at] in NOUNS and at not in values else head
-            at += 1
-        if head < 0 and at > start + 1 and tags[start] in _STARTS and tags[at - 1] == "JJ":
-            head = at - 1 if tags[at : at + 1] == [] or tags[at] in _BEHIND_NOUNS else head
-        if head >= 0:
-            out.append(Phrase(start, head))
-            at = head + 1
-        elif at == start:
-            at += 1
-    return out
-
-
-def _continues(tags: Sequence[str], start: int, head: int, at: int, *, is_value: bool) -> bool:
-    """Say whether a word continues a noun phrase that has a start, and a head so far or -1."""
-    tag = tags[at]
-    if is_value:
-        return start < at and head < 0
-    if tag in _STARTS:
-        return at == start or (head < 0 and tags[at - 1] in _STARTS)
-    if tag in _PARTICIPLES:
-        return at > start and head < 0 and at + 1 < len(tags) and tags[at + 1] in _BEFORE_NOUNS
-    return tag in NOUNS or tag == "CD" or (tag in _BEFORE_NOUNS and head < 0)
+    kinds = ("." if at in left_out else "V" if at in values else _CODES.get(tag, ".") for at, tag in enumerate(tags))
+    return [Phrase(found.start(), found.end() - 1) for found in _PHRASE.finditer("".join(kinds))]
 
 
 def inside_of_prepositions(sentence: Sentence) -> Sentence:
@@ -138,24 +120,35 @@ def inside_of_prepositions(sentence: Sentence) -> Sentence:
     inner = sentence.inner & {*labels.objects, *sentence.linked()}
     if not inner:
         return sentence
-    relations = [relation for relation in labels.relations if inner.isdisjoint(relation[:2])]
+    outside = [relation for relation in labels.relations if inner.isdisjoint(relation[:2])]
+    return sentence.deciding(
+        objects=[at for at in labels.objects if at not in inner],
+        attributes=[pair for pair in labels.attributes if pair[0] not in inner],
+        relations=_with_joined(sentence, outside, inner),
+    )
+
+
+def _with_joined(
+    sentence: Sentence, relations: list[tuple[int, int, str]], inner: Collection[int]
+) -> list[tuple[int, int, str]]:
+    """Return relations with those of what nouns of prepositions join, where nothing relates it."""
     for noun in sorted(inner):
-        target = next((phrase for phrase in sentence.phrases if phrase.start > noun), None)
-        subject = _subject_of(sentence, noun, inner)
-        if target is not None and subject is not None:
-            name = preposition_between(sentence.words, labels.tags, range(subject + 1, target.start))
-            if name is not None and not any({subject, target.head} == {*relation[:2]} for relation in relations):
-                relations.append((subject, target.head, name))
-    objects = [at for at in labels.objects if at not in inner]
-    attributes = [pair for pair in labels.attributes if pair[0] not in inner]
-    return sentence.having(labels._replace(objects=objects, relations=relations, attributes=attributes))
+        joined = _joined(sentence, noun, inner)
+        if joined and not any({*joined[:2]} == {*relation[:2]} for relation in relations):
+            relations.append(joined)
+    return relations
 
 
-def _subject_of(sentence: Sentence, noun: int, inner: Collection[int]) -> int | None:
-    """Return what is before a noun of a preposition: by a relation, or else the nearest object."""
-    ends = [subject for subject, other, _ in sentence.labels.relations if other == noun and subject < noun]
-    before = [at for at in sentence.labels.objects if at < noun]
-    return next((at for at in (*ends, *reversed(before)) if at not in inner), None)
+def _joined(sentence: Sentence, noun: int, inner: Collection[int]) -> tuple[int, int, str] | None:
+    """Return how a noun of a preposition relates what is before it, by a relation or else nearest, to what follows."""
+    labels, target = sentence.labels, sentence.behind(noun)
+    ends = [subject for subject, other, _ in labels.relations if other == noun > subject]
+    before = [*ends, *(at for at in reversed(labels.objects) if at < noun)]
+    subject = next((at for at in before if at not in inner), None)
+    if target.head < 0 or subject is None:
+        return None
+    name = preposition_between(sentence.words, labels.tags, range(subject + 1, target.start))
+    return None if name is None else (subject, target.head, name)
 
 
 def unknown_phrases(sentence: Sentence) -> Sentence:
@@ -163,10 +156,9 @@ def unknown_phrases(sentence: Sentence) -> Sentence:
 
     "a nodule in the lung": object lung -> object nodule
     """
-    labels, words = sentence.labels, sentence.words
-    if not sentence.is_foreign and any(sentence.why[at] is not ApartReason.DENIED for at in labels.objects):
+    if not sentence.is_foreign and _has_object(sentence):
         return sentence
-    said = sentence.said() | sentence.unread
+    words, said = sentence.words, sentence.said() | sentence.unread
     silent = [phrase for phrase in sentence.phrases if phrase.head not in said and is_word(words[phrase.head])]
     for phrase in _drawable(sentence, silent, said):
         if not sentence.labels.objects or is_noun(words[phrase.head]):
@@ -174,68 +166,54 @@ def unknown_phrases(sentence: Sentence) -> Sentence:
     return sentence
 
 
+def _has_object(sentence: Sentence) -> bool:
+    """Say whether a sentence has an object that it does not deny."""
+    return any(sentence.why[at] is not ApartReason.DENIED for at in sentence.labels.objects)
+
+
 def _drawable(sentence: Sentence, silent: Sequence[Phrase], said: Collection[int]) -> Sequence[Phrase]:
-    """Return the phrases that are objects, though the network says nothing of them."""
-    words, names, why = sentence.words, sentence.names, sentence.why
-    left = names.undrawn | PICTURES if sentence.is_foreign else names.known
-    drawable = [
-        phrase
-        for phrase in silent
-        if words[phrase.head] not in left
-        and not _is_quantity(words, phrase)
-        and not (phrase.head - 1 in said and _may_be_verb(words[phrase.head], names.known))
-    ]
-    if drawable or any(why[at] is not ApartReason.DENIED for at in sentence.labels.objects):
+    """Return the phrases that are objects, though the network says nothing of them; one at least in any sentence."""
+    left = sentence.names.undrawn | PICTURES if sentence.is_foreign else sentence.names.known
+    plain = [phrase for phrase in silent if not _is_quantity(sentence.words, phrase)]
+    unknown = [phrase for phrase in plain if sentence.words[phrase.head] not in left]
+    drawable = [phrase for phrase in unknown if not _may_be_verb(sentence, phrase.head, said)]
+    if drawable or _has_object(sentence):
         return drawable
-    stated = [phrase for phrase in silent if why[phrase.head] is not ApartReason.DENIED]
-    drawable = [phrase for phrase in stated if not _is_quantity(words, phrase)][:1] or stated[:1]
-    return drawable or ([] if sentence.labels.objects else sentence.phrases[:1])
+    return _first_stated(sentence, [*plain, *silent])
 
 
-def _with_phrase(sentence: Sentence, phrase: Phrase, said: Collection[int]) -> Sentence:
+def _first_stated(sentence: Sentence, silent: Sequence[Phrase]) -> Sequence[Phrase]:
+    """Return the first phrase that is not denied; where there is none, and no object, the first of all."""
+    stated = [phrase for phrase in silent if sentence.why[phrase.head] is not ApartReason.DENIED]
+    return stated[:1] or ([] if sentence.labels.objects else sentence.phrases[:1])
+
+
+def _may_be_verb(sentence: Sentence, at: int, said: Collection[int]) -> bool:
+    """Say whether what is taken for a noun behind a thing may be a verb ("wind blows"): captions have its "-ing"."""
+    word, known = sentence.words[at], sentence.names.known
+    is_behind = at - 1 in said and word.endswith("s") and not word.endswith("ss")
+    return is_behind and any(has_ing_form(base, known) for base in stems(word) if len(base) > 1)
+
+
+def _with_phrase(sentence: Sentence, phrase: Phrase, said: set[int]) -> Sentence:
     """Return a sentence with an object: nouns before the phrase's last one are in its name, adjectives attributes."""
-    labels, head = sentence.labels, phrase.head
-    tags = labels.tags
-    owners = max((at for at in range(phrase.start, head) if tags[at] == "POS"), default=phrase.start - 1)
-    inner = range(owners + 1, head)
-    taken = {at for at in inner if tags[at] in NOUNS}
-    firm = taken.intersection(said)
-    if any(sentence.words[at] in sentence.names.drawn for at in firm):
-        taken = set()
-    adjectives = [(head, at) for at in inner if tags[at] in _SAID_BEFORE and at not in said]
-    if taken and firm:
-        sentence = moved_ends(sentence, dict.fromkeys(sorted(taken), head))
-        taken = set()
-    labels = sentence.labels
-    return sentence.having(
-        sentence.labels._replace(
-            objects=labels.objects if head in labels.objects else [*labels.objects, head],
-            parts=[*labels.parts, *((head, at) for at in sorted(taken))],
-            attributes=[*labels.attributes, *adjectives],
-        )
+    words, tags, head = sentence.words, sentence.labels.tags, phrase.head
+    inner = range(max([phrase.start, *(at + 1 for at in range(*phrase) if tags[at] == "POS")]), head)
+    nouns = [at for at in inner if tags[at] in NOUNS]
+    firm = [words[at] for at in said.intersection(nouns)]
+    if firm and sentence.names.drawn.isdisjoint(firm):
+        sentence = moved_ends(sentence, dict.fromkeys(nouns, head))
+    return sentence.adding(
+        objects=[head],
+        parts=[] if firm else [(head, at) for at in nouns],
+        attributes=_adjectives(sentence, inner, said),
     )
 
 
-def parts_of_wholes(sentence: Sentence) -> Sentence:
-    """What is said of a whole, in captions of a foreign kind, is said of its part that nothing leads to.
-
-    "a needle in the vein of the arm": relation needle - in - arm -> relation needle - in - vein
-    """
-    words = sentence.words
-    if not sentence.is_foreign:
-        return sentence
-    silent = set(sentence.labels.objects) - sentence.linked()
-    part_of = {
-        whole.head: part.head
-        for part, whole in pairwise(sentence.phrases)
-        if words[part.head + 1 : whole.start] == ["of"] and part.head in silent and words[part.head] not in DEPICTIONS
-    }
-    if not part_of:
-        return sentence
-    moved = [(a, part_of.get(b, b), name) for a, b, name in sentence.labels.relations]
-    return sentence.having(
-        sentence.labels._replace(relations=[row for row in dict.fromkeys(moved) if row[0] != row[1]])
-    )
+def _adjectives(sentence: Sentence, inner: range, said: Collection[int]) -> list[tuple[int, int]]:
+    """Return adjectives and numbers before a noun, of which nothing is said, as its attributes."""
+    tags = sentence.labels.tags
+    return [(inner.stop, at) for at in inner if tags[at] in _SAID_BEFORE and at not in said]
 
 
 def before_unknown_nouns(sentence: Sentence) -> Sentence:
@@ -243,21 +221,16 @@ def before_unknown_nouns(sentence: Sentence) -> Sentence:
 
     "an acute fracture": -> attribute fracture: acute
     """
-    labels, words = sentence.labels, sentence.words
     if not sentence.is_foreign:
         return sentence
-    objects, said = set(labels.objects), sentence.said() | sentence.unread
-    adjectives = [
-        (phrase.head, at)
-        for phrase in sentence.phrases
-        if phrase.head in objects and words[phrase.head] not in sentence.names.known
-        for at in range(phrase.start, phrase.head)
-        if labels.tags[at] in _SAID_BEFORE and at not in said
-    ]
-    return (
-        sentence.having(sentence.labels._replace(attributes=[*labels.attributes, *adjectives]))
-        if adjectives
-        else sentence
+    words, labels, said = sentence.words, sentence.labels, sentence.said() | sentence.unread
+    return sentence.adding(
+        attributes=[
+            pair
+            for start, head in sentence.phrases
+            if head in labels.objects and words[head] not in sentence.names.known
+            for pair in _adjectives(sentence, range(start, head), said)
+        ]
     )
 
 
@@ -266,36 +239,40 @@ def between_phrases(sentence: Sentence) -> Sentence:
 
     "a probe beside the incision": -> relation probe - beside - incision
     """
-    others = list(_relations_between(sentence))
-    return (
-        sentence.having(sentence.labels._replace(relations=[*sentence.labels.relations, *others]))
-        if others
-        else sentence
-    )
+    return sentence.adding(relations=_relations_between(sentence))
 
 
 def _relations_between(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
-    labels, words = sentence.labels, sentence.words
+    labels, words, wholes = sentence.labels, sentence.words, _wholes(sentence)
     objects = set(labels.objects)
     related = {max(subject, target) for subject, target, _ in labels.relations}
-    of = {
+    for before, phrase in pairwise(sentence.phrases):
+        is_silent = phrase.head not in related and {before.head, phrase.head} <= objects
+        if is_silent and (*labels.tags, "")[phrase.head + 1] != "POS":
+            relation = stated_between(words, labels.tags, before.head, phrase, sentence.unread)
+            if relation is not None and not _is_networks(sentence, before.head, phrase.head, relation[2]):
+                yield _of_part(sentence, relation, before.head, wholes)
+
+
+def _wholes(sentence: Sentence) -> dict[int, int]:
+    """Return nouns behind a noun and "of", each with this noun, which is no amount."""
+    words = sentence.words
+    return {
         behind.head: before.head
         for before, behind in pairwise(sentence.phrases)
-        if words[before.head + 1 : behind.start] == ["of"] and words[before.head] not in _QUANTITIES
+        if words[before.head + 1 : behind.start] == ["of"] and words[before.head] not in WORDS["quantities"]
     }
-    for before, phrase in pairwise(sentence.phrases):
-        if phrase.head in related or not {before.head, phrase.head} <= objects:
-            continue
-        if labels.tags[phrase.head + 1 : phrase.head + 2] == ["POS"]:
-            continue
-        relation = stated_between(words, labels.tags, before.head, phrase, sentence.unread)
-        if relation is None or _is_networks(sentence, before.head, phrase.head, relation[2]):
-            continue
-        whole = of.get(before.head)  # in "a wing of a fly under ...", the wing is under it
-        if whole in objects and "of" not in words[before.head + 1 : phrase.start]:
-            subject, target, name = relation
-            relation = (whole, target, name) if subject == before.head else (subject, whole, name)
-        yield relation
+
+
+def _of_part(
+    sentence: Sentence, relation: tuple[int, int, str], before: int, wholes: dict[int, int]
+) -> tuple[int, int, str]:
+    """Return a relation of a whole as one of its part: in "a wing of a fly under ...", the wing is under it."""
+    subject, target, name = relation
+    part = wholes.get(before)
+    if part not in sentence.labels.objects or "of" in sentence.words[before + 1 : max(subject, target)]:
+        return relation
+    return (part, target, name) if subject == before else (subject, part, name)
 
 
 def _is_networks(sentence: Sentence, before: int, head: int, name: str) -> bool:
@@ -310,16 +287,14 @@ def pictures(sentence: Sentence) -> Sentence:
 
     "a map of the subway": relation subway - have - map -> relation map - of - subway
     """
-    labels, words = sentence.labels, sentence.words
-    if DEPICTIONS.isdisjoint(words):
-        return sentence
-    relations = [
-        (target, subject, "of")
-        if target < subject and name in _SHOWN and words[target] in DEPICTIONS and words[target + 1] == "of"
-        else (subject, target, name)
-        for subject, target, name in labels.relations
-    ]
-    return sentence.having(labels._replace(relations=relations)) if relations != labels.relations else sentence
+    words, shows = sentence.words, {HAVE, "in", "on"}
+    of = {at for at in range(len(words) - 1) if words[at] in WORDS["depictions"] and words[at + 1] == "of"}
+    return sentence.deciding(
+        relations=[
+            (target, subject, "of") if target in of and target < subject and name in shows else (subject, target, name)
+            for subject, target, name in sentence.labels.relations
+        ]
+    )
 
 
 def amounts(sentence: Sentence) -> Sentence:
@@ -327,24 +302,20 @@ def amounts(sentence: Sentence) -> Sentence:
 
     "a cluster of cells": -> attribute cells: cluster
     """
-    if not sentence.foreign:
-        return sentence
-    labels, words = sentence.labels, sentence.words
-    head_of = {word: head for head, word in labels.attributes}
-    objects, said = set(labels.objects), sentence.said()
     pairs = [
         (phrase.head, amount.head)
-        for amount, phrase in pairwise(sentence.phrases)
-        if words[amount.head] in _QUANTITIES and words[amount.head + 1 : phrase.start] == ["of"]
-        if head_of.get(amount.head) == phrase.head
-        or (words[amount.head] in _GROUPS and phrase.head in objects and amount.head not in said)
+        for amount, phrase in pairwise(sentence.phrases if sentence.foreign else ())
+        if _is_quantity(sentence.words, amount) and amount.head + 2 == phrase.start
+        if _is_amount(sentence, amount.head, phrase.head)
     ]
-    if not pairs:
-        return sentence
-    parts = dict.fromkeys([*labels.parts, *((at, at + 1) for _, at in pairs)])
-    return sentence.having(
-        sentence.labels._replace(parts=list(parts), attributes=list(dict.fromkeys([*labels.attributes, *pairs])))
-    )
+    return sentence.adding(parts=[(at, at + 1) for _, at in pairs], attributes=pairs)
+
+
+def _is_amount(sentence: Sentence, at: int, head: int) -> bool:
+    """Say whether people draw an amount of a noun: where the network does, or says nothing of a group."""
+    labels = sentence.labels
+    is_silent = sentence.words[at] in WORDS["groups"] and at not in sentence.said()
+    return (head, at) in labels.attributes or (is_silent and head in labels.objects)
 
 
 def numbers_of_materials(sentence: Sentence) -> Sentence:
@@ -352,25 +323,17 @@ def numbers_of_materials(sentence: Sentence) -> Sentence:
 
     "three cotton shirts": name three cotton -> attribute shirts: three
     """
-    labels = sentence.labels
-    if "CD" not in labels.tags:
+    tags, labels = sentence.labels.tags, sentence.labels
+    if "CD" not in tags:
         return sentence
-    head_of = {word: head for head, word in labels.attributes}
+    things = {word: head for head, word in labels.attributes}
     numbers = [
-        pair
-        for pair in labels.parts
-        if pair[0] in head_of and labels.tags[pair[1]] == "CD"
-        if labels.tags[pair[0]] in NOUNS and _is_material(sentence.words[pair[0]])
+        (word, at)
+        for word, at in labels.parts
+        if word in things and tags[at] == "CD" and _is_material(sentence.words[word])
     ]
-    if not numbers:
-        return sentence
-    apart = [(head_of[word], number) for word, number in numbers]
-    return sentence.having(
-        sentence.labels._replace(
-            parts=[pair for pair in labels.parts if pair not in numbers],
-            attributes=list(dict.fromkeys([*labels.attributes, *apart])),
-        )
-    )
+    apart = sentence.deciding(parts=[pair for pair in labels.parts if pair not in numbers])
+    return apart.adding(attributes=[(things[word], number) for word, number in numbers])
 
 
 def own_prepositions(sentence: Sentence) -> Sentence:
@@ -380,46 +343,42 @@ def own_prepositions(sentence: Sentence) -> Sentence:
 
     "a lamp beneath the shelf": relation lamp - on - shelf -> relation lamp - beneath - shelf
     """
-    starts = {phrase.head: phrase.start for phrase in sentence.phrases}
+    starts = sentence.starts()
     objects = sorted(sentence.labels.objects)
-    relations = [
-        (subject, target, _stated(sentence, objects, (subject, starts.get(target, target), name)) or name)
-        for subject, target, name in sentence.labels.relations
-    ]
-    return (
-        sentence
-        if relations == sentence.labels.relations
-        else sentence.having(sentence.labels._replace(relations=relations))
+    return sentence.deciding(
+        relations=[
+            (subject, target, _stated(sentence, objects, (subject, starts.get(target, target), name)) or name)
+            for subject, target, name in sentence.labels.relations
+        ]
     )
 
 
 def _stated(sentence: Sentence, objects: Sequence[int], relation: tuple[int, int, str]) -> str | None:
     """Return what a caption states between two things, the second by its phrase's start, if not a relation's name."""
     subject, start, name = relation
-    words, tags, is_alone = sentence.words, sentence.labels.tags, sentence.is_alone
-    if subject >= start:
-        return None
-    if any(subject < at < start for at in objects):
-        return _behind_another(words, tags, objects, start, name) if is_alone else None
+    words, tags = sentence.words, sentence.labels.tags
+    nearer = [at for at in objects if subject < at < start]
+    if nearer:
+        return _behind_another(words, tags, range(nearer[-1] + 1, start), name) if sentence.is_alone else None
     inner = [at for at in range(subject + 1, start) if at not in sentence.unread]
     stated = preposition_between(words, tags, inner, name)
-    if stated is not None or not is_alone:
-        return stated
-    own = preposition_between(words, tags, inner)
+    return _own_verb(sentence, inner, name) if stated is None and sentence.is_alone and inner else stated
+
+
+def _own_verb(sentence: Sentence, inner: Sequence[int], name: str) -> str | None:
+    """Return what a caption states by a verb of its own, before a preposition that the network names alone, or else."""
+    own = preposition_between(sentence.words, sentence.labels.tags, inner)
     if not sentence.foreign:
         return own if adds_verb(own, name) else None
     if own is None:
-        return other_verb(words, tags, inner, name)
+        return other_verb(sentence.words, sentence.labels.tags, inner, name)
     return None if own in GENERAL else own
 
 
-def _behind_another(
-    words: Sequence[str], tags: Sequence[str], objects: Sequence[int], start: int, name: str
-) -> str | None:
+def _behind_another(words: Sequence[str], tags: Sequence[str], inner: range, name: str) -> str | None:
     """Return the verb, with its preposition, right before a phrase ("a man with a bag waits by a gate"), if another."""
-    if name in GENERAL and tags[start - 1].startswith("VB"):
-        return other_verb(words, tags, [start - 1], name)
-    inner = list(range(max(at for at in objects if at < start) + 1, start))
+    if name in GENERAL and tags[inner.stop - 1].startswith("VB"):
+        return other_verb(words, tags, [inner.stop - 1], name)
     if len(inner) < 2 or not tags[inner[0]].startswith("VB") or name in OFTEN:
         return None
     said = preposition_between(words, tags, inner) or ""
@@ -432,31 +391,36 @@ def silent_sounds(sentence: Sentence) -> Sentence:
 
     "a loud bang": -> object bang, attribute bang: loud
     """
-    labels, words = sentence.labels, sentence.words
-    if sentence.names.sounds.isdisjoint(words):
+    labels, words, sounds = sentence.labels, sentence.words, sentence.names.sounds
+    if sounds.isdisjoint(words):
         return sentence
-    said = sentence.said() | sentence.inner
-    for subject, target, name in labels.relations:  # "a cook cuts onions" has no cuts
-        said |= {at for at in range(subject + 1, target) if verb_lemma(words[at]) == name.partition(" ")[0]}
-    objects, attributes = list(labels.objects), list(labels.attributes)
-    for at, (word, tag) in enumerate(zip(words, labels.tags, strict=True)):
-        if word in sentence.names.sounds and tag in {"NN", "NNS"} and at not in said:
-            start = at
-            while start and labels.tags[start - 1].startswith("JJ") and start - 1 not in said:
-                start -= 1
-            objects.append(at)
-            attributes += [(at, adjective) for adjective in range(start, at)]
-    return sentence.having(sentence.labels._replace(objects=objects, attributes=attributes))
+    said = sentence.said() | sentence.inner | _verbs(sentence)
+    own = [
+        at for at, word in enumerate(words) if word in sounds and labels.tags[at] in {"NN", "NNS"} and at not in said
+    ]
+    return sentence.adding(objects=own, attributes=[(at, word) for at in own for word in _before(sentence, at, said)])
+
+
+def _verbs(sentence: Sentence) -> set[int]:
+    """Return the words between two things that name their relation: "a cook cuts onions" has no cuts."""
+    return {
+        at
+        for subject, target, name in sentence.labels.relations
+        for at in range(subject + 1, target)
+        if verb_lemma(sentence.words[at]) == name.partition(" ")[0]
+    }
+
+
+def _before(sentence: Sentence, noun: int, said: Collection[int]) -> range:
+    """Return the adjectives right before a noun, of which nothing is said."""
+    start = noun
+    while start and sentence.labels.tags[start - 1].startswith("JJ") and start - 1 not in said:
+        start -= 1
+    return range(start, noun)
 
 
 def _is_quantity(words: Sequence[str], phrase: Phrase) -> bool:
-    return words[phrase.head] in _QUANTITIES and words[phrase.head + 1 : phrase.head + 2] == ["of"]
-
-
-@lru_cache(maxsize=_MOST_WORDS)
-def _is_name(before: str, word: str) -> bool:
-    """Say whether WordNet has two words as one noun ("oil painting")."""
-    return bool(load_wordnet().senses(f"{before} {word}", "n"))
+    return words[phrase.head] in WORDS["quantities"] and words[phrase.head + 1 : phrase.head + 2] == ["of"]
 
 
 @lru_cache(maxsize=_MOST_WORDS)
@@ -464,17 +428,3 @@ def _is_material(word: str) -> bool:
     """Say whether a word names what things are made of, which people draw as an attribute."""
     wordnet = load_wordnet()
     return wordnet.is_kind_of(word, wordnet.find("matter.n.03"))
-
-
-def _may_be_verb(word: str, known: Collection[str]) -> bool:
-    """Say whether a word that is taken for a noun may be a verb ("wind blows"): the network knows its "-ing" form."""
-    return (
-        word.endswith("s")
-        and not word.endswith("ss")
-        and any(
-            form in known
-            for base in stems(word)
-            if len(base) > 1
-            for form in (f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1]}ing")
-        )
-    )

@@ -9,41 +9,23 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.spice.parse import tables, word_set
+from spicegraph_parser.scenes.words import NAMES, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST_TEXTS: Final = 100_000
-_ARTICLES: Final = word_set("the a an its their his her")
-
-_SAME_TEXT: Final = tables(__package__)["same"]
-"""Each line: prepositions, and words of which a relation's name has one if it means the same."""
-
-SAME: Final = {
-    name.replace("-", " "): frozenset(words.split())
-    for line in _SAME_TEXT.strip().splitlines()
-    for names, _, words in [line.strip().partition(":")]
-    for name in names.split()
-}
+_SAME: Final = {name.replace("-", " "): frozenset(words.split()) for name, words in NAMES["same"].items()}
 """What means the same as a preposition; those that are not here are named by themselves alone."""
 
-GENERAL: Final = word_set("of with in on at by for from to as")
+GENERAL: Final = WORDS["general_prepositions"]
 """Prepositions of many meanings, of which people draw one ("in a hat": wear): there the network decides."""
 
-_SIMPLE: Final = word_set(tables(__package__)["prepositions"])
-_NOUNS: Final = word_set(tables(__package__)["places"])
-"""Nouns inside of prepositions like "on the top of"."""
-_BEFORE_NOUNS: Final = word_set(tables(__package__)["before_places"])
-_SECOND_TEXT: Final = tables(__package__)["second"]
-_SECOND: Final = {
-    first: tuple(seconds.split())
-    for line in _SECOND_TEXT.strip().splitlines()
-    for first, _, seconds in [line.strip().partition(":")]
-}
+_SECOND: Final = {first: frozenset(seconds.split()) for first, seconds in NAMES["second"].items()}
 """Words that may stand behind a first word of a preposition, and belong to it."""
-_FIRST: Final = _SIMPLE | _SECOND.keys()
-_SKIPPED: Final = word_set("just right directly immediately partly partially all")
+_FIRST: Final = WORDS["prepositions"] | _SECOND.keys()
+_PLAIN: Final = 3  # words of the longest preposition without a noun
+_LONGEST: Final = 7  # words of a preposition with its articles
 
 
 class Preposition(NamedTuple):
@@ -55,21 +37,28 @@ class Preposition(NamedTuple):
 
 def preposition(words: Sequence[str], start: int, end: int) -> Preposition | None:
     """Return the preposition that all words from ``start`` up to ``end`` are; words are in lower case."""
-    for at in range(start, end):
-        if words[at] not in _SKIPPED or end - at == 1:
-            start = at
-            break
-    if start >= end or words[start] not in _FIRST:
+    start = next((at for at in range(start, end) if words[at] not in WORDS["before_prepositions"]), max(start, end - 1))
+    if _FIRST.isdisjoint(words[start:end][:1]):
         return None
-    tokens = tuple([at for at in range(start, end) if words[at] not in _ARTICLES])
+    tokens = tuple([at for at in range(start, end) if words[at] not in WORDS["articles"]])
     kept = [words[token] for token in tokens]
-    is_known = kept == ["on", "top"]
-    if len(kept) > 2 and kept[0] in _SIMPLE and kept[-1] in {"of", "from"} and kept[-2] in _NOUNS:
-        is_known = _BEFORE_NOUNS.issuperset(kept[1:-2])
-    if not is_known and len(kept) == end - start <= _PLAIN:
-        pairs = pairwise(kept)
-        is_known = all(word in _SECOND.get(before, ()) for before, word in pairs) if kept[1:] else kept[0] in _SIMPLE
+    is_known = _has_noun(kept) or (len(kept) == end - start <= _PLAIN and _is_plain(kept))
     return Preposition(" ".join(kept), tokens) if is_known else None
+
+
+def _has_noun(words: Sequence[str]) -> bool:
+    """Say whether words are a preposition with a noun ("on the other side of")."""
+    first, *others = words
+    *inner, noun, last = ["", "", *others]
+    is_known = first in WORDS["prepositions"] and last in {"of", "from"} and noun in WORDS["places"]
+    return words == ["on", "top"] or (is_known and WORDS["before_places"].issuperset(filter(None, inner)))
+
+
+def _is_plain(words: Sequence[str]) -> bool:
+    """Say whether words without a noun are a preposition ("out of")."""
+    if len(words) == 1:
+        return words[0] in WORDS["prepositions"]
+    return all(word in _SECOND.get(before, ()) for before, word in pairwise(words))
 
 
 @lru_cache(maxsize=_MOST_TEXTS)
@@ -79,33 +68,23 @@ def last_preposition(words: tuple[str, ...]) -> tuple[int, Preposition | None]:
     return next(((at, own) for at, own in every if own), (len(words), None))
 
 
-_PLAIN: Final = 3  # words of the longest preposition without a noun
-_LONGEST: Final = 7  # words of a preposition with its articles
-_ADJECTIVES: Final = word_set(
-    "close next adjacent parallel opposite far north south east west northeast northwest southeast southwest"
-)
-_BEHIND: Final = (["to"], ["from"], ["of"])
-
-
 def inner_nouns(words: Sequence[str]) -> set[int]:
     """Return the positions of nouns that are part of a preposition ("on the top of")."""
-    if _NOUNS.isdisjoint(words) and _ADJECTIVES.isdisjoint(words):
-        return set()
     out: set[int] = set()
     for at, word in enumerate(words):
-        if word in _ADJECTIVES and words[at + 1 : at + 2] in _BEHIND:
+        if word in WORDS["adjectives_of_prepositions"] and words[at + 1 : at + 2] in (["to"], ["from"], ["of"]):
             out.add(at)
-        if word not in _NOUNS:
-            continue
-        for start in range(max(0, at - _LONGEST + 2), at):
-            stated_preposition = preposition(words, start, min(at + 2, len(words))) or preposition(words, start, at + 1)
-            if stated_preposition is not None and at in stated_preposition.tokens:
-                out.update(token for token in stated_preposition.tokens if words[token] in _NOUNS | _BEFORE_NOUNS)
-                break
+        if word in WORDS["places"]:
+            out |= _around(words, at)
     return out
 
 
-_PARTICLES: Final = word_set("up down over back around")
+def _around(words: Sequence[str], at: int) -> set[int]:
+    """Return the nouns of the preposition around a noun, if there is one."""
+    ends = [end for end in (at + 2, at + 1) if end <= len(words)]
+    every = (preposition(words, start, end) for start in range(max(0, at - _LONGEST + 2), at) for end in ends)
+    own = next((stated.tokens for stated in every if stated and at in stated.tokens), ())
+    return {token for token in own if words[token] in WORDS["places"] | WORDS["before_places"]}
 
 
 def means_same(name: str, caption_name: str) -> bool:
@@ -113,10 +92,10 @@ def means_same(name: str, caption_name: str) -> bool:
     first, *others = caption_name.split()
     if name == caption_name or name.endswith(f" {caption_name}") or caption_name in GENERAL:
         return True
-    if first in _PARTICLES and others and others[-1] in GENERAL:
+    if first in WORDS["particles"] and others and others[-1] in GENERAL:
         return True
     words = frozenset(name.split())
-    same = SAME.get(caption_name)
+    same = _SAME.get(caption_name)
     return words.issuperset((first, *others)) if same is None else not same.isdisjoint(words)
 
 

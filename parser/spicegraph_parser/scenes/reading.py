@@ -6,6 +6,7 @@ deny or hedge something are parsed by the bundled pipeline, and no others.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.analyser import load_analyser
@@ -13,9 +14,8 @@ from spicegraph_parser.scenes.kinds import Kind, kind_of
 from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.sentence import Sentence
 from spicegraph_parser.scenes.things import plain_start
-from spicegraph_parser.scenes.values import Value, placed, unread, values_of
+from spicegraph_parser.scenes.values import Value, has_word, placed, unread, values_of
 from spicegraph_parser.spice.denial import TRIGGERS, Scope, scopes
-from spicegraph_parser.spice.parse import is_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -67,14 +67,17 @@ def read_texts(network: SceneNetwork, product: MakeProduct, texts: Sequence[str]
     read = [read_text(text, index) for index, text in enumerate(texts, first)]
     parses = iter(_parses(read, product))
     plans = [_plans(tokens, kind_of(tokens.forms, tokens.lengths, network.names), parses) for tokens in read]
-    every = [plan for own in plans for plan in own]
-    forms = [plan.read() for plan in every]
-    flat = [form for own in forms for form in own]
-    styles, strictness = [plan.kind for plan in every], [plan.strictness for plan in every]
-    labels = iter(network.label(flat, list(map(len, forms)), strictness, styles))
+    labels = _labels(network, list(chain.from_iterable(plans)))
     for text, tokens, own in zip(texts, read, plans, strict=True):
         sentences = [(_sentence(network, plan, next(labels)), plan.values) for plan in own]
         yield ReadText(text, tokens, any(plan.kind is Kind.DESCRIPTION for plan in own), sentences)
+
+
+def _labels(network: SceneNetwork, plans: Sequence[_Plan]) -> Iterator[Labels]:
+    """Return what the network says of sentences, in order."""
+    forms = [plan.read() for plan in plans]
+    styles, strictness = [plan.kind for plan in plans], [plan.strictness for plan in plans]
+    return iter(network.label(list(chain.from_iterable(forms)), list(map(len, forms)), strictness, styles))
 
 
 def _sentence(network: SceneNetwork, plan: _Plan, labels: Labels) -> Sentence:
@@ -106,16 +109,15 @@ def _plan(forms: Sequence[str], words: Sequence[str], kind: Kind, strictness: fl
     values = values_of(forms[:end])
     cut = {*unread(values), *range(end, size)}
     own_scopes = [scope for scope in scopes(parse) if scope.trigger - 1 not in cut] if parse else []
-    modifiers = {word - 1 for scope in own_scopes for word in scope.modifier}
-    if any(is_word(form) for at, form in enumerate(forms) if at not in cut | modifiers):
-        cut |= modifiers
-    tags = [*(_tags(parse, own_scopes) if parse else [_UNREAD] * size)[:end], *[_STOP] * (size - end)]
+    silent = cut.union(word - 1 for scope in own_scopes for word in scope.modifier)
+    cut = silent if has_word(forms, silent) else cut
+    tags = [*_tags(parse, own_scopes, size)[:end], *[_STOP] * (size - end)]
     return _Plan(forms, words, kind, strictness, values, own_scopes, frozenset(cut), tags)
 
 
-def _tags(parse: Parse, own_scopes: Iterable[Scope]) -> list[str]:
+def _tags(parse: Parse | None, own_scopes: Iterable[Scope], size: int) -> list[str]:
     """Return the tags of a parse, in which what a modifier denies ends with a noun ("without a helmet rides")."""
-    tags = list(parse.tags)
+    tags = list(parse.tags) if parse else [_UNREAD] * size
     for scope in own_scopes:
         if scope.modifier and scope.name == _LACKS and tags[max(scope.words) - 1].startswith("JJ"):
             tags[max(scope.words) - 1] = "NN"

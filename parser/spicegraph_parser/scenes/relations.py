@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,7 @@ from spicegraph_parser.scenes.prepositions import (
     means_same,
     preposition,
 )
-from spicegraph_parser.scenes.visible import DEPICTIONS
-from spicegraph_parser.spice.parse import word_set
+from spicegraph_parser.scenes.words import FINITE, NAMES, WORDS
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
@@ -26,66 +26,59 @@ if TYPE_CHECKING:
     from spicegraph_parser.caption_pipeline.layout import Floats
 
 WHOLE: Final = 0.999  # A share that counts as all of a name's words, rounding aside.
+HAVE: Final = "have"
+OFTEN: Final = frozenset([HAVE, "wear"])
+"""What people draw for verbs of many kinds."""
 
 _MOST_STEMS: Final = 100_000
-_IRREGULAR_FORMS: Final = """
-    worn=wear wore=wear held=hold lying=lay/lie lies=lay/lie laying=lay lain=lay laid=lay sat=sit stood=stand hung=hang
-    has=have had=have ridden=ride eaten=eat made=make shown=show taken=take driven=drive tied=tie tying=tie stuck=stick
-    built=build seen=see grown=grow thrown=throw flown=fly drawn=draw written=write broken=break swung=swing
-"""
-_IRREGULAR: Final = {form: bases.split("/") for form, _, bases in (p.partition("=") for p in _IRREGULAR_FORMS.split())}
-"""Bases of irregular verb forms; people write "lay on" for what lies."""
-_AUXILIARIES: Final = frozenset({"be", "have", "see"})
-_PREPOSITIONS: Final = frozenset({"IN", "TO", "RP"})
-_BREAKS: Final = frozenset({"CC", ","})
-_JOINTS: Final = word_set("as while when whilst because if although though then where whether")
-"""Words that join clauses."""
-_PREPOSITIONS_OR_JOINTS: Final = frozenset({"after", "before", "since", "until"})
-"""Words that join clauses where a clause follows: not in "run after a cat"."""
-FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
-_THAT: Final = ("that", "IN")
-_THAN: Final = "than"
-_RELATIVES: Final = frozenset({"WDT", "WP", "WP$", "WRB"})
-_PLACES: Final = word_set("top side front back middle edge end bottom left right close next")
-"""Words inside of relations like "on top of"."""
+_VERBS: Final = ("VBG", "VBN", "VBZ")
+_NAMED: Final = re.compile(r"[XP.]*(?:B[XPBN.]*)?V[VXP.]*")
+"""Kinds of the words between two things that name a relation: no other thing but in a list before the verb."""
 
 
 @lru_cache(maxsize=_MOST_STEMS)
 def stems(form: str) -> frozenset[str]:
     """Return the forms by which the name of a relation may have a word."""
     lower = form.lower()
-    return frozenset((lower, verb_lemma(lower), plural_lemma(lower), *_IRREGULAR.get(lower, ())))
+    return frozenset((lower, verb_lemma(lower), plural_lemma(lower), *NAMES["irregular"].get(lower, "").split()))
 
 
 @lru_cache(maxsize=_MOST_STEMS)
 def verb_base(form: str, tag: str) -> str:
     """Return the base of a verb's form, as the names of relations have it."""
     lower = form.lower()
-    return _IRREGULAR[lower][0] if lower in _IRREGULAR else bundled_lemmas().lemma(lower, tag)
+    return NAMES["irregular"].get(lower, bundled_lemmas().lemma(lower, tag)).partition(" ")[0]
+
+
+def has_ing_form(base: str, known: Collection[str]) -> bool:
+    """Say whether words have the "-ing" form of a verb."""
+    return any(form in known for form in (f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1:]}ing"))
+
+
+@lru_cache(maxsize=_MOST_STEMS)
+def _kind(word: str, tag: str) -> str:
+    """Return what a word is in the name of a relation: verb, auxiliary, preposition, noun, joint, "than" or none."""
+    if word == "than":  # what is compared is an adjective
+        return "T"
+    if tag.startswith("VB"):
+        return "X" if verb_base(word, tag) in WORDS["auxiliaries"] else "V"
+    if tag in {"IN", "TO", "RP"} or word in WORDS["in_relations"]:
+        return "P"
+    return "N" if tag.startswith("NN") else "B" if tag in {"CC", ","} else "."
 
 
 def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *, turned: bool = False) -> str | None:
     """Return the verb's base and prepositions between two things; ``turned``: the later is the subject ("by")."""
-    name: list[str] = []
-    is_list = False
-    for form, tag in zip(words[start:end], tags[start:end], strict=True):
-        lower = form.lower()
-        if lower == _THAN:  # what is compared is an adjective
-            return None
-        if tag.startswith("VB"):
-            base = verb_base(form, tag)
-            name = name if base in _AUXILIARIES else [base]
-        elif tag in _PREPOSITIONS or lower in _PLACES:
-            name += [lower] if name else []
-        elif name and (tag.startswith("NN") or tag in _BREAKS):
-            return None
-        elif tag in _BREAKS:
-            is_list = True
-        elif tag.startswith("NN") and not is_list:
-            return None
+    forms = [word.lower() for word in words[start:end]]
+    kinds = "".join(map(_kind, forms, tags[start:end]))
+    if not _NAMED.fullmatch(kinds):
+        return None
+    verb = kinds.rindex("V")
+    base = verb_base(forms[verb], tags[start + verb])
+    others = [form for form, kind in zip(forms[verb:], kinds[verb:], strict=True) if kind == "P"]
     if turned:
-        return name[0] if name[1:] == ["by"] else None
-    return " ".join(name) or None
+        return base if others == ["by"] else None
+    return " ".join([base, *others])
 
 
 def is_misquoted(name: str, words: Sequence[str]) -> bool:
@@ -100,10 +93,10 @@ def is_misquoted(name: str, words: Sequence[str]) -> bool:
 def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: int) -> bool:
     """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses."""
     between = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
-    behind = itertools.takewhile(lambda tag: tag not in _RELATIVES, tags[end:])
-    joints = _JOINTS if FINITE.isdisjoint(behind) else _JOINTS | _PREPOSITIONS_OR_JOINTS
+    behind = itertools.takewhile(lambda tag: tag not in {"WDT", "WP", "WP$", "WRB"}, tags[end:])
+    joints = WORDS["joints"] if FINITE.isdisjoint(behind) else WORDS["joints"] | WORDS["prepositions_or_joints"]
     tagged_words = [(words[at].lower(), tags[at]) for at in between]
-    return any(word in joints or (word, tag) == _THAT for word, tag in tagged_words)
+    return any(word in joints or (word, tag) == ("that", "IN") for word, tag in tagged_words)
 
 
 class Stated:
@@ -136,12 +129,8 @@ def relation_tokens(
 ) -> tuple[int, ...]:
     """Return the words that state a relation: for each word of its name the one nearest to its object."""
     others = {*subject, *target}
-    nearest = set()
-    for word in name.split():
-        stating = [token for token, of in enumerate(forms) if word in of and token not in others]
-        if stating:
-            nearest.add(min(stating, key=lambda token: abs(token - target[0])))
-    return tuple(sorted(nearest))
+    stating = [[at for at, of in enumerate(forms) if word in of and at not in others] for word in name.split()]
+    return tuple(sorted({min(own, key=lambda token: abs(token - target[0])) for own in stating if own}))
 
 
 @lru_cache(maxsize=_MOST_STEMS)
@@ -150,42 +139,42 @@ def forms_of(form: str, tag: str) -> frozenset[str]:
     return stems(form) | {verb_base(form, tag)} if tag.startswith("VB") else stems(form)
 
 
-_COVERED: Final = {"covered": "cover", "topped": "top", "lined": "line", "adorned": "adorn", "decorated": "decorate"}
-_BY_WITH_IN: Final = word_set("by with in")
-_HAVE: Final = "have"
-OFTEN: Final = frozenset([_HAVE, "wear"])
-"""What people draw for verbs of many kinds."""
-
-
 def preposition_between(
     words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str | None = None
 ) -> str | None:
     """Return the preposition between two phrases with its verb; nothing where it means the same as ``name``."""
-    start, stated_preposition = last_preposition(tuple([words[at] for at in inner]))
-    if stated_preposition is None:
+    start, stated = last_preposition(tuple([words[at] for at in inner]))
+    if stated is None:
         return None
-    before = [at for at in inner[:start] if tags[at] != "RB" and words[at] not in _BE]
-    if name is not None and means_same(name, stated_preposition.name):
-        first, space, _ = name.partition(" ")
-        if stated_preposition.name in GENERAL or not (space and before) or is_preposition_word(first):
-            return None
-        if any(first in stems(words[at]) or first in [verb_base(words[at], tag) for tag in _VERBS] for at in before):
-            return None
+    before = [(words[at], tags[at]) for at in inner[:start] if tags[at] != "RB" and words[at] not in WORDS["copulas"]]
+    if name is not None and _is_said(name, stated.name, before):
+        return None
     if not before:
-        return stated_preposition.name
-    verb = before[-1]
-    if not tags[verb].startswith("VB") and not words[verb].endswith(_ING):
-        return None
-    return f"{verb_base(words[verb], tags[verb] if tags[verb].startswith('VB') else 'VBG')} {stated_preposition.name}"
+        return stated.name
+    verb, tag = before[-1]
+    base = _base_before(verb, tag)
+    return None if base is None else f"{base} {stated.name}"
 
 
-_PLAIN_VERBS: Final = word_set("see say use have be wear show")
+def _base_before(verb: str, tag: str) -> str | None:
+    if not tag.startswith("VB"):
+        return verb_base(verb, "VBG") if verb.endswith("ing") else None
+    return verb_base(verb, tag)
+
+
+def _is_said(name: str, stated: str, before: Sequence[tuple[str, str]]) -> bool:
+    """Say whether a relation's name means what a preposition does, and no other verb than the words before it."""
+    first, space, _ = name.partition(" ")
+    if stated in GENERAL or not (space and before) or is_preposition_word(first):
+        return means_same(name, stated)
+    said = {form for word, _ in before for form in (*stems(word), *(verb_base(word, tag) for tag in _VERBS))}
+    return first in said and means_same(name, stated)
 
 
 def adds_verb(stated: str | None, name: str) -> bool:
     """Say whether what a caption states is a relation's name, a preposition, with a verb before it."""
     verb, _, preposition_name = (stated or "").partition(" ")
-    if preposition_name != name or verb in _PLAIN_VERBS:
+    if preposition_name != name or verb in WORDS["plain_verbs"]:
         return False
     is_verb = not is_preposition_word(verb) and bool(load_wordnet().senses(verb, "v"))
     return is_verb and is_preposition_word(name.partition(" ")[0])
@@ -197,13 +186,7 @@ def other_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], 
     if len(verbs) != 1 or tags[verbs[0]] not in _VERBS:
         return None
     verb = verb_base(words[verbs[0]], tags[verbs[0]])
-    return None if verb in _PLAIN_VERBS or not stems(words[verbs[0]]).isdisjoint(name.split()) else verb
-
-
-_ING: Final = "ing"
-
-
-_VERBS: Final = ("VBG", "VBN", "VBZ")
+    return None if verb in WORDS["plain_verbs"] or not stems(words[verbs[0]]).isdisjoint(name.split()) else verb
 
 
 def stated_between(
@@ -214,24 +197,21 @@ def stated_between(
     inner = [at for at in range(before + 1, start) if at not in left_out]
     texts = [words[at] for at in inner]
     if texts == ["of"]:
-        is_picture = words[before] in DEPICTIONS
-        return (before, head, "of") if is_picture else (head, before, _HAVE)
-    is_copula = bool(texts) and texts[0] in _BE
-    stated_preposition = preposition(texts, int(is_copula), len(texts))
-    if stated_preposition is not None:
-        return None if stated_preposition.name == _WITHOUT else (before, head, stated_preposition.name)
-    verb = next((at for at in inner if tags[at].startswith("VB") and words[at] not in _BE), None)
-    if verb is None or not (tags[inner[0]].startswith("VB") or tags[inner[0]] in _BEFORE_VERBS):
-        return None
-    if words[verb] in _COVERED and texts[-1] in _BY_WITH_IN:
-        return head, before, _COVERED[words[verb]]
-    is_passive = tags[verb] == "VBN" and texts[-1] == "by" and inner[-1] == verb + 1
-    name = _HAVE if texts[-1] == "has" else own_name(words, tags, inner[0], start, turned=is_passive)
-    if not name:
-        return None
-    return (head, before, name) if is_passive else (before, head, name)
+        return (before, head, "of") if words[before] in WORDS["depictions"] else (head, before, HAVE)
+    stated = preposition(texts, int(not WORDS["copulas"].isdisjoint(texts[:1])), len(texts))
+    if stated is not None:
+        return None if stated.name == "without" else (before, head, stated.name)
+    name, is_turned = _by_verb(words, tags, inner, start)
+    return None if not name else (head, before, name) if is_turned else (before, head, name)
 
 
-_BE: Final = word_set("is are was were be being been 's")
-_BEFORE_VERBS: Final = frozenset({"RB", "WDT"})
-_WITHOUT: Final = "without"
+def _by_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], start: int) -> tuple[str | None, bool]:
+    """Return the name of a relation that a verb states before a phrase, and whether the later thing is its subject."""
+    verb = next((at for at in inner if tags[at].startswith("VB") and words[at] not in WORDS["copulas"]), None)
+    if verb is None or not tags[inner[0]].startswith(("VB", "RB", "WDT")):
+        return None, False
+    last = words[inner[-1]]
+    if words[verb] in NAMES["covered"] and last in {"by", "with", "in"}:
+        return NAMES["covered"][words[verb]], True
+    is_passive = tags[verb] == "VBN" and words[verb + 1 : inner[-1] + 1] == ["by"]
+    return HAVE if last == "has" else own_name(words, tags, inner[0], start, turned=is_passive), is_passive

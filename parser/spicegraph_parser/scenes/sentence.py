@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.scenes.network import Labels, Names
     from spicegraph_parser.scenes.visible import ApartReason
     from spicegraph_parser.spice.denial import Scope
 
-NOUNS: Final = frozenset({"NN", "NNS", "NNP", "NNPS"})
-PLURAL: Final = frozenset({"NNS", "NNPS"})
 _MOST_WORDS: Final = 100_000
 
 
@@ -63,9 +61,28 @@ class Sentence(NamedTuple):
         """Return both ends of all relations."""
         return {end for relation in self.labels.relations for end in relation[:2]}
 
-    def having(self, labels: Labels) -> Sentence:
-        """Return this sentence with other labels."""
-        return self._replace(labels=labels)
+    def starts(self) -> dict[int, int]:
+        """Return where the phrases of nouns start."""
+        return {phrase.head: phrase.start for phrase in self.phrases}
+
+    def behind(self, at: int) -> Phrase:
+        """Return the first phrase behind a word, or one of -1."""
+        return next((phrase for phrase in self.phrases if phrase.start > at), Phrase(-1, -1))
+
+    def deciding(self, **rows: Any) -> Sentence:
+        """Return this sentence with other labels, by their fields; itself where they are the same."""
+        is_same = all(getattr(self.labels, name) == own for name, own in rows.items())
+        return self if is_same else self._replace(labels=self.labels._replace(**rows))
+
+    def adding(self, **rows: Iterable[Any]) -> Sentence:
+        """Return this sentence with more labels, each once; itself where it has them all."""
+        labels = self.labels
+        for name, own in rows.items():
+            given: list[Any] = getattr(labels, name)
+            if new := [row for row in dict.fromkeys(own) if row not in given]:
+                more: dict[str, Any] = {name: [*given, *new]}
+                labels = labels._replace(**more)
+        return self if labels is self.labels else self._replace(labels=labels)
 
 
 @lru_cache(maxsize=_MOST_WORDS)
@@ -85,17 +102,20 @@ def said_of(labels: Labels) -> set[int]:
 def moved_ends(sentence: Sentence, moved: Mapping[int, int]) -> Sentence:
     """Return a sentence in which nouns are part of the name of others, which have all that was said of them."""
     labels = sentence.labels
-    relations = [(moved.get(a, a), moved.get(b, b), name) for a, b, name in labels.relations]
-    parts = [(moved.get(head, head), part) for head, part in labels.parts]
-    return sentence.having(
-        sentence.labels._replace(
-            objects=list(dict.fromkeys(moved.get(at, at) for at in labels.objects)),
-            parts=list(
-                dict.fromkeys([*(pair for pair in parts if pair[0] != pair[1]), *((b, a) for a, b in moved.items())])
-            ),
-            attributes=[(moved.get(a, a), b) for a, b in labels.attributes if b not in moved and moved.get(a, a) != b],
-            relations=[row for row in dict.fromkeys(relations) if row[0] != row[1]],
-        )
+
+    def new(rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
+        """Return pairs and relations with their new ends, each once, without those of a word with itself."""
+        own = dict.fromkeys((moved.get(row[0], row[0]), moved.get(row[1], row[1]), *row[2:]) for row in rows)
+        return [row for row in own if row[0] != row[1]]
+
+    parts = dict.fromkeys((moved.get(head, head), part) for head, part in labels.parts)
+    return sentence.deciding(
+        objects=list(dict.fromkeys(moved.get(at, at) for at in labels.objects)),
+        parts=list(
+            dict.fromkeys([*(pair for pair in parts if pair[0] != pair[1]), *((b, a) for a, b in moved.items())])
+        ),
+        attributes=new(pair for pair in labels.attributes if pair[1] not in moved),
+        relations=new(labels.relations),
     )
 
 
@@ -106,13 +126,8 @@ def shown(sentence: Sentence) -> Iterator[str]:
         yield f"tag {form} {tag}"
         if why is not None:
             yield f"{why.value} {form}"
-    for at in labels.objects:
-        yield f"object {words[at]}"
-    for head, part in labels.parts:
-        yield f"name {words[part]} {words[head]}"
-    for head, word in labels.attributes:
-        yield f"attribute {words[head]}: {words[word]}"
-    for subject, target, name in labels.relations:
-        yield f"relation {words[subject]} - {name} - {words[target]}"
-    for phrase in sentence.phrases:
-        yield f"phrase {' '.join(words[phrase.start : phrase.head + 1])}"
+    yield from (f"object {words[at]}" for at in labels.objects)
+    yield from (f"name {words[part]} {words[head]}" for head, part in labels.parts)
+    yield from (f"attribute {words[head]}: {words[word]}" for head, word in labels.attributes)
+    yield from (f"relation {words[subject]} - {name} - {words[target]}" for subject, target, name in labels.relations)
+    yield from (f"phrase {' '.join(words[phrase.start : phrase.head + 1])}" for phrase in sentence.phrases)

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from spicegraph_parser.scenes.relations import forms_of, relation_tokens
 from spicegraph_parser.scenes.values import Value, owner
 from spicegraph_parser.scenes.visible import ApartReason
+from spicegraph_parser.scenes.words import NOUNS
 from spicegraph_parser.spice.loose import SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.parse import is_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from spicegraph_parser.scenes.network import Labels
     from spicegraph_parser.scenes.passes import Rules
     from spicegraph_parser.scenes.sentence import Sentence
 
-Pair = tuple[int, int]
 Relation = tuple[int, int, str]
 Tokens = tuple[int, ...]  # Positions of words in their sentence, from 0.
 
@@ -88,9 +89,7 @@ class _Graph:
         text = " ".join([words[token] for token in tokens])
         return rewrites.get(text, text), tokens
 
-    def add(
-        self, heads: Iterable[int], attributes: Sequence[Pair], relations: Sequence[Relation], *, is_faint: bool = False
-    ) -> None:
+    def add(self, labels: Labels, relations: Sequence[Relation], heads: Iterable[int], *, is_faint: bool) -> None:
         """Add objects, their attributes and relations, as far as both ends are nodes; signs are none."""
         words, names = self._sentence.words, self._sentence.names
         for head in sorted(heads):
@@ -98,21 +97,24 @@ class _Graph:
             if is_word(name):
                 self.node_at[head] = len(self.nodes)
                 self.nodes.append(Node(name, head, tokens, is_faint=is_faint, rule=self._rule(head)))
-        for head, word in attributes:
+        for head, word in labels.attributes:
             if head in self.node_at and is_word(words[word]):
-                name, tokens = self._named(word, names.attributes)
-                rule = self._rule((head, word))
-                self.properties.append(Property(self.node_at[head], name, tokens, is_faint, rule))
-        for subject, target, name in relations:
-            if subject in self.node_at and target in self.node_at and is_word(name):
-                ends = self.node_at[subject], self.node_at[target]
-                stated = relation_tokens(name, self.nodes[ends[0]].tokens, self.nodes[ends[1]].tokens, self._forms)
-                self.links.append(Link(*ends, name, stated, is_faint, self._rule((subject, target, name))))
+                named = self._named(word, names.attributes)
+                self.properties.append(Property(self.node_at[head], *named, is_faint, self._rule((head, word))))
+        for row in relations:
+            self._relate(row, is_faint=is_faint)
+
+    def _relate(self, row: Relation, *, is_faint: bool) -> None:
+        subject, target = self.node_at.get(row[0]), self.node_at.get(row[1])
+        if subject is not None and target is not None and is_word(row[2]):
+            tokens = relation_tokens(row[2], self.nodes[subject].tokens, self.nodes[target].tokens, self._forms)
+            self.links.append(Link(subject, target, row[2], tokens, is_faint, self._rule(row)))
 
     def add_values(self, values: Sequence[Value]) -> None:
         """Add texts and measures: attributes of what has them, and else objects."""
-        owners = [(value, owner(value, sorted(self.node_at), self._sentence.words)) for value in values]
-        for value, noun in owners:
+        heads = sorted(self.node_at)
+        for value in values:
+            noun = owner(value, heads, self._sentence.words)
             if noun is None:
                 self.nodes.append(Node(value.name, value.tokens[0], value.tokens, rule=VALUE_RULE))
             else:
@@ -121,26 +123,23 @@ class _Graph:
 
 def sentence_graph(sentence: Sentence, rules: Rules | None = None, values: Sequence[Value] = ()) -> SentenceGraph:
     """Return the graph of a sentence, of which rules say who decided what; what it denies is an object, too."""
-    labels = sentence.labels
+    labels, faint = sentence.labels, sentence.labels.faint
     graph = _Graph(sentence, rules or {})
-    graph.add(_heads(labels.objects, labels.attributes, labels.relations), labels.attributes, labels.relations)
+    graph.add(labels, labels.relations, _heads(labels, labels.relations), is_faint=False)
     graph.add_values(values)
-    if (faint := labels.faint) is not None:
+    if faint is not None:
         known = {relation[:2] for relation in labels.relations}
         others = [relation for relation in faint.relations if relation[:2] not in known]
-        heads = _heads(faint.objects, faint.attributes, others) - graph.node_at.keys()
-        heads -= {part for _, part in labels.parts}
-        heads -= {
-            at for at, why in enumerate(sentence.why) if why is ApartReason.DENIED and labels.tags[at].startswith("NN")
-        }
-        graph.add(heads, faint.attributes, others, is_faint=True)
+        denied = {at for at, why in enumerate(sentence.why) if why is ApartReason.DENIED and labels.tags[at] in NOUNS}
+        heads = _heads(faint, others) - graph.node_at.keys() - {part for _, part in labels.parts} - denied
+        graph.add(faint, others, heads, is_faint=True)
     parts = tuple(graph.nodes), tuple(graph.properties), tuple(graph.links)
     return SentenceGraph(sentence.words, labels.tags, sentence.why, *parts)
 
 
-def _heads(objects: Iterable[int], attributes: Iterable[Pair], relations: Iterable[Relation]) -> set[int]:
+def _heads(labels: Labels, relations: Iterable[Relation]) -> set[int]:
     """Return the words that are objects, or of which an attribute or a relation is said."""
-    return {*objects, *(head for head, _ in attributes)}.union(*(row[:2] for row in relations))
+    return {*labels.objects, *(head for head, _ in labels.attributes), *(end for row in relations for end in row[:2])}
 
 
 def _run_of(head: int, parts: Sequence[int]) -> Tokens:

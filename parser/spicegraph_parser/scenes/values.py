@@ -11,35 +11,29 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.network import Labels
 from spicegraph_parser.scenes.prepositions import is_preposition_word
-from spicegraph_parser.spice.parse import is_word, tables, word_set
+from spicegraph_parser.scenes.words import WORDS
+from spicegraph_parser.spice.parse import is_word
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-_LABELS: Final = word_set("labeled labelled titled entitled captioned marked inscribed")
-_SAYS: Final = word_set("says say saying said reads read reading")
-_WRITTEN: Final = word_set("written printed spelled")
-_RELATIVES: Final = word_set("that which")
-_BE: Final = word_set("is are was were")
-_TEXTS: Final = word_set("caption captions title titles heading slogan words word letters")
-"""Nouns of texts: capitals behind them are the text ("the caption Monday")."""
-_NUMBERED: Final = word_set("number page platform gate route score total figure bus plate flight model")
-"""Nouns of what has a number: "number 214", "a total of 23.50"."""
-_ARTICLES: Final = word_set("the a an")
 _OPENING: Final = frozenset({"``", "“"})
 _CLOSING: Final = frozenset({"''", "”", '"'})
 _DIGIT: Final = re.compile(r"\d")
-_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
-_CODE: Final = re.compile(r"(?=.*\d)[A-Z0-9]{3,}")
-_CURRENCIES: Final = frozenset("$€£¥")
-_SIZE: Final = re.compile(r"\d+(?:[.,]\d+)*|[XS-]*[SML]|XX?L")
-_MEASURE: Final = re.compile(r"\d+(?:[.,]\d+)*(?:[a-zA-Z]{1,3}|%)")
-_UNITS: Final = word_set(tables(__package__)["units"])
-_RANGES: Final = word_set("to : - –")
-_CASED_UNITS: Final = frozenset({"L", "W", "V", "A", "K", "N", "Nm", "Hz", "M", "C", "F"})
-_NO_UNITS: Final = frozenset({"in"})  # "3 in a row"
-_BY_OR_OF: Final = word_set("by of")
-_ENDS: Final = word_set("on in at above below with next near beside behind and , .")
+_NUMBER: Final = r"\d+(?:[.,]\d+)*"
+_NUMBERED: Final = re.compile(rf"(?:{_NUMBER}|(?=\S*\d)[A-Z0-9]{{3,}})(?: (?:to|:|-|–) {_NUMBER})?(?!\S)")
+"""Numbers and codes of what has one: "number 214", "a score of 3 to 1"."""
+_LONG_UNITS: Final = "|".join(re.escape(unit) for unit in sorted(WORDS["units"] - {"in"}) if len(unit) > 1)
+_SHORT_UNITS: Final = "|".join(re.escape(unit) for unit in sorted(WORDS["units"]) if len(unit) == 1)
+_MEASURE: Final = re.compile(
+    rf"(?:[$€£¥] {_NUMBER}|(?i:size) (?:{_NUMBER}|[XS-]*[SML]|XX?L)|{_NUMBER}(?i:{_LONG_UNITS}|{_SHORT_UNITS}|in)"
+    rf"|{_NUMBER} (?:L|W|V|A|K|N|Nm|Hz|M|C|F|{_SHORT_UNITS}|(?i:{_LONG_UNITS})|in\Z))(?!\S)"
+)
+"""Prices, sizes and numbers with a unit; "in" is none in "3 in a row"."""
+_WORDS_OF_MEASURES: Final = 4
+_LABELS_OR_SAYS: Final = WORDS["labels"] | WORDS["says"]
+_CUES: Final = _LABELS_OR_SAYS | WORDS["texts"]
+_TRIGGERS: Final = _CUES | _OPENING | {"size"}
 
 
 class Value(NamedTuple):
@@ -52,110 +46,103 @@ class Value(NamedTuple):
     of_subject: bool = False
     is_thing: bool = False
 
-
-_CUES: Final = _OPENING | _LABELS | _SAYS | _TEXTS | {"size"}
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text, and not one that stands before its noun."""
+        return self.name.startswith('"') and not self.is_before
 
 
 def values_of(forms: Sequence[str]) -> tuple[Value, ...]:
     """Return the values of a sentence; most have no word that values start with."""
-    if _CUES.isdisjoint([form.lower() for form in forms]) and not any(map(_DIGIT.match, forms)):
-        return ()
-    return values(forms)
+    has_none = _TRIGGERS.isdisjoint([form.lower() for form in forms]) and not any(map(_DIGIT.match, forms))
+    return () if has_none else values(forms)
 
 
 def values(forms: Sequence[str]) -> tuple[Value, ...]:
     """Return the values in a sentence, in order; none where the sentence would have no words without them."""
-    sentence_values: list[Value] = []
+    found: list[Value] = []
     at = 0
     while at < len(forms):
         value = _text(forms, at) or _measure(forms, at)
-        if value is None:
-            at += 1
-        else:
-            sentence_values.append(value)
-            at = value.cut.stop
-    cut = set(unread(sentence_values))
-    return (
-        tuple(sentence_values)
-        if any(is_word(form) for position, form in enumerate(forms) if position not in cut)
-        else ()
-    )
+        found += [value] if value else []
+        at = value.cut.stop if value else at + 1
+    return tuple(found) if has_word(forms, set(unread(found))) else ()
+
+
+def has_word(forms: Sequence[str], cut: Collection[int]) -> bool:
+    """Say whether a sentence has a word beside those that are cut."""
+    return any(is_word(form) for at, form in enumerate(forms) if at not in cut)
+
+
+def _word(forms: Sequence[str], at: int) -> str:
+    """Return a word in lower case, or nothing before and behind the sentence."""
+    return forms[at].lower() if 0 <= at < len(forms) else ""
 
 
 def _text(forms: Sequence[str], at: int) -> Value | None:
     """Return the text that starts at a word: in quotes, or capitals behind a word like "labeled"."""
-    lower = forms[at].lower()
-    if forms[at] in _OPENING:
-        start, end = at, next((p for p in range(at + 1, len(forms)) if forms[p] in _CLOSING), len(forms))
-        inner, stop = range(at + 1, end), min(end + 1, len(forms))
-    else:
-        if not {lower} & (_LABELS | _SAYS | _TEXTS):
-            return None
-        run = list(takewhile(lambda position: forms[position][:1].isupper(), range(at + 1, len(forms))))
-        if not run:
-            return None
-        stop = run[-1] + 1
-        if lower in _SAYS and at and forms[at - 1].lower() in _RELATIVES and _ENDS.isdisjoint(forms[stop:]):
-            stop = len(forms)  # "a sign that says Keep off the grass"
-        start, inner = at + 1, range(at + 1, stop)
-    while inner and not any(map(str.isalnum, forms[inner[-1]])):
-        inner = inner[:-1]  # "the U," has a comma within its quotes
-    words = [forms[position] for position in inner]
-    if not any(map(str.isalnum, words)):
+    start, inner, stop = _quoted(forms, at) if forms[at] in _OPENING else _capitals(forms, at)
+    inner = _trimmed(forms, inner)
+    if not inner:
         return None
-    before = forms[start - 1].lower() if start else ""
-    of_subject = False
-    if before in _LABELS or before in _SAYS:
-        start -= 1
-        two = forms[start - 1].lower() if start else ""
-        of_subject = two in _BE or (before in {"says", "say", "reads", "read"} and two not in _RELATIVES)
-        start -= two in _RELATIVES
-    if stop < len(forms) and forms[stop].lower() in _WRITTEN:
-        stop += 1
-    noun = stop < len(forms) and forms[stop].isalpha() and not _is_no_noun(forms[stop].lower())
-    is_before = start == at and noun and before not in _TEXTS and before != "text"
-    is_thing = start == at and before in _ARTICLES and not is_before
-    return Value(f'"{" ".join(words).lower()}"', tuple(inner), range(start, stop), is_before, of_subject, is_thing)
+    before, two = _word(forms, start - 1), _word(forms, start - 2)
+    is_said, is_relative = before in _LABELS_OR_SAYS, two in WORDS["relatives"]
+    stop += _word(forms, stop) in WORDS["written"]
+    cut = range(start - is_said - (is_said and is_relative), stop)
+    is_noun = _word(forms, stop).isalpha() and not _is_no_noun(_word(forms, stop))
+    is_before = cut.start == at and is_noun and before not in WORDS["texts"]
+    is_thing = cut.start == at and before in {"the", "a", "an"} and not is_before
+    name = " ".join([forms[position] for position in inner]).lower()
+    return Value(f'"{name}"', tuple(inner), cut, is_before, _is_of_subject(before, two), is_thing)
+
+
+def _trimmed(forms: Sequence[str], inner: range) -> range:
+    """Return the words of a text without signs behind them: "the U," has a comma within its quotes."""
+    while inner and not is_word(forms[inner[-1]]):
+        inner = inner[:-1]
+    return inner
+
+
+def _is_of_subject(before: str, two: str) -> bool:
+    """Say whether the two words before a text give it to the subject: "is labeled", "a sign says"."""
+    is_verb = before in WORDS["finite_says"] and two not in WORDS["relatives"]
+    return is_verb or (before in _LABELS_OR_SAYS and two in WORDS["copulas_of_texts"])
+
+
+def _quoted(forms: Sequence[str], at: int) -> tuple[int, range, int]:
+    """Return where a text in quotes starts, its words, and what is behind it."""
+    end = next((p for p in range(at + 1, len(forms)) if forms[p] in _CLOSING), len(forms))
+    return at, range(at + 1, end), min(end + 1, len(forms))
+
+
+def _capitals(forms: Sequence[str], at: int) -> tuple[int, range, int]:
+    """Return the same of capitals behind a word like "labeled", or of all behind "that says"; no words of no text."""
+    lower = forms[at].lower()
+    run = list(takewhile(lambda position: forms[position][:1].isupper(), range(at + 1, len(forms))))
+    if lower not in _CUES or not run:
+        return at + 1, range(0), at + 1
+    is_said = lower in WORDS["says"] and _word(forms, at - 1) in WORDS["relatives"]
+    is_rest = is_said and WORDS["text_ends"].isdisjoint(forms[run[-1] + 1 :])  # "a sign that says Keep off the grass"
+    stop = len(forms) if is_rest else run[-1] + 1
+    return at + 1, range(at + 1, stop), stop
 
 
 def _measure(forms: Sequence[str], at: int) -> Value | None:
     """Return the measure that starts at a word: a number with its unit, or a size."""
-    form = forms[at]
-    behind = forms[at + 1] if at + 1 < len(forms) else ""
-    before = [word.lower() for word in forms[max(0, at - 2) : at]]
-    if (
-        (_NUMBER.fullmatch(form) or _CODE.fullmatch(form))
-        and before
-        and before[-2 if before[-1] == "of" else -1 :][0] in _NUMBERED
-    ):
-        is_range = behind in _RANGES and _NUMBER.fullmatch("".join(forms[at + 2 : at + 3]))
-        words = range(at, at + (3 if is_range else 1))
-    elif (
-        (form in _CURRENCIES and _NUMBER.fullmatch(behind))
-        or (form.lower() == "size" and _SIZE.fullmatch(behind))
-        or (
-            _NUMBER.fullmatch(form)
-            and (behind in _CASED_UNITS or (behind.lower() in _UNITS and (len(behind) > 1 or behind == behind.lower())))
-            and not (behind in _NO_UNITS and forms[at + 2 :])
-        )
-    ):
-        words = range(at, at + 2)
-    elif _MEASURE.fullmatch(form) and form.lstrip("0123456789.,").lower() in _UNITS:
-        words = range(at, at + 1)
-    else:
+    before = _word(forms, at - 2 if _word(forms, at - 1) == "of" else at - 1)
+    text = " ".join(forms[at : at + _WORDS_OF_MEASURES])
+    found = (_NUMBERED.match(text) if before in WORDS["numbered"] else None) or _MEASURE.match(text)
+    if found is None:
         return None
-    start = at - 1 if at and forms[at - 1].lower() in _BY_OR_OF else at
-    name = ("" if form in _CURRENCIES else " ").join(forms[position] for position in words).lower().replace(" %", "%")
-    next_word = forms[words.stop] if words.stop < len(forms) else ""
-    is_before = start == at and next_word.isalpha() and next_word not in _NO_NOUNS
-    return Value(name, tuple(words), range(start, words.stop), is_before)
-
-
-_NO_NOUNS: Final = word_set("high wide long tall thick deep in on at from with under over by and away across")
+    stop = at + found[0].count(" ") + 1
+    start = at - (_word(forms, at - 1) in {"by", "of"})
+    name = re.sub(r"(?<=[$€£¥]) | (?=%)", "", found[0].lower())
+    is_before = start == at and _word(forms, stop).isalpha() and forms[stop] not in WORDS["behind_values"]
+    return Value(name, tuple(range(at, stop)), range(start, stop), is_before)
 
 
 def _is_no_noun(word: str) -> bool:
-    return word in _NO_NOUNS | _BE or is_preposition_word(word)
+    return word in WORDS["behind_values"] or word in WORDS["copulas_of_texts"] or is_preposition_word(word)
 
 
 def unread(sentence_values: Sequence[Value]) -> Iterator[int]:
@@ -170,11 +157,9 @@ def placed(labels: Labels, cut: Collection[int], tags: Sequence[str]) -> Labels:
     ``tags`` has a tag for each word, of which those of words that were cut stay.
     """
     at = [position for position in range(len(tags)) if position not in cut]
-    own_tags = list(tags)
-    for position, tag in zip(at, labels.tags, strict=True):
-        own_tags[position] = tag
+    new_tags = dict(zip(at, labels.tags, strict=True))
     return Labels(
-        own_tags,
+        [new_tags.get(position, tag) for position, tag in enumerate(tags)],
         [at[word] for word in labels.objects],
         [(at[head], at[part]) for head, part in labels.parts],
         [(at[head], at[word]) for head, word in labels.attributes],
@@ -183,25 +168,26 @@ def placed(labels: Labels, cut: Collection[int], tags: Sequence[str]) -> Labels:
     )
 
 
-_BEARERS: Final = _TEXTS | word_set(tables(__package__)["bearers"])
-"""Nouns of what mostly bears the text where several things stand before it."""
-
-
 def owner(value: Value, heads: Sequence[int], words: Sequence[str]) -> int | None:
     """Return which of the objects of a sentence has a value; ``heads`` are their positions in its words, in order."""
-    if value.is_thing:
-        return None
     before = [head for head in heads if head < value.cut.start]
     behind = [head for head in heads if head >= value.cut.stop]
+    if value.is_thing:
+        return None
     if value.of_subject and before:
         return before[0]
-    is_text = value.name.startswith('"') and not value.is_before
-    if is_text and value.cut.start == value.tokens[0] - 1 and before[-1:] == [value.cut.start - 1]:
+    if value.is_text:
+        return _bearer(value, before, behind, words)
+    near = [*behind[:1], *before[-1:]] if value.is_before else [*before[-1:], *behind[:1]]
+    return next(iter(near), None)
+
+
+def _bearer(value: Value, before: Sequence[int], behind: Sequence[int], words: Sequence[str]) -> int | None:
+    """Return what has a text: the noun right before its quotes, or what mostly bears texts, or who says it."""
+    start = value.cut.start
+    if start == value.tokens[0] - 1 and before[-1:] == [start - 1]:
         return before[-1]  # 'the phrase "Type here"'
-    if is_text:  # "a note on a refrigerator that says"
-        says = words[value.cut.start : value.cut.start + 1]
-        otherwise = before[:1] if says and says[0] in _SAYS else before
-        before = [head for head in before if words[head] in _BEARERS] or otherwise
-        behind = behind if before or not (says and says[0] in _SAYS) else []
-    near = [behind[:1], before[-1:]] if value.is_before else [before[-1:], behind[:1]]
-    return next((head for some in near for head in some), None)
+    says = start < len(words) and words[start] in WORDS["says"]
+    bearing = [head for head in before if words[head] in WORDS["texts"] | WORDS["bearers"]]
+    own = bearing or (before[:1] if says else before)  # "a note on a refrigerator that says"
+    return next(iter([*own[-1:], *(() if says else behind[:1])]), None)

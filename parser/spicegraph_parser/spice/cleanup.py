@@ -33,6 +33,8 @@ _QUANTIFYING_WORDS = word_set(
     million billion trillion"""
 )
 _QUANTIFIERS = _QUANTIFYING_NOUNS | _QUANTIFYING_PLURALS | _QUANTIFYING_WORDS
+_OWN = frozenset({"amod", "det"})  # what goes with a phrase that quantifies
+_OWN_AND_SUBJECT = _OWN | {"nsubj"}
 
 _HEAD, _DEPENDENT = itemgetter(1), itemgetter(2)
 # The places of words, one each, shared by all captions: millions of facts hold them.
@@ -78,6 +80,22 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
     if not _PRONOUN_TAGS.isdisjoint(parse.tags):
         pronouns = [position for position, tag in enumerate(parse.tags[1:], 2) if tag in _PRONOUN_TAGS]
         arcs = _resolve_pronouns(arcs, pronouns, tags, parse)
+    children, families = _indexed(arcs)
+    if sentence or size >= TABLE_SIZE:
+        for head, below in children.items():
+            if len(below) > 1:
+                order = [(table_place(original(arc[2], size), sentence), rank) for rank, arc in enumerate(below)]
+                children[head] = [below[rank] for _, rank in sorted(order)]
+    nouns = {
+        position: slots[position - 1]
+        for position, tag in enumerate(tags, start=1)
+        if tag in _NOUN_TAGS and (last <= size or position in present)
+    }
+    return RuleGraph(forms, tags, children, families, slots, nouns, parse.language)
+
+
+def _indexed(arcs: Iterable[Arc]) -> tuple[dict[int, list[Arc]], dict[str, list[Arc]]]:
+    """Return arcs by their heads, and by their relations without subtype, in the order of heads and dependents."""
     children: dict[int, list[Arc]] = {}
     families: dict[str, list[Arc]] = {}
     ordered = sorted(arcs, key=_DEPENDENT)
@@ -96,64 +114,70 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
             families[label].append(arc)
         else:
             families[label] = [arc]
-    if sentence or size >= TABLE_SIZE:
-        for head, below in children.items():
-            if len(below) > 1:
-                order = [(table_place(original(arc[2], size), sentence), rank) for rank, arc in enumerate(below)]
-                children[head] = [below[rank] for _, rank in sorted(order)]
-    nouns = {
-        position: slots[position - 1]
-        for position, tag in enumerate(tags, start=1)
-        if tag in _NOUN_TAGS and (last <= size or position in present)
-    }
-    return RuleGraph(forms, tags, children, families, slots, nouns, parse.language)
+    return children, families
 
 
 def _promote_quantified(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str]) -> Sequence[Arc]:
     """``a lot of trees`` -> det:qmod(trees, a): the governed noun takes the phrase's place."""
-    # The head of the phrase keeps what else hangs on it, as in the reference.
     cases = [
         (preposition, governed)
         for label, governed, preposition in arcs
-        if label == "case"
-        and forms[preposition - 1].lower() == "of"
-        and ((word := forms[preposition - 2].lower()) in _QUANTIFIERS or word.removesuffix("s").isdigit())
-        and tags[governed - 1] in _NAMING_TAGS
+        if label == "case" and tags[governed - 1] in _NAMING_TAGS and _follows_quantity(forms, preposition)
     ]
     if not cases:
         return arcs
-    changed: list[Arc | None] = list(arcs)
-    above: dict[int, list[int]] = {}
-    below: dict[int, list[int]] = {}
-    for index, (_, upper, lower) in enumerate(arcs):
-        above.setdefault(lower, []).append(index)
-        below.setdefault(upper, []).append(index)
+    promoted = _Promotion(arcs, forms, tags)
     for preposition, governed in sorted(cases, key=itemgetter(0)):
-        head = preposition - 1
-        arcs_below = [(index, own_arc) for index in below.get(head, ()) if (own_arc := changed[index])]
-        link = next((i for i, (label, _, end) in arcs_below if end == governed and label.startswith("nmod:")), None)
+        promoted.promote(preposition - 1, governed)
+    return [arc for arc in promoted.arcs if arc]
+
+
+def _follows_quantity(forms: Sequence[str], preposition: int) -> bool:
+    word = forms[preposition - 2].lower()
+    is_quantity = word in _QUANTIFIERS or word.removesuffix("s").isdigit()
+    return is_quantity and forms[preposition - 1].lower() == "of"
+
+
+class _Promotion:
+    """The arcs of a sentence while nouns take the places of the phrases that quantify them."""
+
+    def __init__(self, arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str]) -> None:
+        self.arcs: list[Arc | None] = list(arcs)
+        self._forms, self._tags = forms, tags
+        self._above: dict[int, list[int]] = {}
+        self._below: dict[int, list[int]] = {}
+        for index, (_, upper, lower) in enumerate(arcs):
+            self._above.setdefault(lower, []).append(index)
+            self._below.setdefault(upper, []).append(index)
+
+    def promote(self, head: int, governed: int) -> None:
+        """Let a governed noun take the place of the phrase with a head, which keeps what else hangs on it."""
+        below = [(index, arc) for index in self._below.get(head, ()) if (arc := self.arcs[index])]
+        link = next((i for i, (label, _, end) in below if end == governed and label.startswith("nmod:")), None)
         if link is None:
-            continue
-        first = _quantifier_start(forms, tags, [own_arc for _, own_arc in arcs_below], head, governed)
+            return
+        first = _quantifier_start(self._forms, self._tags, [arc for _, arc in below], head, governed)
         if not first:
-            continue
-        is_noun = forms[head - 1].lower() in _QUANTIFYING_NOUNS
-        for index, (label, _, end) in arcs_below:
-            if index == link or (end < head and (label in {"amod", "det"} or (label == "nsubj" and not is_noun))):
-                changed[index] = None
-        # Only the arc of the first governor moves; the others go.
-        incoming = sorted(
-            (arc[1], index) for index in above.get(head, ()) if (arc := changed[index]) and arc[1] != governed
-        )
-        for upper, index in incoming[:1]:
-            changed[index] = arcs[index][0], upper, governed
-            above.setdefault(governed, []).append(index)
-        for _, index in incoming[1:]:
-            changed[index] = None
-        below.setdefault(governed, []).append(len(changed))
-        changed.append(("det:qmod", governed, first))
-        changed += [("mwe", first, position) for position in range(first + 1, head + 2)]
-    return [arc for arc in changed if arc]
+            return
+        is_noun = self._forms[head - 1].lower() in _QUANTIFYING_NOUNS
+        own = _OWN if is_noun else _OWN_AND_SUBJECT
+        for index, (label, _, end) in below:
+            if index == link or (end < head and label in own):
+                self.arcs[index] = None
+        self._move_incoming(head, governed)
+        self._below.setdefault(governed, []).append(len(self.arcs))
+        self.arcs.append(("det:qmod", governed, first))
+        self.arcs += [("mwe", first, position) for position in range(first + 1, head + 2)]
+
+    def _move_incoming(self, head: int, governed: int) -> None:
+        """Let the arc of the head's first governor lead to the governed noun; the others go."""
+        above = ((index, self.arcs[index]) for index in self._above.get(head, ()))
+        incoming = sorted((arc[1], index, arc[0]) for index, arc in above if arc and arc[1] != governed)
+        for upper, index, label in incoming[:1]:
+            self.arcs[index] = label, upper, governed
+            self._above.setdefault(governed, []).append(index)
+        for _, index, _ in incoming[1:]:
+            self.arcs[index] = None
 
 
 def _quantifier_start(

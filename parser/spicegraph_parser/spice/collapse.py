@@ -14,13 +14,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from spicegraph_parser.spice.parse import Arc, Parse
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass"})
 _NO_ARC = ("", 0, 0)
 _CASE = frozenset({"case"})
+_AFTER_PREPOSITION = frozenset({"nmod", "acl", "advcl"})
 _MARKERS = _CASE | {"mark"}
 TABLE_SIZE = 16  # places in the reference's hash tables of a word's dependents
 
@@ -45,18 +46,24 @@ def collapse(parse: Parse, *, sentence: int = 0) -> Parse:
         markers = [arc for arc in arcs if arc[0] in _MARKERS]
         arcs = join_prepositions(arcs, names, cases=markers)
         prepositions = _prepositions(arcs if "mwe" in labels or arcs is not parse.arcs else markers, names, sentence)
-        named = list(arcs)
-        passives = {head for label, head, _ in arcs if label == "auxpass"} if "auxpass" in labels else frozenset[int]()
-        for index, (label, head, dependent) in enumerate(arcs):
-            if dependent in prepositions and label in {"nmod", "acl", "advcl"}:  # named after it
-                preposition = prepositions[dependent]
-                if label == "nmod" and head in passives and preposition in parse.language.agents:
-                    preposition = "agent"
-                named[index] = f"{label}:{preposition}", head, dependent
+        named = _named(arcs, prepositions, parse.language.agents)
         arcs = _split_conjuncts(named, names, prepositions, sentence) if "conj" in labels else named
     if "conj" in labels:
         arcs = _spread_conjunctions(arcs, names, parse.tags, sentence)
     return parse if arcs is parse.arcs else parse.with_arcs(arcs)
+
+
+def _named(arcs: Sequence[Arc], prepositions: Mapping[int, str], agents: Collection[str]) -> list[Arc]:
+    """Return arcs in which relations to prepositional phrases are named after their prepositions."""
+    passives = {head for label, head, _ in arcs if label == "auxpass"}
+    named = list(arcs)
+    for index, (label, head, dependent) in enumerate(arcs):
+        if dependent in prepositions and label in _AFTER_PREPOSITION:
+            preposition = prepositions[dependent]
+            if label == "nmod" and head in passives and preposition in agents:
+                preposition = "agent"
+            named[index] = f"{label}:{preposition}", head, dependent
+    return named
 
 
 def original(position: int, size: int) -> int:
@@ -143,48 +150,54 @@ def _is_prepositional(label: str) -> bool:
 
 def _spread_conjunctions(arcs: Sequence[Arc], forms: Sequence[str], tags: Sequence[str], sentence: int) -> list[Arc]:
     """Name the conjunctions, and let later conjuncts share the first one's governor and subject."""
-    coordinators: dict[int, list[int]] = {}
+    named = _named_conjuncts(arcs, forms, sentence)
+    above: dict[int, list[Arc]] = {}
+    subjects: dict[int, list[Arc]] = {}
     passives: set[int] = set()
+    for arc in named:
+        label, head, dependent = arc
+        above.setdefault(dependent, []).append(arc)
+        if label in _SUBJECTS:
+            subjects.setdefault(head, []).append(arc)
+        elif label == "auxpass":
+            passives.add(head)
+    shared: list[Arc] = []
+    for label, first, later in named:
+        if first == later or not label.startswith("conj:"):
+            continue
+        shared += [
+            (label_above, head, later)
+            for label_above, head, _ in above.get(first, ())
+            if head not in (0, first) and label_above != "case"
+        ]
+        tag = tags[original(later, len(forms)) - 1]
+        if later not in subjects and tag.startswith(("V", "J")):
+            shared += _shared_subjects(subjects.get(first, ()), later, tag, is_passive=later in passives)
+    return list(dict.fromkeys(named + shared)) if shared else named
+
+
+def _named_conjuncts(arcs: Sequence[Arc], forms: Sequence[str], sentence: int) -> list[Arc]:
+    """Return arcs in which relations to conjuncts are named after what joins them."""
+    coordinators: dict[int, list[int]] = {}
     for label, head, dependent in arcs:
         if label == "cc":
             coordinators.setdefault(head, []).append(dependent)
-        elif label == "auxpass":
-            passives.add(head)
-    named: list[Arc] = []
-    conjuncts: list[tuple[int, int]] = []
-    above: dict[int, list[Arc]] = {}
-    subjects: dict[int, list[Arc]] = {}
-    for arc_below in arcs:
-        arc = arc_below
-        label, head, dependent = arc
-        if label == "conj" and head in coordinators:
-            arc = _conjunction(forms, _coordinator(coordinators[head], dependent, sentence)), head, dependent
-            conjuncts.append((head, dependent))
-        elif label.startswith("conj:"):
-            conjuncts.append((head, dependent))
-        elif label in _SUBJECTS:
-            subjects.setdefault(head, []).append(arc)
-        named.append(arc)
-        above.setdefault(dependent, []).append(arc)
-    shared: list[Arc] = []
-    size = len(forms)
-    for first, later in conjuncts:
-        if first == later:
-            continue
-        tag = tags[original(later, size) - 1]
-        shared += [
-            (label, head, later)
-            for label, head, _ in above.get(first, ())
-            if head not in (0, first) and label != "case"
-        ]
-        if later not in subjects and tag.startswith(("V", "J")):
-            # "is flushed and continues", "moves and is followed": the voice is the later verb's.
-            voice = "pass" if later in passives else "" if tag.startswith(("VBP", "VBZ", "J")) else None
-            shared += [
-                (label if voice is None else label.removesuffix("pass") + voice, later, dependent)
-                for label, _, dependent in subjects.get(first, ())
-            ]
-    return list(dict.fromkeys(named + shared)) if shared else named
+    return [
+        (_conjunction(forms, _coordinator(coordinators[head], dependent, sentence)), head, dependent)
+        if label == "conj" and head in coordinators
+        else (label, head, dependent)
+        for label, head, dependent in arcs
+    ]
+
+
+def _shared_subjects(subjects: Iterable[Arc], later: int, tag: str, *, is_passive: bool) -> list[Arc]:
+    """Return the relations of a later verb to the subjects of the first one."""
+    # "is flushed and continues", "moves and is followed": the voice is the later verb's.
+    voice = "pass" if is_passive else "" if tag.startswith(("VBP", "VBZ", "J")) else None
+    return [
+        (label if voice is None else label.removesuffix("pass") + voice, later, dependent)
+        for label, _, dependent in subjects
+    ]
 
 
 def _conjunction(forms: Sequence[str], coordinator: int) -> str:

@@ -11,7 +11,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from spicegraph_parser.errors import LimitError, expect
 from spicegraph_parser.languages import ENGLISH, Language
@@ -154,8 +154,8 @@ def word_set(text: str) -> frozenset[str]:
 
 
 @cache
-def tables(package: str) -> Mapping[str, str]:
-    """Return the tables that a package has as text, in its file ``words.toml``, by name."""
+def tables(package: str) -> Mapping[str, Any]:
+    """Return the tables that a package has in its file ``words.toml``, by name: words as text, or words by words."""
     return tomllib.loads(files(package).joinpath("words.toml").read_text(encoding="utf-8"))
 
 

@@ -1361,7 +1361,7 @@ class Credit(_message.Message):
     WORDS_FIELD_NUMBER: _builtins.int
     PARTS_FIELD_NUMBER: _builtins.int
     metric: _builtins.str
-    """The metric: "spice", "spice-exact", "spice-g", "cider", "cider-d", "cider-plain", "spider" or "fluency"."""
+    """The metric: "spice", "spice-exact", "spice-g", "cider", "cider-d", "cider-plain", "cider-r", "spider" or "fluency"."""
     @_builtins.property
     def words(self) -> _containers.RepeatedCompositeFieldContainer[Global___WordCredit]:
         """The words of the candidate, in the order of the text."""

@@ -11,7 +11,7 @@ CIDEr-D reads words with spaces between them, as there: tokenize the captions be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def spice(
     *,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     **java: object,
-) -> Scores | np.float64:
+) -> Any:  # Scores, or a number with return_all_scores=False, as in aac-metrics
     """Return SPICE under the name ``spice``; without ``return_all_scores`` the corpus score alone.
 
     >>> corpus, items = spice(["a dog barks"], [["a dog is barking"]])
@@ -75,7 +75,7 @@ def cider_d(
     return_tfidf: bool = False,
     scale: float = SCALE,
     **java: object,
-) -> Scores | np.float64:
+) -> Any:  # Scores, or a number with return_all_scores=False, as in aac-metrics
     """Return CIDEr-D as ``cider_d``, with the document frequencies of these references, of at least two items."""
     _check_options(java)
     if (n, sigma, scale) != (ORDERS, SIGMA, SCALE):
@@ -94,7 +94,7 @@ def spider(
     tokenizer: Callable[[str], list[str]] = str.split,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     **java: object,
-) -> Scores | np.float64:
+) -> Any:  # Scores, or a number with return_all_scores=False, as in aac-metrics
     """Return SPIDEr, the mean of CIDEr-D and SPICE, under the names ``spider``, ``cider_d`` and ``spice``."""
     _check_options(java)
     scores = _spider(paired_items(candidates, mult_references), tokenizer, pipeline)
@@ -111,7 +111,7 @@ def spider_fl(
     penalty: float = 0.9,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     **java: object,
-) -> Scores | np.float64:
+) -> Any:  # Scores, or a number with return_all_scores=False, as in aac-metrics
     """Return SPIDEr-FL: the scores of :func:`spider`, ``fer`` (1 for broken captions) and ``spider_fl``.
 
     The detector is not FENSE's BERT but the metric ``fluency``'s linear model, so ``echecker`` is refused, and figures
@@ -136,7 +136,7 @@ def spider_max(
     tokenizer: Callable[[str], list[str]] = str.split,
     pipeline: str | FactSource = DEFAULT_PIPELINE,
     **java: object,
-) -> Scores | np.float64:
+) -> Any:  # Scores, or a number with return_all_scores=False, as in aac-metrics
     """Return SPIDEr of each item's best candidate by SPIDEr: ``spider_max``, ``cider_d_max``, ``spice_max``."""
     _check_options(java)
     counts = {len(candidates) for candidates in mult_candidates}

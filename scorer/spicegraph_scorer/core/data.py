@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict
 
 from spicegraph_parser.errors import InputError, kind_of
@@ -49,6 +50,7 @@ class MetricData:
     instances: Instances | None = None  # the objects that CHAIR knows in images beside those of references
     language: str | None = None  # of captions, by code; None: what the pipeline reads
     reference_language: str | None = None  # of references, for SPICE across languages; None: that of the candidates
+    cider_scale: float | None = None  # the factor of CIDEr, which 1 leaves as in its paper's equations; None: 10
 
     def __post_init__(self) -> None:
         """Refuse what is none of these, by the attributes that metrics use."""
@@ -59,6 +61,8 @@ class MetricData:
         for name in ("language", "reference_language"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, find_language(getattr(self, name)).code)
+        if self.cider_scale is not None and not 0 < self.cider_scale < inf:
+            raise InputError(f"cider_scale: is {self.cider_scale}, expected a number above 0")
         for key, category in (self.categories or {}).items():
             if not callable(getattr(category, "select", category)):
                 raise InputError(f"categories[{key!a}]: is {kind_of(category)}, expected a category of make_categories")
@@ -83,6 +87,7 @@ class DataFields(TypedDict, total=False):
     instances: Instances | None
     language: str | None
     reference_language: str | None
+    cider_scale: float | None
 
 
 _OTHER_KEYWORDS: Final = (

@@ -15,6 +15,7 @@ import string
 from collections import Counter
 from dataclasses import dataclass
 from html.entities import html5
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -70,13 +71,18 @@ _TWICE: Final = re.compile(f"(?:[ÂÃÄÅ]{_REST}|[âï]{_REST}{_REST}|ð{_REST}
 
 
 def _cut(text: str, pattern: re.Pattern[str]) -> str:
-    """Take the marks out, with one space or none in their place."""
-    return _joined(pattern.split(text))
+    """Take the marks out, with one space or none in their place; a space where a word is missing: ``on a .``."""
+    return _joined(pattern.split(text), pattern.findall(text) if pattern is _TOKEN else ())
 
 
-def _joined(parts: Iterable[str]) -> str:
-    kept = [part.strip() for part in parts if part.strip()]
-    return "".join(part if number == 0 or part[0] in _NO_GAP_BEFORE else f" {part}" for number, part in enumerate(kept))
+def _joined(parts: Iterable[str], gaps: Iterable[str] = ()) -> str:
+    text, is_missing = "", False
+    for part, gap in zip_longest(map(str.strip, parts), ("", *gaps), fillvalue=""):
+        is_missing = is_missing or _MISSING.search(gap) is not None
+        if part:
+            text += part if not text or (part[0] in _NO_GAP_BEFORE and not is_missing) else f" {part}"
+            is_missing = False
+    return text
 
 
 def _printable(text: str) -> str:

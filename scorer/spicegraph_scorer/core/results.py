@@ -58,12 +58,12 @@ class RunSummary:
 class Summary:
     """The corpus scores of all metrics, with what says whether two numbers may be compared."""
 
-    signature: Mapping[str, Json]
+    signature: Mapping[str, Any]
     runs: tuple[RunSummary, ...]
     empty_graphs: EmptyGraphs = field(default_factory=EmptyGraphs, compare=False)  # sums of parts do not know them
 
     @property
-    def corpus(self) -> dict[str, Json]:
+    def corpus(self) -> dict[str, Any]:
         """See :attr:`Result.corpus`."""
         values: dict[str, Json] = {}
         for run in self.runs:
@@ -74,11 +74,11 @@ class Summary:
         return values
 
     @property
-    def confidence(self) -> dict[str, Json]:
+    def confidence(self) -> dict[str, Any]:
         """The 95 % interval of every score by its name, categories as ``SPICE_Color``; empty if not asked for."""
         return {i.name: {"low": i.low, "high": i.high} for run in self.runs for i in run.intervals}
 
-    def to_dict(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Any]:
         """Return ``signature``, ``corpus`` and, where there are any, ``confidence`` and ``empty_graphs``."""
         confidence = self.confidence
         return {
@@ -165,7 +165,7 @@ class Result:
     """The scores of a corpus and of its items, with what says whether two numbers may be compared."""
 
     items: tuple[Item, ...]
-    signature: Mapping[str, Json]
+    signature: Mapping[str, Any]
     runs: tuple[Run, ...]
 
     def __repr__(self) -> str:
@@ -256,15 +256,15 @@ class Result:
         return Summary(self.signature, tuple(run.summary() for run in self.runs), self.empty_graphs)
 
     @property
-    def confidence(self) -> dict[str, Json]:
+    def confidence(self) -> dict[str, Any]:
         """The 95 % interval of every score by its name, categories as ``SPICE_Color``; empty if not asked for."""
         return {i.name: {"low": i.low, "high": i.high} for run in self.runs for i in run.intervals}
 
-    def to_dict(self) -> dict[str, Json]:
+    def to_dict(self) -> dict[str, Any]:
         """Return JSON values: those of :class:`Summary`, and ``items``: ids and scores."""
         return {**self.summary.to_dict(), "items": self.item_rows()}
 
-    def item_rows(self) -> list[dict[str, Json]]:
+    def item_rows(self) -> list[dict[str, Any]]:
         """Return each item's ``image_id`` and ``scores``; ``explanation`` and ``credit`` by metric if asked for."""
         return list(self.iter_rows())
 

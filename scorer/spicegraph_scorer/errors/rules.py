@@ -157,7 +157,6 @@ NUMBERS: Mapping[str, int] = {
     form: value for value, name in enumerate(_NUMERALS, start=1) for form in (name, str(value))
 }
 COUNTS = frozenset(NUMBERS)
-DIGITS = COUNTS.difference(_NUMERALS)
 _LISTS: Mapping[frozenset[str], str] = {COLORS: "Color", COUNTS: "Cardinality", SIZES: "Size"}
 _LISTED = COLORS | COUNTS | SIZES
 

@@ -64,7 +64,8 @@ class MetricEntry:
 
 _SHOWN_FIRST = (
     *("spice", "spice-exact", "spice-g", "spice-g-4", "bleu", "bleu-sentence", "meteor", "rouge"),
-    *("cider", "cider-d", "cider-plain", "spider", "spider-fl", "fluency", "chair", "capture", "detail", "detail-coco"),
+    *("cider", "cider-d", "cider-plain", "cider-r", "spider", "spider-fl", "fluency", "chair", "capture"),
+    *("detail", "detail-coco"),
 )  # The order of metrics in tables and messages; others follow by name.
 
 
@@ -85,11 +86,26 @@ METRICS: MutableMapping[str, MetricEntry] = _registered()
 """Every metric by its name: those of the entry-point group ``spicegraph.metrics``, ours and those of other packages.
 
 ``cider`` is what the COCO toolkit prints under that name, which is CIDEr-D; ``cider-plain`` is the paper's
-CIDEr.
+CIDEr, and ``cider-r`` the one that stands any length.
 """
 
 # Not in ``all``: variants of studies of their time, ``cider`` under its own name, and metrics made for descriptions.
-BY_NAME_ONLY: Final = frozenset({"spice-exact", "bleu-sentence", "cider-d", "cider-plain", "detail", "detail-coco"})
+BY_NAME_ONLY: Final = frozenset(
+    {
+        *(
+            "spice-exact",
+            "bleu-sentence",
+            "bleu-2-only",
+            "bleu-3-only",
+            "bleu-4-only",
+            "rouge-s",
+            "cider-d",
+            "cider-plain",
+            "cider-r",
+        ),
+        *("detail", "detail-coco"),
+    }
+)
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "coco": ("bleu", "meteor", "rouge", "cider", "spice"),

@@ -1,10 +1,13 @@
-"""CIDEr and CIDEr-D: consensus with the references, rare n-grams weighing more; and SPIDEr, with SPICE in it."""
+"""CIDEr, CIDEr-D and CIDEr-R: consensus with the references, rare n-grams weighing more; and SPIDEr, with SPICE."""
 # Vedantam, Zitnick and Parikh 2015, "CIDEr: Consensus-based Image Description Evaluation"; Chen et al. 2015, "Microsoft
-# COCO Captions", section 3.3.4. SPIDEr, the mean of CIDEr-D and SPICE: Liu et al., ICCV 2017.
+# COCO Captions", section 3.3.4. CIDEr-R: Santos, Colombini and Avila 2021, "CIDEr-R: Robust Consensus-based Image
+# Description Evaluation", with the functions of its authors' script. SPIDEr, the mean of CIDEr-D and SPICE: Liu et al.,
+# ICCV 2017.
 
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -32,16 +35,18 @@ from spicegraph_scorer.core.ngrams import (
 from spicegraph_scorer.core.tokens import PUNCTUATION, TOKENIZER, Corpus, TokenizedItem, TokenizedItems, Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 
-Variant = Literal["CIDEr", "CIDEr-D"]
+Variant = Literal["CIDEr", "CIDEr-D", "CIDEr-R"]
 
 ORDERS: Final = 4
 SIGMA: Final = 6.0  # Standard deviation, in words, of CIDEr-D's penalty on a difference in length.
 SCALE: Final = 10.0  # Scores are in [0, 10].
+REPETITION: Final = 0.8  # The exponents of CIDEr-R's two penalties.
+LENGTH: Final = 0.2
 
 
 class CiderWarning(UserWarning):
@@ -53,39 +58,46 @@ CiderStatistic: TypeAlias = float | None  # In [0, 10]; ``None`` where the refer
 
 @dataclass(frozen=True, slots=True)
 class Cider(Metric[CiderStatistic]):
-    """CIDEr or CIDEr-D with n-grams up to four words, in [0, 10]; the corpus value is the mean over the items.
+    """CIDEr with n-grams up to four words, in [0, 10], of a variant; the corpus value is the mean over the items.
 
     ``CIDEr-D`` clips counts and penalises a difference in length; it is what the COCO toolkit calls CIDEr. ``CIDEr`` is
-    the plain cosine of the paper, without stemming. Without ``frequencies`` the images are those of the corpus, as in
-    the toolkit: a corpus of one image then has no score (a ``CiderWarning`` and ``None``).
+    the plain cosine of the paper, without stemming. ``CIDEr-R`` clips, and penalises repeated words and a difference in
+    length by the share of the reference's, for references of any length. Without ``frequencies`` the images are those
+    of the corpus, as in the toolkit: a corpus of one image then has no score (a ``CiderWarning`` and ``None``).
     """
 
-    needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies"}))
+    needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies", "cider_scale"}))
     highest: ClassVar[float] = SCALE
     credits: ClassVar[bool] = True
 
     variant: Variant = "CIDEr-D"
     frequencies: DocumentFrequencies | None = None
     key: str | None = None  # The name of the score; ``None``: the variant's.
+    scale: float = SCALE
 
     @classmethod
     def of(cls, given: Resources) -> Cider:
         """Return the metric ``cider-d``."""
-        return cls(frequencies=given.data.frequencies)
+        return cls(frequencies=given.data.frequencies, scale=given.data.cider_scale or SCALE)
 
     @classmethod
     def of_coco(cls, given: Resources) -> Cider:
         """Return the metric ``cider``."""
-        return replace(COCO_CIDER, frequencies=given.data.frequencies)
+        return replace(cls.of(given), key=COCO_CIDER.key)
 
     @classmethod
     def of_plain(cls, given: Resources) -> Cider:
         """Return the metric ``cider-plain``."""
-        return cls("CIDEr", given.data.frequencies, key="CIDEr-plain")
+        return replace(cls.of(given), variant="CIDEr", key="CIDEr-plain")
+
+    @classmethod
+    def of_robust(cls, given: Resources) -> Cider:
+        """Return the metric ``cider-r``."""
+        return replace(cls.of(given), variant="CIDEr-R")
 
     @property
     def name(self) -> str:
-        """The key of the metric: ``cider`` or ``cider-d``."""
+        """The key of the metric: ``cider``, ``cider-d`` or ``cider-r``."""
         return (self.key or self.variant).lower()
 
     def signature(self) -> Mapping[str, str]:
@@ -97,13 +109,18 @@ class Cider(Metric[CiderStatistic]):
             "tokenizer": TOKENIZER,
             "document frequencies": source,
             "n": f"1-{ORDERS}",
-            "sigma": f"{SIGMA:g}" if self.variant == "CIDEr-D" else "none",
-            "scale": f"{SCALE:g}",
+            **_FORMS[self.variant].signature,
+            "scale": f"{self.scale:g}",
         }
 
     def collect(self, corpus: Corpus) -> list[CiderStatistic]:
         """Return the score of each item; a ``CiderWarning`` if document frequencies come from a single image."""
-        return cider_statistics(corpus.tokens, variant=self.variant, frequencies=self.frequencies)
+        scores = cider_statistics(corpus.tokens, variant=self.variant, frequencies=self.frequencies)
+        return scores if self.scale == SCALE else [self.scaled(score) for score in scores]
+
+    def scaled(self, score: CiderStatistic) -> CiderStatistic:
+        """Return a score in [0, 10] at this metric's scale."""
+        return None if score is None else score * self.scale / SCALE
 
     @property
     def weigh(self) -> Weigh | None:
@@ -122,7 +139,7 @@ class Cider(Metric[CiderStatistic]):
         return cider_credits(corpus, self, scores)
 
     def total(self, statistics: Sequence[CiderStatistic]) -> tuple[Score, ...]:
-        """Return the score ``CIDEr-D`` or ``CIDEr``."""
+        """Return the score, under the variant's name or :attr:`key`."""
         return (Score.mean(self.key or self.variant, statistics),)
 
     def workings(self, corpus: Corpus, statistics: Sequence[CiderStatistic]) -> list[tuple[Working, ...]]:
@@ -134,22 +151,14 @@ class Cider(Metric[CiderStatistic]):
         for counts in count_slices(corpus.tokens, orders=ORDERS):
             # The mean cosines of each item with its references by order, and its mean penalty on the length.
             cosines = _cosines(counts, frequencies.images, frequencies.lookup(counts), self.variant)
-            penalty = _length_penalty(counts) if self.variant == "CIDEr-D" else np.ones(len(counts.item))
+            penalty = _FORMS[self.variant].penalty(counts)
             references = np.bincount(counts.item, minlength=counts.items)
             means = [np.bincount(counts.item, p, minlength=counts.items) / references for p in (*cosines, penalty)]
             values = zip(*(mean.tolist() for mean in means), strict=True)
-            workings += [(Working(self.key or self.variant, _TEXTS[self.variant], row),) for row in values]
+            text = f"{self.scale:g} {_FORMS[self.variant].text}"
+            workings += [(Working(self.key or self.variant, text, row),) for row in values]
         return workings
 
-
-_COSINES: Final = (
-    "10 times the mean likeness to the references in words ({}), pairs ({}), triples ({}) and quadruples ({}) of "
-    "words, rare ones weighing more"
-)
-_TEXTS: Final[Mapping[Variant, str]] = {
-    "CIDEr": f"{_COSINES} (without a penalty: {{}})",
-    "CIDEr-D": f"{_COSINES}, each reference times its penalty on another length ({{}} in the mean)",
-}
 
 COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")  # CIDEr-D under the key that the COCO toolkit gives it, ``CIDEr``.
 
@@ -169,10 +178,13 @@ def cider_statistics(
 
 
 def statistics_of_counts(
-    counts: CorpusCounts, *, variant: Variant, frequencies: DocumentFrequencies | None = None
+    counts: CorpusCounts, *, variant: Variant, frequencies: DocumentFrequencies | None = None, images: int | None = None
 ) -> list[CiderStatistic]:
-    """Return the score of each item of a corpus whose n-grams are counted; warns as :func:`cider_statistics`."""
-    images = counts.items if frequencies is None else frequencies.images
+    """Return the score of each item of a corpus whose n-grams are counted; warns as :func:`cider_statistics`.
+
+    ``images``: how many images weigh an n-gram, without ``frequencies``; ``None``: all items.
+    """
+    images = frequencies.images if frequencies else counts.items if images is None else images
     if images <= 1:
         return _undefined(counts.items)
     if frequencies is None:
@@ -183,8 +195,7 @@ def statistics_of_counts(
     similarity = np.zeros(len(counts.item))
     for cosine in _cosines(counts, images, images_with_ngrams, variant):
         similarity += cosine
-    if variant == "CIDEr-D":
-        similarity *= _length_penalty(counts)
+    similarity *= _FORMS[variant].penalty(counts)
     sums = np.bincount(counts.item, similarity, minlength=counts.items)
     references = np.bincount(counts.item, minlength=counts.items)
     scores: list[CiderStatistic] = (SCALE / ORDERS * sums / references).tolist()
@@ -202,7 +213,7 @@ def _cosines(
         weighted = sparse.csr_array(ngrams.matrix * weights)
         norms: Floats = np.sqrt(weighted.power(2).sum(axis=1))
         candidates, references = weighted[: counts.items][counts.item], weighted[counts.items :]
-        common = candidates.minimum(references) if variant == "CIDEr-D" else candidates
+        common = candidates.minimum(references) if _FORMS[variant].clips else candidates
         products = common.multiply(references).sum(axis=1)
         norm = norms[: counts.items][counts.item] * norms[counts.items :]
         yield np.divide(products, norm, out=np.zeros(len(norm)), where=norm > 0)
@@ -226,6 +237,65 @@ def _length_penalty(counts: CorpusCounts) -> Floats:
     return penalty
 
 
+def _relative_penalty(counts: CorpusCounts) -> Floats:
+    """Return CIDEr-R's penalty of each reference: on words repeated more or less than in it, and on another length."""
+    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
+
+    # Repetition: the geometric mean, over the candidate's words, of 1 / (1 + d), where d is how much more or less often
+    # than the reference it has a word, and of one that the reference lacks, how often it says it again. Words are runs
+    # of letters and digits. Length: exp(-d^2), where d is the difference in words as a share of the reference's words.
+    ngrams = counts.orders[0]
+    runs = [re.findall(r"\w+", counts.vocabulary[word]) for word in ngrams.last.tolist()]
+    number = {run: place for place, run in enumerate(dict.fromkeys(chain.from_iterable(runs)))}
+    rows = np.repeat(np.arange(len(runs)), [len(each) for each in runs])
+    columns = np.fromiter((number[run] for run in chain.from_iterable(runs)), np.int64, len(rows))
+    split = sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(runs), len(number))).tocsr()
+    words = sparse.csr_array(ngrams.matrix @ split)
+    candidates, references = words[: counts.items][counts.item], words[counts.items :]
+    there = candidates.sign()
+    difference = abs(candidates - there.multiply(references).maximum(there))
+    repetition = difference.log1p().sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+    lengths = np.maximum(counts.lengths, 1)
+    length = (lengths[: counts.items][counts.item] / lengths[counts.items :] - 1) ** 2
+    penalty: Floats = np.exp(-REPETITION * repetition - LENGTH * length)
+    return penalty
+
+
+class _Form(NamedTuple):
+    """What a variant does beside the cosines, what its signature says of that, and its working in words."""
+
+    clips: bool
+    penalty: Callable[[CorpusCounts], Floats]
+    signature: Mapping[str, str]
+    text: str
+
+
+_COSINES: Final = (
+    "times the mean likeness to the references in words ({}), pairs ({}), triples ({}) and quadruples ({}) of "
+    "words, rare ones weighing more"
+)
+_FORMS: Final[Mapping[Variant, _Form]] = {
+    "CIDEr": _Form(
+        clips=False,
+        penalty=lambda counts: np.ones(len(counts.item)),
+        signature={"sigma": "none"},
+        text=f"{_COSINES} (without a penalty: {{}})",
+    ),
+    "CIDEr-D": _Form(
+        clips=True,
+        penalty=_length_penalty,
+        signature={"sigma": f"{SIGMA:g}"},
+        text=f"{_COSINES}, each reference times its penalty on another length ({{}} in the mean)",
+    ),
+    "CIDEr-R": _Form(
+        clips=True,
+        penalty=_relative_penalty,
+        signature={"sigma": "none", "penalties": f"repetition^{REPETITION:g} length^{LENGTH:g}"},
+        text=f"{_COSINES}, each reference times its penalties on repeated words and another length ({{}} in the mean)",
+    ),
+}
+
+
 class SpiderStatistic(NamedTuple):
     """One item's statistics of both metrics."""
 
@@ -241,7 +311,7 @@ class Spider(Metric[SpiderStatistic]):
     """
 
     english: ClassVar[bool] = True
-    needs: ClassVar[Needs] = Needs(facts=True, data=Cider.needs.data | {"spice_text"})
+    needs: ClassVar[Needs] = Needs(facts=True, data=frozenset({"frequencies", "spice_text"}))
     credits: ClassVar[bool] = True
     highest: ClassVar[float] = (Cider.highest + Metric.highest) / 2
 
@@ -256,7 +326,7 @@ class Spider(Metric[SpiderStatistic]):
         from spicegraph_scorer.metrics.spice.metric import Spice  # noqa: PLC0415 (CIDEr alone does not need it)
 
         spice = Spice(given.facts(), evidence=given.evidence, text=given.data.spice_text or "written")
-        return cls(spice, Cider.of(given))
+        return cls(spice, Cider(frequencies=given.data.frequencies))
 
     def signature(self) -> Mapping[str, str]:
         """Return what both metrics say, SPICE's pipeline and lexicon first."""
@@ -348,7 +418,7 @@ def cider_credits(corpus: Corpus, cider: Cider, scores: Sequence[float]) -> list
     frequencies = cider.frequencies or frequencies_of(corpus)
     credits_: list[Credit] = []
     for counts in count_slices(corpus.tokens, orders=ORDERS):
-        values, lengths = _credits_of_counts(counts, cider.variant, frequencies)
+        values, lengths = _credits_of_counts(counts, cider.variant, frequencies, cider.scale)
         for number in range(counts.items):
             item, score = corpus.items[len(credits_)], scores[len(credits_)]
             credit_of_ngram = {ngram: value for matrix, texts in values for ngram, value in _row(matrix, texts, number)}
@@ -357,13 +427,13 @@ def cider_credits(corpus: Corpus, cider: Cider, scores: Sequence[float]) -> list
 
 
 def _credits_of_counts(
-    counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies
+    counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies, scale: float
 ) -> tuple[list[tuple[CountMatrix, list[Tokens]]], Sequence[float]]:
     """Return for each order what its n-grams earned (items, n-grams) and these, and what each item's length did."""
     from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
 
     references = np.bincount(counts.item, minlength=counts.items)
-    share = SCALE / ORDERS / references[counts.item]
+    share = scale / ORDERS / references[counts.item]
     growth, penalty = _growth(counts, variant)
     items = sparse.csr_array((share, (counts.item, np.arange(len(counts.item)))), (counts.items, len(counts.item)))
     of_length = np.zeros(len(counts.item))
@@ -375,7 +445,8 @@ def _credits_of_counts(
         squares = weighted.power(2)
         norms: Floats = np.sqrt(squares.sum(axis=1))
         candidates, reference_rows = weighted[: counts.items][counts.item], weighted[counts.items :]
-        products = (candidates.minimum(reference_rows) if variant == "CIDEr-D" else candidates).multiply(reference_rows)
+        common = candidates.minimum(reference_rows) if _FORMS[variant].clips else candidates
+        products = common.multiply(reference_rows)
         candidate_norms = norms[: counts.items][counts.item]
         both = candidate_norms * norms[counts.items :]
         per_product: Floats = np.divide(growth, both, out=np.zeros(len(both)), where=both > 0)
@@ -406,8 +477,9 @@ def _scaled(matrix: CountMatrix, rows: Floats) -> CountMatrix:
 
 def _growth(counts: CorpusCounts, variant: Variant) -> tuple[Floats, Floats]:
     """Return G and g(1) of :func:`cider_credits` for each reference."""
-    if variant != "CIDEr-D":
-        return np.full(len(counts.item), 2.0), np.ones(len(counts.item))
+    if variant != "CIDEr-D":  # nothing grows but the n-grams: another penalty is that of the whole caption
+        penalty = _FORMS[variant].penalty(counts)
+        return 2 * penalty, penalty
     bigrams = np.maximum(counts.lengths - 1, 0)
     candidates, references = bigrams[: counts.items][counts.item], bigrams[counts.items :]
     at = (1 + _NODES) / 2  # the square root of the share of the length

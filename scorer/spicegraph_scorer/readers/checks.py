@@ -133,9 +133,17 @@ def reference_faults(references: object, names: Names = ()) -> Iterator[tuple[st
                 yield f"[{index}]", reason
 
 
+def without_empty(references: object, *, drop: bool) -> tuple[object, int]:
+    """Return references, if wanted without empty ones, and how many were dropped."""
+    if not drop or not isinstance(references, list):
+        return references, 0
+    kept = [text for text in references if not isinstance(text, str) or text.strip()]
+    return kept, len(references) - len(kept)
+
+
 def as_id(value: object) -> object:
-    """Return an id; 9.0, as pandas writes whole numbers beside missing ones, is 9."""
-    return int(value) if type(value) is float and value.is_integer() else value
+    """Return an id; 9.0, as pandas writes whole numbers beside missing ones, is 9, as far as such numbers are exact."""
+    return int(value) if type(value) is float and value.is_integer() and abs(value) < 1 << 53 else value
 
 
 def id_faults(value: object) -> Iterator[str]:
@@ -393,7 +401,8 @@ def _other_language_note(source: str, items: Sequence[Item], language: str) -> s
     if others < _SHARE * len(items) or not others:
         return None
     candidates = counted(len(items), "candidate")
-    return f"{source}: {others:,} of {candidates} seem to be English, not {find_language(language).name}"
+    seem = "seems" if others == 1 else "seem"
+    return f"{source}: {others:,} of {candidates} {seem} to be English, not {find_language(language).name}"
 
 
 def language_note(
@@ -416,7 +425,8 @@ def language_note(
     if others < _SHARE * len(items):
         return None
     candidates = counted(len(items), "candidate")
-    return f"{source}: {others:,} of {candidates} do not seem to be English; all metrics here are made for English"
+    does = "does" if others == 1 else "do"
+    return f"{source}: {others:,} of {candidates} {does} not seem to be English; all metrics here are made for English"
 
 
 _MISSING: Final = frozenset({"nan", "none", "null", "n/a", "<na>"})  # What programs write for a missing caption.

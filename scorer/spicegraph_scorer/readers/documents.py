@@ -14,13 +14,16 @@ from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.readers.fields import SURE, Wanted, is_texts, other_task, records_of
 from spicegraph_scorer.readers.records import Records, bounded_lines, decode, read_all, repeated_key, untyped_id
 from spicegraph_scorer.readers.shapes import (
+    SAMPLE,
     SHAPES,
     Columns,
     Shape,
     captions_of,
     find_fields,
+    first_at,
     has_path,
     nested_names,
+    path_parts,
     plain,
     value_at,
 )
@@ -34,7 +37,6 @@ Entry: TypeAlias = "tuple[str, object]"  # its place, and what it is
 _Keyed: TypeAlias = "tuple[tuple[str, ...], msgspec.Raw]"  # a value behind the keys of the objects on the way to it
 
 _TABLES: Final = sorted(SHAPES, key=lambda shape: -len(shape.beside))  # the most particular first
-_SAMPLE: Final = 3
 _FEW: Final = 40  # An object with more keys is by id.
 _WHOLE: Final = 20_000  # Bytes of what is decoded at once to be looked at.
 _PIECE: Final = 1 << 20
@@ -67,18 +69,14 @@ class _Node:
     def sample(self) -> object:
         """The value, with no more than the first entries of long lists and objects."""
         if self.start == b"[" and len(memoryview(self.raw)) > _WHOLE:
-            return [_Node(raw).sample for raw in self.items[:_SAMPLE]]
+            return [_Node(raw).sample for raw in self.items[:SAMPLE]]
         if self.start == b"{":
             return {key: node.sample for key, node in self.below.items()}
         return msgspec.json.decode(self.raw)
 
     def at(self, path: str) -> Iterable[_Keyed]:
         """Return what stands at a path."""
-        return _at(self, _parts(path), ())
-
-
-def _parts(path: str) -> Sequence[str]:
-    return path.replace("[]", ".[]").strip(".").split(".")
+        return _at(self, path_parts(path), ())
 
 
 def _at(node: _Node, parts: Sequence[str], keys: tuple[str, ...]) -> Iterable[_Keyed]:
@@ -92,27 +90,12 @@ def _at(node: _Node, parts: Sequence[str], keys: tuple[str, ...]) -> Iterable[_K
     return chain.from_iterable(_at(_Node(raw), rest, inner) for inner, raw in found) if rest else found
 
 
-def _first_at(sample: object, parts: Sequence[str]) -> Iterator[object]:
-    """Yield the first entries of a sample at a path."""
-    if not parts:
-        yield sample
-        return
-    first, *rest = parts
-    below: Iterable[object] = ()
-    if first == "[]":
-        below = sample[:_SAMPLE] if isinstance(sample, list) else ()
-    elif isinstance(sample, dict):
-        below = islice(sample.values(), _SAMPLE) if first == "*" else [sample[first]] if first in sample else ()
-    for value in below:
-        yield from _first_at(value, rest)
-
-
 def read_json(source: Source, *, limits: ReadLimits, wanted: Wanted) -> Records:
     """Read all records of a JSON file: a list, one object per line, or one object of any known shape."""
     if wanted.columns is not None and wanted.columns.delimiter is not None:
         raise InputError(f"{source.name}: is JSON, which has no columns: --delimiter is for tables")
     line = b""
-    if source.stream.peek(_SAMPLE).lstrip()[:1] != b"[":
+    if source.stream.peek(SAMPLE).lstrip()[:1] != b"[":
         line = next(filter(bytes.strip, iter(lambda: source.stream.readline(limits.line + 1), b"")), b"")
         if len(line) <= limits.line and _is_line(line, source.stream.peek(_WHOLE)[:_WHOLE].lstrip()):
             faults: list[Fault] = []
@@ -155,7 +138,7 @@ def _line_entries(lines: Iterable[bytes], faults: list[Fault]) -> Iterator[Entry
             continue
         value, reason = decode(line)
         if reason:
-            faults.append(Fault(f"line {number}", "", reason))
+            faults.append(Fault(f"line {number}", "", reason.replace("line 1, ", "", 1)))
         else:
             yield f"line {number}", value
 
@@ -176,7 +159,7 @@ def _count(raw: bytes | msgspec.Raw) -> int:
 def _list(source: Source, content: bytes, node: _Node, sample: list[object], wanted: Wanted) -> Records:
     if not sample:
         raise InputError(f"{source.name}: is an empty list, there is nothing to score")
-    path = "[][]" if all(isinstance(part, list) for part in sample) else "[]"
+    path = "[][]" if all(isinstance(part, list) and part and isinstance(part[0], dict) for part in sample) else "[]"
     entries = _entries(source, content, node, path, "item")
     return records_of(
         source.name, "JSON list", entries, wanted, unknown=lambda rows: unknown(rows, wanted, "a list of objects")
@@ -203,7 +186,7 @@ def _entries(source: Source, content: bytes, node: _Node, path: str, name: str) 
 
 def _document(source: Source, content: bytes, node: _Node, sample: dict[str, object], wanted: Wanted) -> Records:
     def rows(path: str) -> list[object]:
-        return list(_first_at(sample, _parts(path))) if any(mark in path for mark in "[*") else []
+        return list(first_at(sample, path_parts(path))) if any(mark in path for mark in "[*") else []
 
     whole = _side_by_side(sample, wanted)
     if whole:
@@ -323,7 +306,7 @@ def _paths(sample: Mapping[str, object], before: str = "", depth: int = _DEEP) -
 def _is_good(path: str, rows: list[object], sample: object, wanted: Wanted) -> bool:
     objects = [row for row in rows if isinstance(row, dict)]
     if path.endswith("*") and len(objects) < len(rows):
-        keys = _keys_at(sample, path)
+        keys = set(map(plain, _keys_at(sample, path)))
         given = [row for row in rows if row is not None]
         inner = [part for row in given if isinstance(row, list) for part in row if isinstance(part, dict)]
         own = {plain(name) for part in inner for name in part} & shapes.FIRST_IDS
@@ -331,35 +314,33 @@ def _is_good(path: str, rows: list[object], sample: object, wanted: Wanted) -> b
             bool(given)
             and not keys & (shapes.KNOWN | shapes.CONTAINERS)
             and all(type(row) is type(given[0]) and captions_of(row) is not None for row in given)
-            and (not own or {str(part.get(name)) for part in inner for name in part} >= set(_raw_keys_at(sample, path)))
+            and (
+                not own
+                or {str(part.get(name)) for part in inner for name in part} >= set(_keys_at(sample, path)[:SAMPLE])
+            )
         )
     found = _fields(objects, wanted)
     if path.endswith("*"):
         return (
-            bool(rows) and bool(found.candidate or found.references) and not _keys_at(sample, path) & shapes.CONTAINERS
+            bool(rows)
+            and bool(found.candidate or found.references)
+            and shapes.CONTAINERS.isdisjoint(map(plain, _keys_at(sample, path)))
         )
     is_own = found.id is not None and (plain(found.id) in shapes.FIRST_IDS or not path.endswith("*[]"))
-    is_split = path.endswith("*[]") and _keys_at(sample, path[:-2]) <= shapes.SPLIT_NAMES
+    is_split = path.endswith("*[]") and shapes.SPLIT_NAMES.issuperset(map(plain, _keys_at(sample, path[:-2])))
     return bool(found.candidate or found.references) and (is_own or (is_split and found.id is not None))
 
 
-def _raw_keys_at(sample: object, path: str) -> list[str]:
-    value = sample
+def _keys_at(sample: object, path: str) -> list[str]:
+    """Return the keys of the object whose values a path leads to."""
     for key in path.split(".")[:-1]:
-        value = value[key] if isinstance(value, dict) else None
-    return list(value)[:_SAMPLE] if isinstance(value, dict) else []
-
-
-def _keys_at(sample: object, path: str) -> set[str]:
-    value = sample
-    for key in path.split(".")[:-1]:
-        value = value[key] if isinstance(value, dict) else None
-    return set(map(plain, value)) if isinstance(value, dict) else set()
+        sample = sample.get(key) if isinstance(sample, dict) else None
+    return list(sample) if isinstance(sample, dict) else []
 
 
 def _entry_rows(sample: Mapping[str, object]) -> list[Mapping[str, object]]:
     lists = [value if isinstance(value, list) else [value] for value in sample.values()]
-    return [row for value in lists for row in value[:_SAMPLE] if isinstance(row, dict)]
+    return [row for value in lists for row in value[:SAMPLE] if isinstance(row, dict)]
 
 
 def _described(sample: Mapping[str, object]) -> str:

@@ -38,7 +38,7 @@ _CHINESE: Final = (
 )  # which has no table of its own, and whose captions files have beside English
 _MOST: Final = 20
 _MOST_REASONS: Final = 5
-_EXPECTED: Final = (
+EXPECTED: Final = (
     "COCO annotations, references by id, JSON Lines, a table, or plain text with a line for each candidate"
 )
 
@@ -151,7 +151,7 @@ def _check_side(source: str, shape: Shape | None, wanted: Wanted) -> None:
         article = "an" if shape.name[0] in "AEIOU" else "a"
         raise InputError(f"{source}: is {article} {shape.name} file, which holds references; give it with --references")
     if wanted.side == "references":
-        raise InputError(f"{source}: is {shape.name}, which hold candidates; --references takes {_EXPECTED}")
+        raise InputError(f"{source}: is {shape.name}, which hold candidates; --references takes {EXPECTED}")
 
 
 def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | None, *, is_table: bool) -> Columns:

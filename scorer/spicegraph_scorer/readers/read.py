@@ -25,6 +25,7 @@ from spicegraph_scorer.readers.checks import (
     minded_items,
     reference_faults,
     shown,
+    without_empty,
 )
 from spicegraph_scorer.readers.fields import Wanted
 from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, given_references, text_lines
@@ -42,7 +43,7 @@ _DIGITS: Final = re.compile(r"[0-9]{1,18}")
 _WHOLE: Final = re.compile(r"([0-9]{1,18})\.0+")
 _ENDING: Final = re.compile(r"\.[A-Za-z]\w{1,4}$")
 _PARTIAL_HINT = "To score only the images that have a result, say so: --partial."
-_SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, or --candidates each."
+_SEVERAL_HINT = "To score several candidates of an image, say how: --candidates best, each or set."
 
 _WITHOUT_REFERENCES = "is missing (and no --references file is given)"
 _HEAD: Final = 1_000  # Records whose ids show by what the images are called.
@@ -490,11 +491,9 @@ class _Collected:
             value = given_references(key, fields[key])
             if isinstance(value, str) and key != _REFS_OF_SPICE:
                 value = [value]
-            if self._drop and isinstance(value, list):
-                kept = [text for text in value if not isinstance(text, str) or text.strip()]
-                if dropped := len(value) - len(kept):
-                    self.said["empty references dropped"] += dropped
-                value = kept
+            value, dropped = without_empty(value, drop=self._drop)
+            if dropped:
+                self.said["empty references dropped"] += dropped
             faults += [Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(value, names)]
             return tuple(value) if isinstance(value, list) else ()
         known = self._annotations.captions

@@ -19,9 +19,10 @@ from spicegraph_scorer.readers.checks import (
     label,
     reference_faults,
     shown,
+    without_empty,
 )
 from spicegraph_scorer.readers.documents import read_json
-from spicegraph_scorer.readers.fields import Wanted, joined
+from spicegraph_scorer.readers.fields import EXPECTED, Wanted, joined
 from spicegraph_scorer.readers.records import PLAIN_TEXT, Format, Record, Records, given_references, text_lines
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
 from spicegraph_scorer.readers.tables import (
@@ -39,11 +40,15 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.items import ItemId
 
 _BEGINNING: Final = 64
+_PIECE: Final = 8192
+_YAML: Final = re.compile(rb"---\s*\n|(?:- )?[a-z_]+:\s*\n|- [a-z_]+: \S")
 _NO_CAPTIONS: Final = {
     b"<!doctype html": "is an HTML page: was an error or login page saved in place of the file?",
     b"<html": "is an HTML page: was an error or login page saved in place of the file?",
     b"version https://git-lfs": "is a pointer of Git LFS, not the file itself: run git lfs pull",
     b"null": "is null, expected a list of items",
+    b"<?xml": "is XML, which is not read: save ids and captions as JSON or as a table",
+    b"webvtt": "is a file of subtitles, which have no ids of images or videos",
 }  # How files begin that stand in place of captions, in lower case, and what is said of them.
 
 
@@ -57,10 +62,12 @@ def read_records(source: Source, *, limits: ReadLimits, wanted: Wanted) -> Recor
             raise InputError(f"{source.name}: {reason}")
     if start[:1] in (b"{", b"["):
         return read_json(source, limits=limits, wanted=wanted)
+    if b"\r" in (piece := source.stream.peek(_PIECE)) and b"\n" not in piece:
+        raise InputError(f"{source.name}: has lines that end with a carriage return alone; save it with line feeds")
     is_lines = wanted.columns is not None and wanted.columns.delimiter == "\n"
     if not is_lines and (wanted.columns is not None or has_header(source, wanted)):
         return read_delimited(source, limits=limits, wanted=wanted)
-    if source.name.lower().endswith((".yaml", ".yml")):
+    if not is_lines and (source.name.lower().endswith((".yaml", ".yml")) or _YAML.match(start)):
         raise InputError(f"{source.name}: is YAML, which is not read: save the same lists and keys as JSON")
     found = None if is_lines else read_id_lines(source, limits=limits, wanted=wanted)
     if found is None and not is_lines:
@@ -270,10 +277,7 @@ def _from_records(source: Source, records: Records, *, empty_references: bool = 
             continue
         faults += _collect(record, form, known, listed=listed, drop_empty=empty_references)
     if form.name == "COCO results" and count == len(known.captions) > 0 and not faults:
-        expected = (
-            "COCO annotations, references by id, JSON Lines, a table, or plain text with a line for each candidate"
-        )
-        raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {expected}")
+        raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {EXPECTED}")
     faults = [*records.faults, *faults]
     if not known.captions and not faults:
         faults.append(
@@ -317,11 +321,8 @@ def _collect(record: Record, form: Format, known: _Images, *, listed: bool, drop
     if listed and image_id not in known.file_names:
         yield Fault(label(place, image_id), id_key, 'is not among the "images"')
         return
-    texts = [value] if isinstance(value, str) else value
-    if drop_empty and isinstance(texts, list):
-        kept = [text for text in texts if not isinstance(text, str) or text.strip()]
-        known.padded += len(texts) - len(kept)
-        texts = kept
+    texts, dropped = without_empty([value] if isinstance(value, str) else value, drop=drop_empty)
+    known.padded += dropped
     names = (str(image_id), known.file_names.get(image_id, ""))
     if isinstance(value, str) and texts:
         faults = [Fault(label(place, image_id), key, reason) for reason in caption_faults(value, names)]

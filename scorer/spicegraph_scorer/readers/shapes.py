@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from spicegraph_parser.errors import InputError
@@ -146,7 +147,7 @@ SHAPES: Final = (
     Shape("conversations", "LLaVA's and ShareGPT4V's training data", "sharegpt4v.json", "conversations",
           candidate="conversations", references="conversations"),
     Shape("Flickr tokens", "Flickr8k, Flickr30k, COCO-CN, Flickr8k-CN", "Flickr8k.token.txt",
-          lines=r"(?P<id>\S+?)(?:#\w+)*#\d+(?:\s*[|,;]\s*|\s+)(?P<text>.*)"),
+          lines=r"(?P<id>[^\s#]++)(?:#\w++(?=#))*+#\d++(?:\s*[|,;]\s*|\s+)(?P<text>.*)"),
     # What has no other name
     Shape("the toolkit's dictionaries", "pycocoevalcap (gts, res)", "gts.json", "[].caption", rows="*"),
     Shape("captions by id", "CLIPScore and others", "res_video.json", rows="*"),
@@ -207,6 +208,7 @@ _CONTENT: Final = (
 _ASSISTANTS: Final = frozenset({"assistant", "gpt", "model", "bot"})
 _SILENT: Final = frozenset({"reasoning", "thinking", "tool_use", "tool_call", "image", "image_url", "input_image"})
 _DEPTH: Final = 8
+SAMPLE: Final = 3  # Entries that are looked at of many.
 _PREDICTED_LIKE: Final = re.compile(
     r"(?:pred(?:icted)?|gen(?:erated)?|hyp)_\w+|\w+_(?:pred|prediction|predicted|generated|hyp|output|response)s?"
 )
@@ -216,7 +218,8 @@ _TRUE_LIKE: Final = re.compile(
 _ID_LIKE: Final = re.compile(r".*(?:[a-z]I[dD]|_id|ID|_key|_name|_file|_path|_url|[uU]rl)")
 _NO_ID_LIKE: Final = re.compile(r"(?:capt?|sent|ann|worker|user|model|answer|categ|licen|dialog|desc|dataset|eval|run)")
 _NO_TEXT: Final = re.compile(
-    r".*_(?:id|name|score|time|type|path|file|url|label|tokens|ids|index|idx|model|lang|language)s?"
+    r".*_(?:id|name|score|time|type|path|file|url|label|tokens|ids|index|idx|model|lang|language|classe?|category|"
+    r"categorie|topic|tag|object|emotion|prob|logit|boxe?|bbox)s?"
 )
 _MAY_BE_CANDIDATES: Final = frozenset({"answer", "answers", "captions", "captionlist"})
 
@@ -267,18 +270,27 @@ def value_at(row: Mapping[str, object], path: str) -> object:
 
 def has_path(value: object, path: str) -> bool:
     """Say whether a path leads to something, in one of the first entries of every list."""
-    return any(_leads(value, choice.replace("[]", ".[]").strip(".").split(".")) for choice in path.split("|"))
+    return any(True for choice in path.split("|") for _ in first_at(value, path_parts(choice)))
 
 
-def _leads(value: object, parts: Sequence[str]) -> bool:
+def path_parts(path: str) -> Sequence[str]:
+    """Return the keys of a path, ``[]`` and ``*`` among them."""
+    return path.replace("[]", ".[]").strip(".").split(".")
+
+
+def first_at(value: object, parts: Sequence[str]) -> Iterator[object]:
+    """Yield what stands at a path, of long lists and objects in the first entries."""
     if not parts:
-        return True
+        yield value
+        return
     first, *rest = parts
+    below: Iterable[object] = ()
     if first == "[]":
-        return isinstance(value, list) and any(_leads(each, rest) for each in value[:3])
-    if first == "*":
-        return isinstance(value, dict) and any(_leads(each, rest) for each in list(value.values())[:3])
-    return isinstance(value, dict) and first in value and _leads(value[first], rest)
+        below = value[:SAMPLE] if isinstance(value, list) else ()
+    elif isinstance(value, dict):
+        below = islice(value.values(), SAMPLE) if first == "*" else [value[first]] if first in value else ()
+    for each in below:
+        yield from first_at(each, rest)
 
 
 def captions_of(value: object, depth: int = _DEPTH) -> list[str] | None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from spicegraph_parser.errors import DataError, InputError, LimitError
 
 if TYPE_CHECKING:
@@ -22,10 +24,13 @@ _ZIP_MAGIC = b"PK"
 _OTHER_MAGIC = {b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 _TABLES = ("*.arrow", "*.parquet")  # what the folder of a data set has
 _EXCEL = "xl/workbook.xml"
+_INSPECT, _SAMPLES = "header.json", "samples/"  # what a log of Inspect has
+_ON_THE_WAY = frozenset({"input", "messages", "events", "attachments", "store"})
 _ENCRYPTED = 1
 _IGNORED_ROOTS = frozenset({"__MACOSX"})
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_WIDE = b"\0\0\0\0"  # Every second byte of Latin letters in UTF-16.
 _PIECE = 1 << 20
 _ZSTD_PIECE = 1 << 12  # Packed bytes at a time, which unpack to 128 MB at most.
 
@@ -101,8 +106,8 @@ def open_source(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[S
 
 def _text(name: str, stream: io.BufferedReader) -> io.BufferedReader:
     """Return a stream after its byte order mark; UTF-16 has one of its own, and is refused."""
-    start = stream.peek(len(_BYTE_ORDER_MARK))
-    if start.startswith(_UTF_16):
+    start = stream.peek(len(_WIDE))[: len(_WIDE)]
+    if start.startswith(_UTF_16) or (start[1::2] == _WIDE[1::2]) != (start[::2] == _WIDE[::2]):
         raise InputError(f"{name}: is UTF-16; save it as UTF-8")
     if start.startswith(_BYTE_ORDER_MARK):
         stream.read(len(_BYTE_ORDER_MARK))
@@ -155,6 +160,10 @@ def _open_member(path: str, stream: io.BufferedReader, limits: ReadLimits) -> It
                 stream.seek(0)
                 yield Source(path, stream, "xlsx")
                 return
+            if _INSPECT in names and any(name.startswith(_SAMPLES) for name in names):
+                samples = io.BytesIO(b"\n".join(_inspect_samples(path, archive, limits)))
+                yield Source(path, io.BufferedReader(samples), "zip")
+                return
             member = _only_member(path, archive, limits)
             with archive.open(member) as content:
                 reader: io.BufferedReader = io.BufferedReader(_Bounded(content, member.file_size))
@@ -170,21 +179,7 @@ def _only_member(path: str, archive: zipfile.ZipFile, limits: ReadLimits) -> zip
     if len(members) > limits.members:
         raise LimitError(f"{path}: holds {len(members)} files, the limit is {limits.members}")
     for member in members:
-        name, size = member.filename, member.file_size
-        where = f"{path}, member {name!a}"
-        if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":":
-            raise InputError(f"{where}: its path leads out of the zip")
-        if not name.strip("/"):
-            raise InputError(f"{where}: it has no name")
-        if stat.S_ISLNK(member.external_attr >> 16):
-            raise InputError(f"{where}: is a link, not a file")
-        if member.flag_bits & _ENCRYPTED:
-            raise InputError(f"{where}: is encrypted")
-        if size > limits.content:
-            raise LimitError(f"{where}: unpacks to {size:,} bytes, the limit is {limits.content:,}")
-        packed = max(member.compress_size, 1)
-        if size > limits.ratio * packed and size > limits.line:
-            raise LimitError(f"{where}: unpacks to {size // packed} times its size, the limit is {limits.ratio} times")
+        _check_member(path, member, limits)
     files = [
         member
         for member in members
@@ -196,6 +191,44 @@ def _only_member(path: str, archive: zipfile.ZipFile, limits: ReadLimits) -> zip
         names = ", ".join(ascii(member.filename) for member in files[:5]) or "none"
         raise InputError(f"{path}: a zip must hold one file, this one holds {len(files)} ({names})")
     return files[0]
+
+
+def _check_member(path: str, member: zipfile.ZipInfo, limits: ReadLimits) -> None:
+    name, size = member.filename, member.file_size
+    where = f"{path}, member {name!a}"
+    if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/") or name[1:2] == ":":
+        raise InputError(f"{where}: its path leads out of the zip")
+    if not name.strip("/"):
+        raise InputError(f"{where}: it has no name")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise InputError(f"{where}: is a link, not a file")
+    if member.flag_bits & _ENCRYPTED:
+        raise InputError(f"{where}: is encrypted")
+    if size > limits.content:
+        raise LimitError(f"{where}: unpacks to {size:,} bytes, the limit is {limits.content:,}")
+    packed = max(member.compress_size, 1)
+    if size > limits.ratio * packed and size > limits.line:
+        raise LimitError(f"{where}: unpacks to {size // packed} times its size, the limit is {limits.ratio} times")
+
+
+def _inspect_samples(path: str, archive: zipfile.ZipFile, limits: ReadLimits) -> Iterator[bytes]:
+    """Yield the samples of a log of Inspect, each on one line, without what was said on the way to its output."""
+    left = limits.content
+    for member in archive.infolist():
+        if not (member.filename.startswith(_SAMPLES) and member.filename.endswith(".json")):
+            continue
+        _check_member(path, member, limits)
+        left -= member.file_size
+        if left < 0:
+            raise LimitError(f"{path}: unpacks to more than {limits.content:,} bytes")
+        with archive.open(member) as content:
+            sample = io.BufferedReader(_Bounded(content, member.file_size)).read()
+        try:
+            fields = msgspec.json.decode(sample, type=dict[str, msgspec.Raw])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise InputError(f"{path}:{member.filename}: is not a sample of Inspect ({error})") from error
+        kept = {name: value for name, value in fields.items() if name not in _ON_THE_WAY}
+        yield msgspec.json.format(msgspec.json.encode(kept), indent=-1)
 
 
 class _Bounded(io.RawIOBase):

@@ -57,12 +57,19 @@ def parse_columns(text: str | None, *, delimiter: str | None = None) -> Columns 
 
 _HEADER_BYTES: Final = 8192
 _DELIMITERS: Final = {"\t": "TSV", ";": "CSV with semicolons", ",": "CSV"}
-_NAME: Final = r"[^\s,;|]*\d[^\s,;|]*|[^\s,;|]+\.[A-Za-z]\w{2,4}"  # What is no word of a caption: 7, img1, dog.jpg.
+# What is no word of a caption: 7, img1, dog.jpg. No form takes more time than a line is long.
+_NAME: Final = r"[^\s,;|\d]*+\d[^\s,;|]*+|[^\s,;|]+\.[A-Za-z]\w{2,4}"
 _IDS: Final = (
     rf"(?P<id>{_NAME})\s*[,;|]\s*(?P<text>\S.*)",
-    r"(?P<id>(?=\S*\d)(?=\S*[A-Za-z_#-])\S{5,})\s+(?P<text>\S.*)",  # as of MSVD: mv89psg6zh4_33_46 A bird
+    # as of MSVD, mv89psg6zh4_33_46 A bird; "2nd", "3D", "10-year-old" are words
+    r"(?P<id>(?!\d+(?:st|nd|rd|th|s|[dD]|-[A-Za-z-]+)\s)(?=\S*\d)(?=\S*[A-Za-z_#-])\S+?[^\s:]):?\s+(?P<text>\S.*)",
 )
-_COUNTED: Final = re.compile(r"(\d+)[.):]?\s+\S")
+_COUNTED: Final = (
+    (re.compile(r"(\d+)[.):]?\s+\S"), "number"),
+    (re.compile(r"([^\s,;|]+)[,;|]\S+\s+\S"), "word and a separator"),
+)
+_QUOTED: Final = re.compile(r'"((?:[^"]|"")*+)"')
+_BESIDE: Final = re.compile(r"\s*|# .*|sep=.\s*", re.DOTALL)  # Lines that may stand above a header.
 
 
 def first_lines(source: Source) -> list[str]:
@@ -70,7 +77,7 @@ def first_lines(source: Source) -> list[str]:
     given = source.stream.peek(_HEADER_BYTES)[:_HEADER_BYTES]
     whole = given if len(given) < _HEADER_BYTES or b"\n" not in given else given[: given.rindex(b"\n")]
     try:
-        return [line for line in whole.decode().splitlines() if line.strip() and not line.startswith("#")]
+        return [line for line in whole.decode().split("\n") if not _BESIDE.fullmatch(line)]
     except UnicodeDecodeError:
         return []
 
@@ -116,7 +123,7 @@ def _delimiter(header: str) -> str:
 def read_delimited(source: Source, *, limits: ReadLimits, wanted: Wanted) -> records.Records:
     """Read a CSV or TSV file with a header, or with columns that are named by number; an empty cell is nothing."""
     lines = _decoded(source, limits)
-    header_line = next(lines, "")
+    header_line = next((line for line in lines if not _BESIDE.fullmatch(line)), "")
     named = wanted.columns or Columns()
     delimiter = named.delimiter or _delimiter(header_line)
     header = _cells(header_line, delimiter)
@@ -149,7 +156,11 @@ def _rows(
     try:
         for row in cells:
             number += 1
-            if len(row) == len(header):
+            if any("\n" in cell and _has_rows(cell, row, delimiter) for cell in row):
+                faults.append(
+                    Fault(f"row {number}", "", "has a quote that is not closed: the next rows are in its cell")
+                )
+            elif len(row) == len(header):
                 yield f"row {number}", dict(zip(header, row, strict=True))
             elif row:
                 mark = {",": "a comma", ";": "a semicolon", "\t": "a tab"}.get(delimiter, delimiter)
@@ -164,21 +175,29 @@ def _rows(
         raise input_error(source.name, [Fault(f"row {number + 1}", "", f"is not a table row ({error})")]) from error
 
 
+def _has_rows(cell: str, row: Sequence[str], delimiter: str) -> bool:
+    """Say whether the lines of a cell behind the first look like rows of the table."""
+    below = [line.split(delimiter) for line in cell.split("\n")[1:]]
+    fewest = max(len(row), 2)
+    return any(len(each) >= fewest and (delimiter == "\t" or re.fullmatch(_NAME, each[0])) for each in below)
+
+
 def read_id_lines(source: Source, *, limits: ReadLimits, wanted: Wanted) -> records.Records | None:
     """Read a file without a header in which every line has an id and a caption; ``None``: it is plain text."""
     lines = first_lines(source)
     if not lines:
         return None
-    named = [(shape.name, shape.lines) for shape in SHAPES if shape.lines]
-    forms = [*named, *(("ids and captions", pattern) for pattern in (*_tab(lines), *_IDS[: 1 + (len(lines) > 1)]))]
-    found = next((form for form in forms if all(re.fullmatch(form[1], line) for line in lines)), None)
+    named = ((shape.name, shape.lines) for shape in SHAPES if shape.lines)
+    unnamed = (("ids and captions", form) for form in chain(_tab(source, lines), _IDS[: 1 + (len(lines) > 1)]))
+    found = next((each for each in chain(named, unnamed) if all(re.fullmatch(each[1], line) for line in lines)), None)
     if found is None:
-        numbers = [match[1] for line in lines if (match := _COUNTED.match(line))]
-        if len(numbers) == len(lines) == len(set(numbers)) > 1:
-            raise InputError(
-                f"{source.name}: every line begins with another number: are these ids? Then separate them from the "
-                "captions by a tab; if they belong to the captions, say so: --delimiter none"
-            )
+        for form, what in _COUNTED:
+            begins = [match[1] for line in lines if (match := form.match(line))]
+            if len(begins) == len(lines) == len(set(begins)) > 1:
+                raise InputError(
+                    f"{source.name}: every line begins with another {what}: are these ids? Then separate them from the "
+                    "captions by a tab; if they belong to the captions, say so: --delimiter none"
+                )
         return None
     faults: list[Fault] = []
     entries = _id_lines(_decoded(source, limits), re.compile(found[1]), faults)
@@ -188,8 +207,8 @@ def read_id_lines(source: Source, *, limits: ReadLimits, wanted: Wanted) -> reco
     return given_records(found[0], columns, rows, faults)
 
 
-def _tab(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the form of lines with tabs: of their columns one has no spaces, and one has most words."""
+def _tab(source: Source, lines: Sequence[str]) -> Iterator[str]:
+    """Yield the form of lines with tabs: of their columns one has no spaces, and one has texts; of more, ask."""
     rows = [line.split("\t") for line in lines]
     width = len(rows[0])
     if width < 2 or any(len(row) != width for row in rows):
@@ -198,6 +217,12 @@ def _tab(lines: Sequence[str]) -> Iterator[str]:
     names = [column for column in range(width) if all(len(row[column].split()) == 1 for row in rows)]
     text = max(range(width), key=lambda column: (words[column], column))
     image = next((column for column in names if column != text), None)
+    texts = [str(column + 1) for column in range(width) if words[column] > len(rows)]
+    if image is not None and len(texts) > 1:
+        raise InputError(
+            f"{source.name}: has no header, and texts in the columns {', '.join(texts)}: say which are which, such as "
+            f"--columns id={image + 1},references={'+'.join(texts)}"
+        )
     if image is not None:
         parts = {image: r"(?P<id>[^\t]+)", text: r"(?P<text>[^\t]*)"}
         yield r"\t".join(parts.get(column, r"[^\t]*") for column in range(width))
@@ -206,8 +231,10 @@ def _tab(lines: Sequence[str]) -> Iterator[str]:
 def _id_lines(lines: Iterable[str], form: re.Pattern[str], faults: list[Fault]) -> Iterator[tuple[str, str, str]]:
     for number, line in enumerate(lines, start=1):
         if match := form.fullmatch(line.rstrip("\r\n")):
-            yield f"line {number}", match["id"].strip(), match["text"].strip()
-        elif line.strip() and not line.startswith("#"):
+            text = match["text"].strip()
+            quoted = _QUOTED.fullmatch(text)
+            yield f"line {number}", match["id"].strip(), quoted[1].replace('""', '"') if quoted else text
+        elif not _BESIDE.fullmatch(line):
             faults.append(Fault(f"line {number}", "", "has no id and separator, which all lines before have"))
 
 
@@ -244,24 +271,25 @@ def _excel_rows(source: Source, limits: ReadLimits) -> Iterator[Mapping[str, obj
     try:
         import pandas as pd  # noqa: PLC0415 (where it is installed)
 
-        table = pd.read_excel(io.BytesIO(source.content(limits)), dtype=object)
+        sheets = pd.read_excel(io.BytesIO(source.content(limits)), dtype=object, sheet_name=None)
     except ImportError as error:
         raise DataError("Excel files need pandas and openpyxl: pip install pandas openpyxl") from error
-    for row in table.to_dict("records"):
+    tables = {name: rows for name, sheet in sheets.items() if (rows := sheet.to_dict("records"))}
+    if len(tables) > 1:
+        raise InputError(f"{source.name}: has rows in several sheets ({', '.join(map(shown, tables))}), expected one")
+    for row in chain.from_iterable(tables.values()):
         yield {str(key): None if value != value else value for key, value in row.items()}  # noqa: PLR0124 (NaN)
 
 
 def _folder_rows(source: Source) -> Iterator[Mapping[str, object]]:
     """Yield the rows of a data set that was saved to a folder, with their splits where it has some."""
     folder = Path(source.name)
-    parts = sorted((path for path in folder.rglob("*") if path.suffix in {".arrow", ".parquet"}), key=str)
-    for path in parts:
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in {".arrow", ".parquet"}):
+        if path.name.startswith(("cache-", "tmp")):  # what datasets.map leaves, the same rows once more
+            continue
         below = path.parent.relative_to(folder).parts
         for row in _arrow_rows(source, path.read_bytes()):
             yield {"split": below[0], **row} if below else row
-
-
-_PIXELS: Final = ("struct", "binary", "large_binary")
 
 
 def _arrow_rows(source: Source, content: bytes) -> Iterator[Mapping[str, object]]:

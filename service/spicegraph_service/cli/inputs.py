@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from spicegraph_parser.errors import InputError, counted
+from spicegraph_scorer.core.items import marks_of
 from spicegraph_scorer.readers import SHAPES, parse_columns, read_items
 from spicegraph_scorer.readers.fields import Wanted
+from spicegraph_scorer.readers.marks import marks_notes
 from spicegraph_scorer.readers.references import read_records, read_reference_files
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 from spicegraph_service.output.terminal import printable, say
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _SHOWN: Final = 3
+_OTHER_SIDE: Final = "give it with --references"  # Of a message: the file holds something else than was asked.
 _LONGEST: Final = 100
 
 
@@ -42,7 +45,7 @@ def inputs(
         try:
             lines = list(_said_of(source, wanted))
         except InputError as error:
-            first = first or error
+            first = error if first is None or str(first).endswith(_OTHER_SIDE) else first
             continue
         typer.echo(printable(f"{lines[0]}\n{name}: {lines[1]}"))
         for line in lines[2:]:
@@ -55,10 +58,12 @@ def inputs(
 def _said_of(source: str, wanted: Wanted) -> Iterator[str]:
     """Yield what a side of a file is taken for, how much it holds, and its first entries."""
     if wanted.side == "both":
-        dataset = read_items(source, columns=wanted.columns, caption_language=wanted.language)
+        dataset = read_items(
+            source, columns=wanted.columns, caption_language=wanted.language, control_tokens="keep", empty="zero"
+        )
         yield _named(source, dataset.format)
         yield counted(len(dataset.items), "item")
-        for note in dataset.notes:
+        for note in (*dataset.notes, *marks_notes(len(dataset.items), marks_of(dataset.items))):
             say(note)
         yield from (
             f"{item.id}: {_short(item.candidate)} || {_texts(item.references)}" for item in dataset.items[:_SHOWN]

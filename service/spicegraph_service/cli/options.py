@@ -191,6 +191,7 @@ class MetricOptions:
             nltk's data of that language.
         reference_language: For captions in another language, references in English: en. SPICE matches what both
             languages share.
+        cider_scale: The factor of CIDEr; 1 gives the values of its paper's equations. Default: 10.
     """
 
     metrics: MetricsOption = "spice"
@@ -202,6 +203,7 @@ class MetricOptions:
     instances: Annotated[str | None, typer.Option(metavar="FILE")] = None
     language: Annotated[str | None, typer.Option(metavar="CODE")] = None
     reference_language: Annotated[str | None, typer.Option(metavar="CODE")] = None
+    cider_scale: Annotated[float | None, typer.Option(metavar="NUMBER")] = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -233,7 +235,7 @@ class MetricOptions:
         return with_spice_text(self.asked, replace(read_data(given), **named))
 
 
-_NAMED: Final = ("spice_text", "language", "reference_language")  # fields that are no files
+_NAMED: Final = ("spice_text", "language", "reference_language", "cider_scale")  # fields that are no files
 
 
 EmptyOption = Annotated[
@@ -260,6 +262,7 @@ METRIC_DATA: Final[Mapping[str, str]] = {
     "instances": "--instances",
     "language": "--language",
     "reference_language": "--reference-language",
+    "cider_scale": "--cider-scale",
 }  # For each field of ``MetricData`` the option that gives it.
 
 

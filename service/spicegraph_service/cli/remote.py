@@ -18,11 +18,11 @@ from spicegraph_scorer.core.results import CATEGORIES_KEY, CorpusScore, Json, Ru
 from spicegraph_scorer.core.significance import Interval
 from spicegraph_scorer.metrics.spice.categories import KINDS, read_definitions
 from spicegraph_service.cli.options import METRIC_DATA, GraphStyle
-from spicegraph_service.client import Client, TlsOptions, category, item
+from spicegraph_service.client import Client, TlsOptions, category, item, values_of
 from spicegraph_service.report.data import Provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import Progress
     from spicegraph_scorer.core.items import Item
@@ -131,9 +131,9 @@ def scored(
     sent = (item(each.id, each.candidate, each.references) for each in items)
     with connected(remote) as client:
         for response in client.stream(sent, detail=scores_pb2.DETAIL_CATEGORIES, confidence=asked, **settings):
-            for result in response.items:
+            for result in response.message.items:
                 found.setdefault(result.id, scores_pb2.ItemResult()).MergeFrom(result)
-            corpus = response.corpus
+            corpus = response.message.corpus
     results = [found[str(each.id)] for each in items]
     runs = list(_runs(corpus, results))
     fingerprint = replace(Fingerprint.of(items), empty=empty_candidates(items))
@@ -193,9 +193,8 @@ def _shares(
     return _known(row, "f1"), _known(row, "precision"), _known(row, "recall")
 
 
-def _row(result: scores_pb2.ItemResult, heads: Iterable[str], runs: Sequence[RunSummary]) -> dict[str, Json]:
-    known = {s.name: _known(s, "value") for s in result.scores}
-    row: dict[str, Json] = {name: known[name] for name in known if name in set(heads)}
+def _row(result: scores_pb2.ItemResult, heads: Container[str], runs: Sequence[RunSummary]) -> dict[str, Json]:
+    row: dict[str, Json] = {name: value for name, value in values_of(result.scores).items() if name in heads}
     for run, breakdown in zip((run for run in runs if run.categories), result.breakdowns, strict=True):
         counted = all(means.micro is not None for means in run.categories.values())
         row[run.scores[0].name + CATEGORIES_KEY] = {

@@ -73,7 +73,7 @@ def score(
         output: Write to this file or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of
             parts. Without --format the table is printed too.
         candidates: If an image has several candidates: refuse them (one), score the best by SPIDEr (best: SPIDEr-max),
-            or score each as an item of its own (each).
+            score each as an item of its own (each), or all together (set): AllSPICE, and mean and best of each score.
         explain: In JSON and JSON Lines: for spice-g, every tuple's best partner and which changes would raise the score
             most; for chair, the objects that a caption mentions; for capture, what each element found; for fluency, the
             probability of each kind of error.

@@ -2,6 +2,7 @@
 # What it adds: batches for streams, the token on every call, a deadline, and retries with backoff where the server is
 # not available (gRPC does them, by its service config).
 
+from spicegraph_service.client.errors import ServiceError
 from spicegraph_service.client.evaluation import (
     SERVICE_CONFIG,
     AsyncClient,
@@ -12,6 +13,7 @@ from spicegraph_service.client.evaluation import (
     item,
 )
 from spicegraph_service.client.inputs import values_of
+from spicegraph_service.client.replies import CorpusReply, ItemReply, ScoreReply
 from spicegraph_service.client.reports import Analysis, AnalysisOptions
 
 __all__ = [
@@ -20,7 +22,11 @@ __all__ = [
     "AnalysisOptions",
     "AsyncClient",
     "Client",
+    "CorpusReply",
+    "ItemReply",
     "ScoreOptions",
+    "ScoreReply",
+    "ServiceError",
     "TlsOptions",
     "category",
     "item",

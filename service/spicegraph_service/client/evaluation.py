@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, TypedDict, TypeVar, Unpack
@@ -20,7 +20,9 @@ from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
 from spicegraph_service.client import inputs, reports
+from spicegraph_service.client.errors import refusals
 from spicegraph_service.client.patience import Waiting
+from spicegraph_service.client.replies import ScoreReply
 
 
 def service_config(methods: Mapping[str, Mapping[str, Method]]) -> str:
@@ -157,7 +159,8 @@ class Connection(_Opened):
 
     def _call(self, method: grpc.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Reply:
         """Make a call of one message each way."""
-        return method(request, timeout=self._timeout_s, metadata=self._metadata)
+        with refusals():
+            return method(request, timeout=self._timeout_s, metadata=self._metadata)
 
     def _pages(
         self, method: grpc.UnaryUnaryMultiCallable[PagedRequest, PageReply], request: PagedRequest
@@ -194,7 +197,7 @@ class ScoreOptions(TypedDict, total=False):
     """What a caller may say of scoring.
 
     Attributes:
-        metrics: names of metrics and groups; SPICE alone by default.
+        metrics: names of metrics and groups, in a list or with commas between; SPICE alone by default.
         detail: what the reply says of each item; its scores by default.
         reference_set: the set that has the references of items without any.
         categories: categories of one's own for SPICE; see :func:`category`.
@@ -208,7 +211,7 @@ class ScoreOptions(TypedDict, total=False):
         reference_language: what references are in, if that is another language: ``en``.
     """
 
-    metrics: Sequence[str]
+    metrics: str | Sequence[str]
     detail: scores_pb2.Detail.ValueType
     reference_set: str | None
     categories: Sequence[scores_pb2.CategoryDefinition]
@@ -225,9 +228,9 @@ _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SC
 
 
 def _complete(options: ScoreOptions) -> ScoreOptions:
-    """Return options with the defaults of others; refuse a string in place of a list of metrics, as of its letters."""
-    inputs.names(options.get("metrics"), "metrics")
-    return _DEFAULTS | options
+    """Return options with the defaults of others."""
+    whole = _DEFAULTS | options
+    return whole | {"metrics": inputs.names(whole["metrics"], "metrics")}
 
 
 def settings_message(options: ScoreOptions) -> evaluation.ScoreStreamRequest:
@@ -276,7 +279,7 @@ def upload_messages(
 
 
 class Client(Connection):
-    """A synchronous client. Its calls raise ``grpc.RpcError``; it may be shared by threads.
+    """A synchronous client. Its calls raise :class:`ServiceError`; it may be shared by threads.
 
     Args:
         address: ``HOST:PORT``, ``unix:PATH`` or ``dns:///NAME:PORT`` (all servers that the name stands for).
@@ -310,20 +313,19 @@ class Client(Connection):
         reply = self._call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
-    def score(self, items: Iterable[GivenItem], **options: Unpack[ScoreOptions]) -> evaluation.ScoreResponse:
+    def score(self, items: Iterable[GivenItem], **options: Unpack[ScoreOptions]) -> ScoreReply:
         """Score a batch of items."""
         request = evaluation.ScoreRequest(items=inputs.items(items), **_complete(options))
-        return self._call(self._evaluation.Score, request)
+        return ScoreReply(self._call(self._evaluation.Score, request))
 
-    def stream(
-        self, items: Iterable[GivenItem], **options: Unpack[ScoreOptions]
-    ) -> Iterator[evaluation.ScoreStreamResponse]:
+    def stream(self, items: Iterable[GivenItem], **options: Unpack[ScoreOptions]) -> Iterator[ScoreReply]:
         """Score items of any number: results as they come, the corpus result last."""
         waiting = self._waiting("items", _items_of)
         requests = chain(
             [settings_message(options)], map(item_batch, inputs.batches(inputs.items(items), STREAM_BATCH))
         )
-        yield from waiting.responses(self._evaluation.ScoreStream(waiting.messages(requests), metadata=self._metadata))
+        call = self._evaluation.ScoreStream(waiting.messages(requests), metadata=self._metadata)
+        yield from map(ScoreReply, waiting.responses(call))
 
     def analyze(
         self,
@@ -336,8 +338,9 @@ class Client(Connection):
         """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
         reports.check_systems(systems, references)
         messages = reports.analyze_messages(systems, references, options)
-        for step in self._reports.Analyze(messages, metadata=self._metadata):
-            reports.tell(step, progress)
+        with refusals():
+            for step in self._reports.Analyze(messages, metadata=self._metadata):
+                reports.tell(step, progress)
         return reports.Analysis(step.report, lambda form: self.render(systems, references, form=form, **options))
 
     def render(
@@ -353,9 +356,10 @@ class Client(Connection):
         reports.check_systems(systems, references)
         page = bytearray()
         messages = reports.render_messages(systems, references, form, options)
-        for step in self._reports.RenderReport(messages, metadata=self._metadata):
-            reports.tell(step, progress)
-            page += step.chunk
+        with refusals():
+            for step in self._reports.RenderReport(messages, metadata=self._metadata):
+                reports.tell(step, progress)
+                page += step.chunk
         return bytes(page)
 
     def server_info(self) -> evaluation.GetServerInfoResponse:
@@ -413,9 +417,10 @@ class AsyncClient(_Opened):
         self._references = ReferenceServiceStub(self._channel)
         self._reports = ReportServiceStub(self._channel)
 
-    def _call(self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Awaitable[Reply]:
+    async def _call(self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Reply], request: Request) -> Reply:
         """Make a call of one message each way."""
-        return method(request, timeout=self._timeout_s, metadata=self._metadata)
+        with refusals():
+            return await method(request, timeout=self._timeout_s, metadata=self._metadata)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -442,14 +447,15 @@ class AsyncClient(_Opened):
         reply = await self._call(self._evaluation.ParseCaptions, request)
         return reply.captions
 
-    async def score(self, items: Iterable[GivenItem], **options: Unpack[ScoreOptions]) -> evaluation.ScoreResponse:
+    async def score(self, items: Iterable[GivenItem], **options: Unpack[ScoreOptions]) -> ScoreReply:
         """Score a batch of items."""
         request = evaluation.ScoreRequest(items=inputs.items(items), **_complete(options))
-        return await self._call(self._evaluation.Score, request)
+        reply = await self._call(self._evaluation.Score, request)
+        return ScoreReply(reply)
 
     async def stream(
         self, items: Iterable[GivenItem] | AsyncIterable[GivenItem], **options: Unpack[ScoreOptions]
-    ) -> AsyncIterator[evaluation.ScoreStreamResponse]:
+    ) -> AsyncIterator[ScoreReply]:
         """Score items of any number: results as they come, the corpus result last."""
 
         async def requests() -> AsyncIterator[evaluation.ScoreStreamRequest]:
@@ -466,7 +472,7 @@ class AsyncClient(_Opened):
         waiting = self._waiting("items", _items_of)
         call = self._evaluation.ScoreStream(waiting.messages_async(requests()), metadata=self._metadata)
         async for response in waiting.responses_async(call):
-            yield response
+            yield ScoreReply(response)
 
     async def analyze(
         self,
@@ -479,8 +485,9 @@ class AsyncClient(_Opened):
         """Say which of one to eight systems is better at what, and what each gets wrong; captions by image."""
         reports.check_systems(systems, references)
         messages = reports.analyze_messages(systems, references, options)
-        async for step in self._reports.Analyze(messages, metadata=self._metadata):
-            reports.tell(step, progress)
+        with refusals():
+            async for step in self._reports.Analyze(messages, metadata=self._metadata):
+                reports.tell(step, progress)
         return reports.Analysis(step.report, lambda form: self.render(systems, references, form=form, **options))
 
     async def render(
@@ -496,9 +503,10 @@ class AsyncClient(_Opened):
         reports.check_systems(systems, references)
         page = bytearray()
         messages = reports.render_messages(systems, references, form, options)
-        async for step in self._reports.RenderReport(messages, metadata=self._metadata):
-            reports.tell(step, progress)
-            page += step.chunk
+        with refusals():
+            async for step in self._reports.RenderReport(messages, metadata=self._metadata):
+                reports.tell(step, progress)
+                page += step.chunk
         return bytes(page)
 
     async def server_info(self) -> evaluation.GetServerInfoResponse:

@@ -22,9 +22,13 @@ T = TypeVar("T")
 
 def caption(value: object, name: str) -> str:
     """Return a caption as a string; a TypeError for anything else."""
-    if isinstance(value, str):
-        return str(value)
-    raise TypeError(f"{name}: expected a string, got {_shown(value)}")
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a string, got {_shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise TypeError(f"{name}: holds half of a surrogate pair, which is not a character") from error
+    return str(value)
 
 
 def captions(value: object, name: str) -> list[str]:
@@ -96,10 +100,9 @@ def _of_mapping(value: Mapping[Any, Any], number: int, name: str) -> scores_pb2.
     return item(given, value[candidate], several, reference_id=value.get("reference_id"), name=name)
 
 
-def names(value: object, field: str) -> None:
-    """Refuse a string in place of a list of names, as of its letters, with a TypeError."""
-    if isinstance(value, str):
-        raise TypeError(f"{field}: expected a list of names such as [{value!a}], got the string {value!a}")
+def names(value: object, field: str) -> list[str]:
+    """Return names in a list; a string holds them with commas between, as on the command line."""
+    return [name.strip() for name in value.split(",")] if isinstance(value, str) else captions(value, field)
 
 
 def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:

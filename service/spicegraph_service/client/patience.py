@@ -11,32 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 
+from spicegraph_service.client.errors import ServiceError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 
 _SHORTEST_S = 0.05
 
 Message = TypeVar("Message")
-
-
-class SilentServerError(grpc.RpcError):
-    """The server has sent nothing for longer than the client's ``silence_s``; the text says what is waited for."""
-
-    def __init__(self, details: str) -> None:
-        super().__init__(details)
-        self._details = details
-
-    def code(self) -> grpc.StatusCode:
-        """Return ``DEADLINE_EXCEEDED``."""
-        return grpc.StatusCode.DEADLINE_EXCEEDED
-
-    def details(self) -> str:
-        """Return what is waited for."""
-        return self._details
-
-    def trailing_metadata(self) -> tuple[()]:
-        """Return nothing: the server has sent none."""
-        return ()
 
 
 class Waiting:
@@ -88,11 +70,12 @@ class Waiting:
             return self._limit
         return self._since + self._limit - time.monotonic()
 
-    def error(self) -> SilentServerError:
+    def error(self) -> ServiceError:
         """Return the error that says what is waited for."""
         due = max(0, self._sent - self._answered)
         waits = f"{due} of {self._sent} {self._what} wait for an answer" if due else "the end of its answer is due"
-        return SilentServerError(f"{self._address} has sent nothing for {self._limit:g} s: {waits}")
+        text = f"{self._address} has sent nothing for {self._limit:g} s: {waits}"
+        return ServiceError(grpc.StatusCode.DEADLINE_EXCEEDED, text)
 
     def reply(self, call: Any) -> Any:
         """Return the reply of an upload (``grpc.Future``)."""
@@ -103,9 +86,8 @@ class Waiting:
                 if self.left_s <= 0:
                     call.cancel()
                     raise self.error() from None
-            except grpc.RpcError:
-                self._raise_own()
-                raise
+            except grpc.RpcError as error:
+                raise self._own(error) from None
 
     def responses(self, call: Any) -> Iterator[Any]:
         """Yield the responses of a stream."""
@@ -119,11 +101,8 @@ class Waiting:
                         return
                     self._answered += self._size(response)
                     yield response
-            except grpc.RpcError:
-                self._raise_own()
-                if is_over():
-                    raise self.error() from None
-                raise
+            except grpc.RpcError as error:
+                raise self.error() if is_over() and self._failed is None else self._own(error) from None
             finally:
                 call.cancel()
 
@@ -171,16 +150,20 @@ class Waiting:
                     call.cancel()
                     raise self.error()
             return await answer
-        except (grpc.RpcError, asyncio.CancelledError):
-            self._raise_own()
+        except ServiceError:
+            raise
+        except grpc.RpcError as error:
+            raise self._own(error) from None
+        except asyncio.CancelledError:
+            if self._failed is not None:
+                raise self._failed from None
             raise
         finally:
             answer.cancel()
 
-    def _raise_own(self) -> None:
-        """Raise the error of the caller's own items, if that ended the call."""
-        if self._failed is not None:
-            raise self._failed from None
+    def _own(self, error: Exception) -> Exception:
+        """Return the error of the caller's own items, if that ended the call, or what gRPC says."""
+        return self._failed or ServiceError.of(error)
 
 
 async def _next(responses: AsyncIterator[Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
@@ -28,7 +29,7 @@ _FORMS: Final = {
 class AnalysisOptions(TypedDict, total=False):
     """What a caller may say of an analysis; the fields of ``AnalysisSettings`` by their names."""
 
-    metrics: Sequence[str]
+    metrics: str | Sequence[str]
     reference_set: str | None
     categories: Sequence[scores_pb2.CategoryDefinition]
     spice_text: scores_pb2.SpiceText.ValueType
@@ -39,17 +40,17 @@ class AnalysisOptions(TypedDict, total=False):
     max_examples: int
     without_human: bool
     title: str
-    gates: Sequence[str]
+    gates: str | Sequence[str]
     made: pb.Provenance
 
 
 def settings_of(systems: Systems, options: AnalysisOptions) -> pb.AnalysisSettings:
     """Return the settings of an analysis; ids that are integers stay integers on its page."""
-    for name in ("metrics", "gates"):
-        inputs.names(options.get(name, ()), name)
+    metrics, gates = (inputs.names(options.get(name, ()), name) for name in ("metrics", "gates"))
+    whole: AnalysisOptions = options | {"metrics": metrics, "gates": gates}
     ids = next(iter(systems.values()), {})
     numbers = bool(ids) and all(isinstance(key, int) for key in ids)
-    return pb.AnalysisSettings(systems=list(systems), integer_ids=numbers, **options)
+    return pb.AnalysisSettings(systems=list(systems), integer_ids=numbers, **whole)
 
 
 def check_systems(systems: Systems, references: References | None) -> None:
@@ -73,34 +74,31 @@ def check_systems(systems: Systems, references: References | None) -> None:
 
 def batches_of(systems: Systems, references: References | None) -> Iterator[pb.SystemsBatch]:
     """Yield the items in batches, in the first system's order."""
-    first, *_ = systems.values()
     items = (
         pb.SystemsItem(
             id=inputs.item_id(key, "id"),
             candidates=[captions[key] for captions in systems.values()],
             references=() if references is None else references[key],
         )
-        for key in first
+        for key in next(iter(systems.values()), {})
     )
     for batch in inputs.batches(items, _BATCH):
         yield pb.SystemsBatch(items=batch)
 
 
 def analyze_messages(systems: Systems, references: References | None, options: AnalysisOptions) -> Iterator[Any]:
-    """Yield the messages of an analysis."""
-    yield pb.AnalyzeRequest(settings=settings_of(systems, options))
-    for batch in batches_of(systems, references):
-        yield pb.AnalyzeRequest(items=batch)
+    """Return the messages of an analysis; what is wrong with its options is said now, not while gRPC draws them."""
+    first = pb.AnalyzeRequest(settings=settings_of(systems, options))
+    return chain((first,), (pb.AnalyzeRequest(items=batch) for batch in batches_of(systems, references)))
 
 
 def render_messages(
     systems: Systems, references: References | None, form: pb.PageFormat.ValueType, options: AnalysisOptions
 ) -> Iterator[Any]:
-    """Yield the messages of a page."""
+    """Return the messages of a page, as :func:`analyze_messages`."""
     analysis = settings_of(systems, options)
-    yield pb.RenderReportRequest(settings=pb.RenderSettings(analysis=analysis, format=form))
-    for batch in batches_of(systems, references):
-        yield pb.RenderReportRequest(items=batch)
+    first = pb.RenderReportRequest(settings=pb.RenderSettings(analysis=analysis, format=form))
+    return chain((first,), (pb.RenderReportRequest(items=batch) for batch in batches_of(systems, references)))
 
 
 def form_of(path: str | Path) -> pb.PageFormat.ValueType:

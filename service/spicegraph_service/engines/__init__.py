@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 
 class CandidateRule(StrEnum):
-    """Which of several candidates of an image are scored."""
+    """Which of several candidates of an image are scored, or all as a set."""
 
     ONE = "one"
     BEST = "best"
     EACH = "each"
+    SET = "set"
 
 
 class System(NamedTuple):

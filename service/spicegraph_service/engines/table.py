@@ -16,6 +16,7 @@ from spicegraph_scorer.readers import Dataset, read_items
 from spicegraph_scorer.readers.checks import check_items, notes_on, shown
 from spicegraph_scorer.readers.parses import check_graphs, graph_texts, is_graph, read_parses
 from spicegraph_scorer.scoring import choose_best, score
+from spicegraph_scorer.sets import score_sets
 from spicegraph_service.engines import CandidateRule, Engine, Task
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.registry import engines
@@ -112,28 +113,53 @@ def _scored(task: Task, dataset: Dataset, facts: FactSource) -> Result:
     chosen: dict[str, Json] = {}
     if dataset.images:  # some have several candidates
         numbers = Counter(dataset.images).values()
-        by = "each"
-        if task.candidates is not CandidateRule.EACH:
+        by = task.candidates.value
+        if task.candidates is CandidateRule.BEST:
             choice = choose_best(items, dataset.images, facts, data=task.data)
             items, by = choice.items, f"best by {choice.by}"
         chosen = {"candidates": {"min": min(numbers), "max": max(numbers), "scored": by}}
-    scored = score(
-        items,
-        task.metrics,
-        pipeline=facts,
-        progress=task.progress,
-        confidence=task.confidence,
-        data=task.data,
-        explain=task.explain,
-        credit=task.credit,
-        more=task.more,
-        evidence=task.evidence,
-    )
+    if task.candidates is CandidateRule.SET:
+        scored = _scored_together(task, dataset, facts)
+    else:
+        scored = score(
+            items,
+            task.metrics,
+            pipeline=facts,
+            progress=task.progress,
+            confidence=task.confidence,
+            data=task.data,
+            explain=task.explain,
+            credit=task.credit,
+            more=task.more,
+            evidence=task.evidence,
+        )
     for note in scored.empty_graphs.notes():
         warnings.warn(f"{dataset.source}: {note}", stacklevel=3)
     if task.rewrite is not None:
         chosen[task.rewrite.key] = task.rewrite.value
     return replace(scored, signature={**scored.signature, **chosen})
+
+
+def _scored_together(task: Task, dataset: Dataset, facts: FactSource) -> Result:
+    """Score the candidates of each image as a set."""
+    if task.explain or task.credit or task.evidence:
+        raise InputError("--candidates set: a set has no --explain, no --credit and no --format spice; use each")
+    sets: dict[ItemId, list[str]] = {}
+    for image, item in zip(dataset.images or [item.id for item in dataset.items], dataset.items, strict=True):
+        sets.setdefault(image, []).append(item.candidate)
+    scored = score_sets(
+        sets,
+        _references(dataset),
+        task.metrics,
+        pipeline=facts,
+        progress=task.progress,
+        confidence=task.confidence,
+        data=task.data,
+        empty="zero",
+        control_tokens="keep",
+    )
+    marks = check_items(dataset.items, empty="zero").marks
+    return replace(scored, signature={**scored.signature, **({"control_tokens": marks.signature()} if marks else {})})
 
 
 LOCAL: Final = Engine(score=score_here, score_systems=score_systems_here)

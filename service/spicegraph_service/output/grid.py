@@ -13,13 +13,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from spicegraph_scorer.core.significance import SIGNIFICANT
 from spicegraph_service.output.terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 UNDEFINED: Final = "–"
-SIGNIFICANT: Final = 0.05
 BEST, WORST, SIGNIFICANT_P = "bold green", "red", "bold"  # A row's or column's values, and a small p.
 TIED = "underline"  # What is not surely worse than the best.
 _SMALL = 0.001

@@ -33,6 +33,9 @@ PAGE_HEADERS = {
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }  # What every page that a server answers with is sent with: no other site shows it or reads it.
+REPORT_HEADERS = {
+    "Content-Security-Policy": "sandbox allow-scripts; frame-ancestors 'none'"
+}  # A report, which shows strangers' captions, has nothing of the site that it is sent by.
 
 
 def render_page(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_parser.errors import counted
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.metric import ReadyScores
 from spicegraph_scorer.core.significance import SIGNIFICANT, Comparison, Resampling, compare, corrected
@@ -118,8 +119,10 @@ def best_points(rows: Sequence[Standing], names: Sequence[str]) -> Iterator[tupl
         best = f"{names[row.best]} ({number(row.values[row.best])})"
         rest = "".join(f" or {names[system]} ({number(row.values[system])})" for system in row.tied)
         sure = "" if row.is_sure else ", not sure"
-        images = "image" if row.items == 1 else "images"
-        yield f"Best at {_PLURALS.get(row.category, row.category)}", f"{best}{rest}, on {row.items} {images}{sure}"
+        yield (
+            f"Best at {_PLURALS.get(row.category, row.category)}",
+            f"{best}{rest}, on {counted(row.items, 'image')}{sure}",
+        )
 
 
 def standing_grid(

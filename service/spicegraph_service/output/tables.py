@@ -15,9 +15,10 @@ from rich.text import Text
 
 from spicegraph_scorer.core.categories import micro_shares
 from spicegraph_scorer.core.results import CorpusScore, Json, Result, Summary
+from spicegraph_scorer.core.significance import SIGNIFICANT
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
-from spicegraph_service.output.grid import SIGNIFICANT, UNDEFINED, Cell, Column, Grid, headings, ranked, to_rich
+from spicegraph_service.output.grid import UNDEFINED, Cell, Column, Grid, headings, ranked, to_rich
 from spicegraph_service.output.terminal import is_terminal, printable
 
 if TYPE_CHECKING:

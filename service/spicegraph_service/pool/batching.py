@@ -39,7 +39,8 @@ _BESIDE_S = 1.0  # after its last answer a caller still counts as one who shares
 _WAIT_SHARE = 0.5  # of the last batch's time: how long a worker may wait for a caller who is behind
 _LONGEST_WAIT_S = 0.1
 _LIGHT_ITEMS = 8  # of a light group
-_LIGHT_CHARACTERS = 8_192  # of its captions
+_LIGHT_CHARACTERS = 4_096  # of its captions
+_LIGHT_COST = 48  # of its captions, if they had to be parsed: to align long ones takes long, too
 _LIGHT_BATCH = 32  # items; a few milliseconds
 _LITTLE = 16  # cost of a group that the worker in reserve does, too: some ten milliseconds
 _LITTLE_BATCH = 32  # cost; so long may a light group wait
@@ -207,15 +208,14 @@ class Dispatcher:
         for turn in _turns(group, fresh):
             await self.submit(turn, caller=caller, tenant=tenant)
             fresh = self._parses.missing(texts, tenant=tenant)
-        if isinstance(group, tasks.CaptionsWork):
-            items, written = len(group.captions), group.captions
-        else:
-            items, written = len(group.items), tuple(t for i in group.items for t in (i.candidate, *i.references))
-        characters = sum(map(len, written))
+        items = len(group.items if isinstance(group, tasks.ItemsWork) else group.captions)
+        characters = sum(map(len, group.captions))
         cost = items + texts_cost(text.text for text in fresh) + characters // _CHARACTERS_PER_COST
+        light = not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS
+        light = light and texts_cost(group.captions) <= _LIGHT_COST
         reply: asyncio.Future[tasks.GroupReply] = asyncio.get_running_loop().create_future()
         entry = _Entry(group, texts, items + len(fresh), cost, bool(fresh), caller, tenant, _time(), reply)
-        self._enter(entry, light=not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS)
+        self._enter(entry, light=light)
         done = await reply
         if done.refused:
             raise (LimitError if done.refused == "limit" else InputError)(done.error)

@@ -55,7 +55,7 @@ def caption_message(text: str, parse: StoredParse, graph: SceneGraph) -> scene_g
     )
 
 
-_SPICE_CATEGORIES: Final[Mapping[str, scores_pb2.SpiceCategory.ValueType]] = {
+SPICE_CATEGORIES: Final[Mapping[str, scores_pb2.SpiceCategory.ValueType]] = {
     name.removeprefix("SPICE_CATEGORY_").capitalize(): number for name, number in scores_pb2.SpiceCategory.items()
 }
 
@@ -67,7 +67,7 @@ def breakdown_message(metric: str, categories: Mapping[str, CategoryScore]) -> s
         counts = score.counts or Counts()
         breakdown.categories.add(
             category=name,
-            spice_category=_SPICE_CATEGORIES.get(name, scores_pb2.SPICE_CATEGORY_UNSPECIFIED),
+            spice_category=SPICE_CATEGORIES.get(name, scores_pb2.SPICE_CATEGORY_UNSPECIFIED),
             precision=score.pr,
             recall=score.re,
             f1=score.f,
@@ -133,7 +133,7 @@ def errors_message(
         message = errors.findings.add(
             kind=_KINDS[finding.kind],
             side=_SIDES[kind.side],
-            category=_SPICE_CATEGORIES[kind.category],
+            category=SPICE_CATEGORIES[kind.category],
             words=finding.words,
             tuple=finding.tuple,
             partner=finding.counterpart,
@@ -237,7 +237,7 @@ def _corpus_category(
     name, means = named
     category = scores_pb2.CorpusCategory(
         category=name,
-        spice_category=_SPICE_CATEGORIES.get(name, scores_pb2.SPICE_CATEGORY_UNSPECIFIED),
+        spice_category=SPICE_CATEGORIES.get(name, scores_pb2.SPICE_CATEGORY_UNSPECIFIED),
         f1=means.f,
         precision=means.pr,
         recall=means.re,

@@ -87,10 +87,11 @@ class ChildProcess:
         stdin = self._process.stdin
         if stdin is None or self._reader.done():
             raise ProcessEndedError("the process has ended")
+        framed = frame(data)
         reply: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._reply = reply
         try:
-            stdin.write(frame(data))
+            stdin.write(framed)
             await stdin.drain()
         except OSError as error:
             reply.cancel()

@@ -1,4 +1,4 @@
-"""A process that makes one report from a file of items: the server holds neither the items nor what is made of them.
+"""A process that reads strangers' files, or makes one report of items: the server holds neither items nor reports.
 
 The server starts ``python -m spicegraph_service.pool.reports``, sends one task, and answers each frame of progress with
 one of its own, so that a process whose server has ended does not work on.
@@ -11,10 +11,10 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from google.protobuf.struct_pb2 import Struct
@@ -26,10 +26,24 @@ from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import make_categories
+from spicegraph_scorer.readers import read_items
+from spicegraph_scorer.readers.source import ReadLimits
 from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.pool import convert, tasks
-from spicegraph_service.pool.processes import open_replies, read_frame
+from spicegraph_service.pool.processes import frame, open_replies, read_frame
+from spicegraph_service.pool.report_tasks import (
+    Failed,
+    Made,
+    ReadTask,
+    ReportItem,
+    ReportTask,
+    Step,
+    Working,
+    decode_items,
+    decode_task,
+    encode,
+)
 from spicegraph_service.report import REPORT_FORMATS, Report, ReportFormat, ReportOptions, build_report
 from spicegraph_service.report.data import GradedView, Provenance
 from spicegraph_service.report.render import report_values
@@ -40,69 +54,22 @@ if TYPE_CHECKING:
 
 _NICE = 5
 _EVERY_S = 0.25  # between two frames of progress
+_BATCH = 200  # items in a frame
+_LIMITS = ReadLimits(content=256 << 20)  # of files that strangers send
 _log = logging.getLogger(__name__)
 
 
-class ReportItem(msgspec.Struct, frozen=True, array_like=True):
-    """An item, and what each system says of it."""
-
-    id: str
-    candidates: tuple[str, ...]
-    references: tuple[str, ...]
-
-
-class ReportTask(msgspec.Struct, frozen=True):
-    """A report to be made: of the items in a file, into another file."""
-
-    items: str
-    output: str
-    systems: tuple[str, ...]
-    pipeline: str  # of the server
-    form: Literal["message", "html", "markdown", "json"] = "message"
-    metrics: tuple[str, ...] = ()
-    given: tasks.RequestData = tasks.NOTHING_GIVEN
-    data: bytes = b""  # the server's own, for metrics
-    draws: int = 1000
-    seed: int = 12345
-    human: bool = True
-    title: str = ""
-    images: bool = True
-    groups: bool = True
-    examples: int = 12
-    integer_ids: bool = False
-    command: str | None = None
-    inputs: tuple[tuple[str, str], ...] = ()
-    gates: tuple[str, ...] = ()
-    memory: int = 0  # bytes that the process may take; 0: any
+def read(task: ReadTask) -> Made:
+    """Read the items of files, as the command does, and write them."""
+    items = read_items(task.candidates, references=task.references, limits=_LIMITS).items
+    with Path(task.output).open("wb") as stream:
+        for start in range(0, len(items), _BATCH):
+            batch = items[start : start + _BATCH]
+            stream.write(frame(encode([ReportItem(str(i.id), (i.candidate,), i.references) for i in batch])))
+    return Made(all(isinstance(item.id, int) for item in items))
 
 
-class Working(msgspec.Struct, frozen=True, tag="working"):
-    """How far a report is."""
-
-    what: str
-    done: int
-    of: int
-
-
-class Made(msgspec.Struct, frozen=True, tag="made"):
-    """A report was made."""
-
-
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """A report can't be made; ``kind`` is whose fault it is, ``""`` that of a bug."""
-
-    kind: Literal["", "input", "limit", "data"]
-    message: str
-
-
-Step: TypeAlias = Working | Made | Failed
-decode_step = msgspec.msgpack.Decoder(Step).decode
-encode = msgspec.msgpack.Encoder().encode
-_decode_task = msgspec.msgpack.Decoder(ReportTask).decode
-_decode_items = msgspec.msgpack.Decoder(list[ReportItem]).decode
-
-
-def make(task: ReportTask, progress: Any = None) -> None:
+def make(task: ReportTask, progress: Any = None) -> Made:
     """Make a report and write it."""
     systems = _systems(task)
     data = replace(tasks.unpack_data(task.data), spice_text=task.given.spice_text)
@@ -127,6 +94,7 @@ def make(task: ReportTask, progress: Any = None) -> None:
         output.write_bytes(report_pb2.AnalyzeResponse(report=message).SerializeToString())
     else:
         output.write_text(REPORT_FORMATS[ReportFormat(task.form)](report), encoding="utf-8")
+    return Made()
 
 
 def provenance(task: ReportTask) -> Provenance:
@@ -138,8 +106,8 @@ def provenance(task: ReportTask) -> Provenance:
 def _systems(task: ReportTask) -> list[System]:
     items: list[list[Item]] = [[] for _ in task.systems]
     with Path(task.items).open("rb") as stream:
-        while (frame := read_frame(stream)) is not None:
-            for item in _decode_items(frame):
+        while (part := read_frame(stream)) is not None:
+            for item in decode_items(part):
                 name = int(item.id) if task.integer_ids else item.id
                 for of_system, candidate in zip(items, item.candidates, strict=True):
                     of_system.append(Item(name, candidate, item.references))
@@ -177,8 +145,11 @@ def _examples(report: Report, telling: Iterable[Any], most: int) -> Iterable[Map
 
 def _fill(message: Message, value: Any) -> None:
     """Fill a message from a record, a mapping, or a sequence in the order of the fields; ``None`` stays absent."""
-    fields: Iterable[Any] = message.DESCRIPTOR.fields
+    fields: Sequence[Any] = message.DESCRIPTOR.fields
     for place, field in enumerate(fields):
+        if field.name == "spice_category":  # of the name before it
+            name = getattr(message, fields[0].name)
+            setattr(message, field.name, convert.SPICE_CATEGORIES.get(name, 0))
         if (part := _part(value, field, place)) is None:
             continue
         target = getattr(message, field.name)
@@ -227,7 +198,7 @@ def _enum_value(kind: EnumDescriptor, value: Any) -> int:
 
 
 def main() -> int:
-    """Make the report whose task stands on standard input; return the exit code."""
+    """Do the task that stands on standard input; return the exit code."""
     logging.basicConfig(level=logging.INFO, format="report %(process)d: %(message)s")
     if hasattr(os, "nice"):
         os.nice(_NICE)
@@ -252,14 +223,14 @@ def main() -> int:
                 answered.acquire()
                 last = time.monotonic()
 
-        replies.send(encode(_tried(_decode_task(given), progress)))
+        replies.send(encode(_tried(decode_task(given), progress)))
     return 0
 
 
-def _tried(task: ReportTask, progress: Any) -> Step:
+def _tried(task: ReadTask | ReportTask, progress: Any) -> Step:
     _limit(task.memory)
     try:
-        make(task, progress)
+        return read(task) if isinstance(task, ReadTask) else make(task, progress)
     except InputError as error:
         return Failed("input", str(error))
     except LimitError as error:
@@ -267,11 +238,10 @@ def _tried(task: ReportTask, progress: Any) -> Step:
     except DataError as error:
         return Failed("data", str(error))
     except MemoryError:
-        return Failed("limit", "the report takes more memory than a report may: send fewer items, or fewer systems")
+        return Failed("limit", "it takes more memory than a report may: send fewer items, or fewer systems")
     except Exception as error:  # noqa: BLE001 (the server answers the call, and goes on)
         _log.exception("a report can't be made")
         return Failed("", type(error).__name__)
-    return Made()
 
 
 def _limit(most: int) -> None:

@@ -40,6 +40,11 @@ class ItemWork(NamedTuple):
     references: tuple[str, ...]
     draft: str | None = None
 
+    @property
+    def captions(self) -> tuple[str, ...]:
+        """All that is read for the item."""
+        return (self.candidate, *self.references, *(() if self.draft is None else (self.draft,)))
+
 
 class MadeMetric(NamedTuple):
     """A metric that a service has made for a request: ``module:function``, which is given a text and the resources."""
@@ -85,10 +90,14 @@ class ItemsWork(msgspec.Struct, frozen=True, tag="items"):
     def texts(self, parsing: Mapping[str, bool]) -> Iterator[StyledText]:
         """Yield the texts that are parsed for the items; ``parsing`` as for :func:`parsed_texts`."""
         wanted = parsed_texts(self.metrics, parsing, self.given.spice_text)
-        for item in self.items:
-            for text in (item.candidate, *item.references, *(() if item.draft is None else (item.draft,))):
-                for make in wanted:
-                    yield StyledText(make(text), self.given.graph_style)
+        for text in self.captions:
+            for make in wanted:
+                yield StyledText(make(text), self.given.graph_style)
+
+    @property
+    def captions(self) -> tuple[str, ...]:
+        """All captions of the items."""
+        return tuple(text for item in self.items for text in item.captions)
 
     @property
     def passing(self) -> frozenset[StyledText]:

@@ -221,7 +221,13 @@ class WorkerPool:
 
     async def call(self, worker: Worker, task: tasks.Task) -> tasks.Reply:
         """Let an acquired worker do a task, and give it back."""
-        reply = await worker.call(tasks.encode(task), timeout_s=self._task_timeout_s)
+        try:
+            reply = await worker.call(tasks.encode(task), timeout_s=self._task_timeout_s)
+        except (WorkerDiedError, asyncio.CancelledError):  # the worker is gone
+            raise
+        except BaseException:  # the task can't be sent, and so the worker has nothing to do
+            self.release(worker)
+            raise
         self.release(worker)
         return tasks.decode_reply(reply)
 

@@ -19,8 +19,9 @@ from spicegraph_scorer.core.results import Run, collect, empty_graphs_of, run_of
 from spicegraph_scorer.core.significance import Interval, Resampling, compare, corrected
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import ErrorReport, analyse_errors, hallucinations, wrong_statements
-from spicegraph_scorer.errors.rules import COUNTS, DIGITS
+from spicegraph_scorer.errors.rules import COUNTS
 from spicegraph_scorer.metrics import check_names, lower_is_better, make_metrics
+from spicegraph_scorer.metrics.spice.categories import DIGITS
 from spicegraph_scorer.metrics.spice.match import count_match
 from spicegraph_scorer.metrics.spice.metric import Spice, SpiceStatistic
 from spicegraph_scorer.readers.checks import check_items

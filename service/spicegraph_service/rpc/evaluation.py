@@ -10,8 +10,9 @@ from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_scorer.core.empty_graphs import EmptyGraphs, is_of_scenes
-from spicegraph_scorer.core.items import empty_candidates
+from spicegraph_scorer.core.items import Item, empty_candidates
 from spicegraph_scorer.core.marks import NO_MARKS, FoundMarks
+from spicegraph_scorer.readers.checks import copies_note, language_note
 from spicegraph_scorer.readers.marks import marks_notes
 from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.tasks import NOTHING_GIVEN, ItemWork
@@ -21,7 +22,7 @@ from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, co
 from spicegraph_service.rpc.status import wrong
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.marks import ControlTokens
@@ -119,8 +120,24 @@ def _corpus(message: bytes, empty: int, marks: FoundMarks) -> scores_pb2.CorpusR
     corpus.empty_graph_count = max(corpus.empty_graph_count - empty, 0)
     pipelines = [signature.fields["pipeline"] for signature in corpus.signatures if "pipeline" in signature.fields]
     graphs = EmptyGraphs(corpus.item_count, corpus.empty_graph_count, scenes=any(map(is_of_scenes, pipelines)))
-    corpus.warnings[:] = [*marks_notes(corpus.item_count, marks), *graphs.notes()]
+    corpus.warnings[:] = [*marks_notes(corpus.item_count, marks), *graphs.notes(), *_undefined(corpus)]
     return corpus
+
+
+def _undefined(corpus: scores_pb2.CorpusResult) -> Iterator[str]:
+    """Yield which scores are undefined, as CIDEr is for a single item; those of categories often are."""
+    names = [score.name for score in corpus.scores]
+    missing = [score.name for score in corpus.scores if not score.HasField("value")]
+    missing = [name for name in missing if not any(name.startswith(f"{other}_") for other in names)]
+    if missing:
+        items = "a single item" if corpus.item_count == 1 else "these items"
+        yield f"{', '.join(missing)}: undefined for {items}"
+
+
+def _notes(items: Sequence[ItemWork], language: str) -> list[str]:
+    """Return what is odd about candidates: copies of the references, or another language."""
+    given = [Item(item.id, item.candidate, item.references) for item in items]
+    return [note for note in (copies_note("items", given), language_note("items", given, language=language)) if note]
 
 
 class EvaluationServicer(EvaluationServiceServicer):
@@ -188,9 +205,10 @@ class EvaluationServicer(EvaluationServiceServicer):
         results, corpus = await self._scheduler.score(
             items, metrics, request.detail, given, caller=call.share, tenant=tenant, refusals=call.refusals
         )
-        return pb.ScoreResponse(
-            items=map(scores_pb2.ItemResult.FromString, results), corpus=_corpus(corpus, empty_candidates(items), marks)
-        )
+        total = _corpus(corpus, empty_candidates(items), marks)
+        if language := given.language or ("en" if info.pipeline.startswith("en_") else None):
+            total.warnings.extend(await asyncio.to_thread(_notes, items, language))
+        return pb.ScoreResponse(items=map(scores_pb2.ItemResult.FromString, results), corpus=total)
 
     async def ScoreStream(
         self, request_iterator: AsyncIterator[pb.ScoreStreamRequest], context: Context

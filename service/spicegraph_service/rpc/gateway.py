@@ -13,7 +13,7 @@ import grpc
 import grpc.aio
 import msgspec
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
-from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from spicegraph_service.rpc.interceptor import CallInterceptor, Context, Handler, Malformed, Refusal
@@ -45,6 +45,16 @@ class FailedCallError(Exception):
     def of(cls, error: CallError) -> FailedCallError:
         """Return the failure of a call that was refused before it began."""
         return cls(error.code, error.message, to_trailers(error, request_id=""))
+
+    def said(self, names: Mapping[str, str]) -> tuple[str, list[tuple[str, str]]]:
+        """Return what went wrong, and which fields are wrong and why; ``names``: what they are called for people."""
+        faults, bad = [], BadRequest()
+        for detail in self.details:
+            if detail.Unpack(bad):
+                faults += [(names.get(each.field, each.field), each.description) for each in bad.field_violations]
+        if len(faults) == 1 and self.message.endswith(faults[0][1]):
+            return ": ".join(faults[0]), []
+        return self.message, faults
 
     @property
     def retry_after_s(self) -> float | None:
@@ -179,6 +189,11 @@ _SCALARS: Mapping[int, Mapping[str, object]] = {
     FieldDescriptor.CPPTYPE_UINT64: {"type": "string", "format": "uint64"},
     FieldDescriptor.CPPTYPE_STRING: {"type": "string"},
 }
+_OWN_FORMS: Mapping[str, Mapping[str, object]] = {
+    "google.protobuf.Timestamp": {"type": "string", "format": "date-time"},
+    "google.protobuf.FieldMask": {"type": "string"},
+    "google.protobuf.Struct": {"type": "object"},
+}
 _ERROR = {
     "type": "object",
     "required": ["code"],
@@ -270,8 +285,8 @@ def _schema(field: FieldDescriptor, schemas: dict[str, Any]) -> dict[str, Any]:
     if kind is not None and kind.GetOptions().map_entry:
         return {"type": "object", "additionalProperties": _schema(kind.fields_by_name["value"], schemas)}
     element: dict[str, Any]
-    if kind is not None and kind.full_name == "google.protobuf.Timestamp":
-        element = {"type": "string", "format": "date-time"}
+    if kind is not None and kind.full_name in _OWN_FORMS:
+        element = dict(_OWN_FORMS[kind.full_name])
     elif kind is not None:
         _add(kind, schemas)
         element = {"$ref": f"#/components/schemas/{kind.full_name}"}

@@ -12,8 +12,10 @@ import time
 from base64 import b64encode
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from email.message import Message as Header
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import grpc
 from aiohttp import web
@@ -26,11 +28,12 @@ from spicegraph_service.rpc import codec
 from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Origin, Requests
 from spicegraph_service.rpc.interceptor import Malformed
 from spicegraph_service.rpc.limits import ByteBudget, FullError, Limits
-from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid
+from spicegraph_service.rpc.status import TOO_LONG, CallError, Violation, exhausted, invalid, too_long
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
+    from aiohttp import BodyPartReader
     from google.protobuf.descriptor import MethodDescriptor
 
     from spicegraph_service.rpc.host import Dialect
@@ -46,9 +49,9 @@ _PIECE = 1 << 16
 _LONGEST_TIMEOUT = 10  # digits
 _LEAST_RATE = 64  # bytes per second of a body, on average
 _PATIENCE_S = 30.0  # before the rate counts
-_TOO_LONG = "MESSAGE_TOO_LONG"
 _MALFORMED = "MALFORMED"
 _SOON_S = 29.0  # for an answer in the words of another program
+_OURS = frozenset({None, "same-origin", "none"})
 _FULL = "too many bytes of calls are not answered yet"
 
 HTTP_STATUSES = {
@@ -306,24 +309,34 @@ class CallRoutes:
             yield chunk
 
 
+def is_own_form(request: web.Request) -> bool:
+    """Say whether a form comes from a page of this site, as far as browsers say."""
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    return site in _OURS and (origin is None or urlsplit(origin).netloc == request.host)
+
+
+def names_of(part: BodyPartReader) -> tuple[str, str | None]:
+    """Return the name of a form's field, and that of its file without folders; ``None``: it is no file."""
+    # What aiohttp refuses, such as semicolons in a name, the standard library reads.
+    header = Header()
+    header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
+    file_name = header.get_filename()
+    short = None if file_name is None else file_name.replace("\\", "/").rpartition("/")[2]
+    return str(header.get_param("name", "", header="Content-Disposition")), short
+
+
 async def _answered(
     request: web.Request, answer: Callable[[Origin], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     """Return the answer to a request, or the error that it fails with."""
     try:
-        return await answer(_origin(request))
+        return await answer(origin_of(request))
     except CallError as error:
-        return error_response(FailedCallError.of(error), status=413 if error.reason == _TOO_LONG else None)
+        return error_response(FailedCallError.of(error), status=413 if error.reason == TOO_LONG else None)
     except FullError as error:
         return error_response(FailedCallError.of(exhausted("BODIES_FULL", _FULL, error.retry_after_s)))
     except FailedCallError as failure:
         return error_response(failure)
-
-
-def too_long(most: int) -> CallError:
-    """Return the error for a message with too many bytes."""
-    message = f"the message has more than {most:,} bytes, the most that the server reads"
-    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, _TOO_LONG, message)
 
 
 def _wrong_type(*accepted: str) -> web.HTTPUnsupportedMediaType:
@@ -358,7 +371,8 @@ async def _pieces(spool: IO[bytes]) -> AsyncIterator[bytes]:
         yield piece
 
 
-def _origin(request: web.Request) -> Origin:
+def origin_of(request: web.Request) -> Origin:
+    """Return where a request comes from, without its cookies."""
     headers = {name.lower(): value for name, value in request.headers.items() if name.lower() != "cookie"}
     timeout = headers.get("connect-timeout-ms")
     if timeout is not None and not (timeout.isascii() and timeout.isdigit() and len(timeout) <= _LONGEST_TIMEOUT):

@@ -15,9 +15,9 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from spicegraph_parser.errors import InputError
 from spicegraph_service.config import is_local
-from spicegraph_service.rpc.connections import MOST, MOST_OF_PEER
 from spicegraph_service.rpc.gateway import FailedCallError, Gateway, openapi
 from spicegraph_service.rpc.http import CallRoutes, error_response
+from spicegraph_service.rpc.limits import MOST_CONNECTIONS
 
 if TYPE_CHECKING:
     import asyncio
@@ -126,7 +126,7 @@ class _Runner(web.AppRunner):
 
 
 class _Server(web.Server):
-    """Keeps the number of connections of one address, and of all, within bounds."""
+    """Keeps the number of connections within bounds."""
 
     def __call__(self) -> web.RequestHandler:
         """Return what answers a new connection."""
@@ -135,14 +135,8 @@ class _Server(web.Server):
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Take a connection, or end it."""
         super().connection_made(handler, transport)
-        hosts = [_host(other) for other in self._connections.values()]
-        if len(hosts) > MOST or hosts.count(_host(transport)) > MOST_OF_PEER:
+        if len(self._connections) > MOST_CONNECTIONS:
             transport.abort()
-
-
-def _host(transport: asyncio.Transport) -> object:
-    name = transport.get_extra_info("peername")
-    return name[0] if isinstance(name, tuple) and name else name
 
 
 class _Connection(web.RequestHandler):

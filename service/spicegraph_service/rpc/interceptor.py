@@ -25,6 +25,7 @@ from spicegraph_service.rpc.status import (
     stalled,
     to_call_error,
     to_trailers,
+    too_long,
     unavailable,
 )
 from spicegraph_service.store import DEFAULT_TENANT, StoreError
@@ -113,10 +114,16 @@ class Malformed:
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):
-    """The interceptor, for ``most`` calls under way. It leaves health and reflection alone."""
+    """The interceptor, for ``most`` calls under way, of messages of ``largest`` bytes. It leaves health alone."""
 
     def __init__(
-        self, services: Sequence[Service], log: CallLog, tracing: Tracing | None = None, *, most: int = 1_024
+        self,
+        services: Sequence[Service],
+        log: CallLog,
+        tracing: Tracing | None = None,
+        *,
+        most: int = 1_024,
+        largest: int | None = None,
     ) -> None:
         self.methods: Mapping[str, tuple[Service, Method]] = {
             f"/{service.descriptor.full_name}/{name}": (service, service.methods[name])
@@ -127,6 +134,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._tracing = tracing
         self._handlers: dict[str, Handler] = {}  # by method
         self._most = most
+        self._largest = largest
         self._under_way = 0
         self._leaving = asyncio.Event()
 
@@ -189,7 +197,9 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
             else grpc.stream_unary_rpc_method_handler
         )
         serve = answers if handler.response_streaming else answer
-        answering: Handler = make(serve, decoder(handler.request_deserializer), handler.response_serializer)
+        answering: Handler = make(
+            serve, decoder(handler.request_deserializer, self._largest), handler.response_serializer
+        )
         return answering
 
     @contextmanager
@@ -338,10 +348,12 @@ class _CallRecord:
             )
 
 
-def decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
-    """Return a decoder that marks what it cannot decode: gRPC itself would answer INTERNAL."""
+def decoder(decode: Callable[[bytes], Any] | None, most: int | None = None) -> Callable[[bytes], Any]:
+    """Return a decoder that marks what it cannot decode: gRPC itself would answer INTERNAL, and without a reason."""
 
     def decoded(data: bytes) -> Any:
+        if most is not None and len(data) > most:
+            return too_long(most)
         try:
             return decode(data) if decode is not None else data
         except (DecodeError, RecursionError) as error:
@@ -351,6 +363,8 @@ def decoder(decode: Callable[[bytes], Any] | None) -> Callable[[bytes], Any]:
 
 
 def _checked(request: Any) -> Any:
+    if isinstance(request, CallError):
+        raise request
     if isinstance(request, Malformed):
         reason = request.reason.encode("ascii", "backslashreplace").decode()
         what = reason if reason.startswith("expected") else f"is not a message of this method: {reason}"

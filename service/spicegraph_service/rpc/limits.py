@@ -5,21 +5,35 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import deque
-from contextlib import contextmanager
+from collections import Counter, deque
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
+MOST_CONNECTIONS = 4_096  # in all, over gRPC, and over HTTP; those of one address are bounded by a proxy
 _SHORTEST_RETRY = 0.05
 _LONGEST_RETRY = 30.0
 _FIRST_RATE = 6_000.0  # captions per second, until there was enough work to measure
 _MEASURED_S = 0.25  # of work without a pause, at least: a few captions alone take longer than among many
 _REMEMBERED_S = 2.0  # of work, about: what counts for the rate
 _OWN_TIMES = 2  # a request may wait this often its own time longer
+_LONGEST_PROMISE = 4.0  # seconds behind which refused calls are not sent for others' sake: some clients give up
 _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
+
+
+def allow_descriptors() -> None:
+    """Let this process have as many descriptors as its connections over gRPC and HTTP need, where the system does."""
+    with suppress(ImportError):  # Windows
+        import resource  # noqa: PLC0415
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = 3 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(3 * MOST_CONNECTIONS, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +99,8 @@ class Budget:
     # A request is accepted whole or refused whole; one on its own is never too large. What it waits for is its caller's
     # earlier work and as much of every other caller's, since the dispatcher serves callers in turn: a caller with much
     # work in the queue is refused while others are not. Twice its own time is added, and more with every refusal.
+    # Refused calls are told to come again one behind the other, as if they stood in the queue: or else all of them come
+    # when there is room for one.
 
     def __init__(
         self, limit: int, *, max_wait_s: float = math.inf, clock: Callable[[], float] = time.monotonic
@@ -97,6 +113,8 @@ class Budget:
         self._since: float | None = None
         self._done = 0
         self._used_by: dict[str, int] = {}
+        self._told: list[tuple[float, str, int]] = []  # of refused calls: when to come again, whose they are, captions
+        self._told_by: Counter[str] = Counter()
         self._waiting: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}  # by caller
 
     def take(self, captions: int, *, caller: str = "", refusals: int = 0) -> None:
@@ -109,7 +127,20 @@ class Budget:
         longest = (1 + refusals) * self.max_wait_s + _OWN_TIMES * captions / self._rate
         seconds = self._before(captions, caller) / self._rate
         if self.used and (self.used + captions > self.limit or seconds > longest):
-            raise FullError(min(max(seconds, _SHORTEST_RETRY), _LONGEST_RETRY))
+            raise FullError(self._when(seconds, captions, caller))
+
+    def _when(self, seconds: float, captions: int, caller: str) -> float:
+        """Return in how many seconds a refused call may come again: behind the queue, and others that were refused."""
+        now = self._clock()
+        while self._told and self._told[0][0] <= now:
+            _, other, size = heappop(self._told)
+            self._told_by[other] -= size
+        self._told_by += Counter()  # leaves out callers of whom nothing is expected
+        behind = self._before(captions, caller, Counter(self._used_by) + self._told_by) / self._rate
+        wait = min(max(seconds, min(behind, _LONGEST_PROMISE), _SHORTEST_RETRY), _LONGEST_RETRY)
+        heappush(self._told, (now + wait, caller, captions))
+        self._told_by[caller] += captions
+        return wait
 
     async def wait(self, captions: int, *, caller: str = "") -> None:
         """Make room for a part of a stream when there is some: a stream is slowed down, not refused."""
@@ -165,11 +196,12 @@ class Budget:
         if self._since is None:
             self._since = self._clock()
 
-    def _before(self, captions: int, caller: str) -> int:
+    def _before(self, captions: int, caller: str, queue: Mapping[str, int] | None = None) -> int:
         """Return how many captions are done before a request is: its caller's own, and no more of any other's."""
-        captions_of_caller = self._used(caller)
+        used_by = self._used_by if queue is None else queue
+        captions_of_caller = used_by.get(caller, 0)
         most = captions_of_caller + captions
-        return captions_of_caller + sum(min(used, most) for other, used in self._used_by.items() if other != caller)
+        return captions_of_caller + sum(min(used, most) for other, used in used_by.items() if other != caller)
 
     def _suits_stream(self, captions: int, caller: str) -> bool:
         if not self.used:

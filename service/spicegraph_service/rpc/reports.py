@@ -19,18 +19,21 @@ from spicegraph_api.v1.methods import METHODS
 from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError, frame
-from spicegraph_service.pool.reports import Failed, Made, ReportItem, ReportTask, Working, decode_step, encode
+from spicegraph_service.pool.report_tasks import Failed, ReportItem, ReportTask, Working, decode_step, encode
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import current_call
 from spicegraph_service.rpc.service import TokenService
 from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 
+    from aiohttp.web import AbstractRouteDef
     from prometheus_client import CollectorRegistry
 
     from spicegraph_service.builtin import ReportServing
+    from spicegraph_service.pool.report_tasks import Made, ReadTask
+    from spicegraph_service.rpc.gateway import Gateway
     from spicegraph_service.rpc.host import Host
     from spicegraph_service.rpc.interceptor import Context
 
@@ -54,6 +57,16 @@ _FORMS: Final[Mapping[int, str]] = {
 def open_reports(options: ReportServing, host: Host) -> TokenService:
     """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
     servicer = ReportServicer(host, options)
+
+    def pages(gateway: Gateway) -> Iterable[AbstractRouteDef]:
+        from spicegraph_service.rpc.report_page import ReportPage  # noqa: PLC0415 (only a server with HTTP has pages)
+
+        made = ReportPage(
+            gateway, servicer.run, host.limits, tokens=host.authenticator.required, memory=servicer.memory
+        )
+        return made.routes()
+
+    host.pages.append(pages)
     add = partial(add_ReportServiceServicer_to_server, servicer)
     needs = host.probes if host.authenticator.required else None
     return TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
@@ -64,7 +77,7 @@ class ReportServicer(ReportServiceServicer):
 
     def __init__(self, host: Host, options: ReportServing) -> None:
         self._host = host
-        self._memory = options.report_memory << 20
+        self.memory = options.report_memory << 20
         self._turns = asyncio.Semaphore(options.reports)
         self._waiting = 0
         self._gauges = Gauges(host.telemetry.registry, options.report_gauges) if options.report_gauges else None
@@ -76,9 +89,10 @@ class ReportServicer(ReportServiceServicer):
         del context
         async with self._workplace() as folder:
             task = await self._receive(request_iterator, folder)
-            async with aclosing(self._run(task)) as steps:  # the process ends before its folder goes
+            async with aclosing(self.run(task)) as steps:  # the process ends before its folder goes
                 async for step in steps:
-                    yield pb.AnalyzeResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
+                    if isinstance(step, Working):
+                        yield pb.AnalyzeResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
             output = Path(task.output)
             if (size := output.stat().st_size) > _LARGEST_MESSAGE:
                 most = _LARGEST_MESSAGE >> 20
@@ -95,9 +109,10 @@ class ReportServicer(ReportServiceServicer):
         del context
         async with self._workplace() as folder:
             task = await self._receive(request_iterator, folder)
-            async with aclosing(self._run(task)) as steps:
+            async with aclosing(self.run(task)) as steps:
                 async for step in steps:
-                    yield pb.RenderReportResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
+                    if isinstance(step, Working):
+                        yield pb.RenderReportResponse(progress=pb.Progress(what=step.what, done=step.done, of=step.of))
             with Path(task.output).open("rb") as page:
                 yield pb.RenderReportResponse(size=Path(task.output).stat().st_size)
                 while chunk := page.read(_CHUNK):
@@ -175,7 +190,7 @@ class ReportServicer(ReportServiceServicer):
             command=settings.made.command or None,
             inputs=tuple((file.name, file.sha256) for file in settings.made.inputs),
             gates=tuple(settings.gates),
-            memory=self._memory,
+            memory=self.memory,
         )
         return task, settings, hidden
 
@@ -218,8 +233,8 @@ class ReportServicer(ReportServiceServicer):
         if stream.tell() > _MOST_BYTES:
             raise wrong("items", f"a report is of at most {_MOST_BYTES >> 20} MiB of captions")
 
-    async def _run(self, task: ReportTask) -> AsyncGenerator[Working]:
-        """Have a report made when it is its turn; the process ends with the call, whoever ends it."""
+    async def run(self, task: ReadTask | ReportTask) -> AsyncGenerator[Working | Made]:
+        """Have a task done when it is its turn; the process ends with the call, whoever ends it."""
         if self._waiting >= _MOST_WAITING:
             raise exhausted("REPORTS_FULL", f"{self._waiting} reports wait for their turn", 5.0)
         self._waiting += 1
@@ -246,7 +261,7 @@ class ReportServicer(ReportServiceServicer):
                 self._turns.release()
         if isinstance(step, Failed):
             raise _error(step)
-        assert isinstance(step, Made)  # noqa: S101 (there is no other)
+        yield step
 
 
 def _captions(item: pb.SystemsItem) -> list[tuple[str, str]]:

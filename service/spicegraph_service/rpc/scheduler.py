@@ -162,17 +162,12 @@ class Scheduler:
 
 def count_captions(items: Iterable[tasks.ItemWork]) -> int:
     """Return the captions of items: candidates, references and drafts."""
-    return sum(1 + len(item.references) + (item.draft is not None) for item in items)
-
-
-def captions_of(item: tasks.ItemWork) -> tuple[str, ...]:
-    """Return the captions of an item: its candidate, references and draft."""
-    return (item.candidate, *item.references, *(() if item.draft is None else (item.draft,)))
+    return sum(len(item.captions) for item in items)
 
 
 def count_cost(items: Iterable[tasks.ItemWork]) -> int:
     """Return what the captions of items are expected to take of a worker, in usual ones."""
-    return sum(texts_cost(captions_of(item)) for item in items)
+    return sum(texts_cost(item.captions) for item in items)
 
 
 def item_chunks(items: Sequence[tasks.ItemWork]) -> Iterator[tuple[tasks.ItemWork, ...]]:
@@ -180,7 +175,7 @@ def item_chunks(items: Sequence[tasks.ItemWork]) -> Iterator[tuple[tasks.ItemWor
     chunk: list[tasks.ItemWork] = []
     captions = characters = long = 0
     for item in items:
-        texts = captions_of(item)
+        texts = item.captions
         length, excess = sum(map(len, texts)), texts_cost(texts) - len(texts)
         full = captions + len(texts) > _CHUNK_CAPTIONS or characters + length > _CHUNK_CHARACTERS
         if chunk and (len(chunk) == CHUNK_ITEMS or full or long + excess > _CHUNK_LONG):

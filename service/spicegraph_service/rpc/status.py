@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DOMAIN = "spicegraph"
 MOST_VIOLATIONS = 50  # details travel in trailers, which have a size limit of their own
+TOO_LONG = "MESSAGE_TOO_LONG"
 _LONGEST_TEXT = 300
 _LONGEST_PUSHBACK_MS = 5_000  # what takes longer is for the caller to decide
 _RETRIED = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE)
@@ -102,6 +103,12 @@ def missing_right(kind: str, name: str, right: str) -> CallError:
 def exhausted(reason: str, message: str, retry_after_s: float) -> CallError:
     """Return the error for a full queue or a spent rate."""
     return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, reason, message, retry_info(retry_after_s))
+
+
+def too_long(most: int) -> CallError:
+    """Return the error for a message with too many bytes."""
+    message = f"the message has more than {most:,} bytes, the most that the server reads"
+    return CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, TOO_LONG, message)
 
 
 def too_many_sets(most: int) -> CallError:

@@ -13,7 +13,7 @@ from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, sce
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.languages import find_language
 from spicegraph_scorer.core.marks import FoundMarks, may_have_marks
-from spicegraph_scorer.metrics import GROUPS
+from spicegraph_scorer.metrics import GROUPS, check_names
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, category_faults
 from spicegraph_scorer.readers.marks import ControlTokens, Marks, named
 from spicegraph_service.pool.tasks import GraphStyle, RequestData, WorkerInfo
@@ -181,11 +181,10 @@ def check_entries(
 
 
 def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics of a request, groups spelled out, none unknown and none twice; no name means ``spice``."""
-    first: dict[str, int] = {}
+    """Return the metrics of a request, without repeats, groups spelled out, none unknown; no name means ``spice``."""
     violations = []
     spelled: list[str] = []
-    for index, name in enumerate(names):
+    for index, name in enumerate(check_names(list(names))):
         spelled += (member for member in GROUPS.get(name, (name,)) if member in known)
         lacking = [member for member in GROUPS.get(name, ()) if member not in known]
         if lacking and name != "all":
@@ -194,8 +193,6 @@ def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
         elif name not in known and name not in GROUPS:
             reason = f"there is no metric {name[:50]!a} here; there are {', '.join((*known, *GROUPS))}"
             violations.append(Violation(f"metrics[{index}]", reason))
-        elif first.setdefault(name, index) != index:
-            violations.append(Violation(f"metrics[{index}]", f"{name!a} stands twice, first at metrics[{first[name]}]"))
     _raise(violations)
     return tuple(dict.fromkeys(spelled)) or ("spice",)
 

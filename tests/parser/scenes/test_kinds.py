@@ -118,7 +118,7 @@ def test_words_behind_a_noun_that_are_no_nouns() -> None:
     wound = sentence("a surgeon stitching a wound", "DT NN NN DT NN", labels)
     assert no_nouns(wound).labels.tags[2] == "VBG"
     assert no_nouns(wound._replace(words=["an", "oil", "painting", "a", "wound"])).labels.tags[2] == "NN"
-    assert no_nouns(wound.having(wound.labels._replace(parts=[(2, 1)]))).labels.tags[2] == "NN"
+    assert no_nouns(wound.deciding(parts=[(2, 1)])).labels.tags[2] == "NN"
     assert no_nouns(sentence("a café lists the soups", "DT NN NNS DT NNS", labels)).labels.tags[2] == "VBZ"
     assert no_nouns(sentence("a chapel inside", "DT NN NN", Labels([], [1], [], [], []))).labels.tags[2] == "RB"
     assert no_nouns(sentence("hairstyle i", "NN NNS")).labels.tags == ["NN", "PRP"]
@@ -220,7 +220,6 @@ def test_a_text_denies_nothing() -> None:
 @pytest.mark.parametrize(
     ("caption", "expected"),
     [
-        ("a catheter in the artery of the leg", {("catheter", "artery", "in"), ("leg", "artery", "have")}),
         ("stacks of pallets beside a forklift", {("pallets", "stacks of"), ("pallets", "forklift", "beside")}),
         ("a wiring diagram of an amplifier", {("wiring diagram", "amplifier", "of"), ("wiring diagram",)}),
         ("a lesion below the diaphragm", {("lesion", "diaphragm", "below")}),
@@ -230,10 +229,10 @@ def test_a_text_denies_nothing() -> None:
     ],
 )
 def test_captions_of_a_foreign_kind(caption: str, expected: set[tuple[str, ...]]) -> None:
-    """Parts in place of wholes, amounts, names that WordNet has, the caption's preposition, what a picture shows."""
+    """Amounts, names that WordNet has, the caption's preposition, what a picture shows."""
     tuples = set(next(iter(load_pipeline("scene").captions([caption]))).tuples)
     assert expected <= tuples
-    assert not {("catheter", "leg", "in"), ("stacks",), ("diagram",), ("lesion", "diaphragm", "under")} & tuples
+    assert not {("stacks",), ("diagram",), ("lesion", "diaphragm", "under")} & tuples
 
 
 _REPORT: Final = (

@@ -15,8 +15,8 @@ from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.network import load_network
 from spicegraph_parser.scenes.passes import run
 from spicegraph_parser.scenes.reading import read_texts
-from spicegraph_parser.scenes.sentence import NOUNS
 from spicegraph_parser.scenes.visible import ApartReason
+from spicegraph_parser.scenes.words import NOUNS
 from spicegraph_parser.spice.denial import Scope, Standing, scopes
 from spicegraph_parser.spice.parse import Parse
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spicegraph_parser.scenes.parts import described, is_of_garments, is_worn
+from spicegraph_parser.scenes.denials import hedged
 from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.phrases import Phrase, phrases
 from spicegraph_parser.scenes.prepositions import inner_nouns, means_same, preposition
@@ -15,8 +15,9 @@ from spicegraph_parser.scenes.relations import (
     stems,
     verb_base,
 )
+from spicegraph_parser.scenes.things import described, is_faint, is_worn
 from spicegraph_parser.scenes.values import values
-from spicegraph_parser.scenes.visible import hedged, is_summary
+from spicegraph_parser.scenes.visible import is_summary
 
 
 @pytest.mark.parametrize(
@@ -36,8 +37,9 @@ def test_phrases(tags: str, values_at: tuple[int, ...], expected: list[Phrase]) 
 def test_garments_are_worn_by_those_who_may_wear_them() -> None:
     assert is_worn("old men", "red hats")
     assert not is_worn("table", "cap")
-    assert is_of_garments("shirt", "tie", "have")
-    assert not is_of_garments("shirt", "sleeves", "have")
+    assert is_faint("shirt", "tie", "have")
+    assert not is_faint("shirt", "sleeves", "have")
+    assert is_faint("tree", "sky", "contrast with")
     assert described("vase", "roses", "fill with") == ("have", False)
     assert described("wall", "tiles", "adorn with") == ("adorn", True)
 
@@ -112,6 +114,6 @@ def test_values(caption: str, expected: list[str]) -> None:
 
 def test_what_a_sentence_hedges_and_sums_up() -> None:
     words = ["There", "are", "no", "people", "on", "the", "street", ",", "suggesting", "an", "early", "hour"]
-    why = hedged(words, ["EX", "VBP", "DT", "NNS", "IN", "DT", "NN", ",", "VBG", "DT", "JJ", "NN"])
-    assert [word for word, standing in zip(words, why, strict=True) if standing] == ["an", "early", "hour"]
+    found = hedged(words, ["EX", "VBP", "DT", "NNS", "IN", "DT", "NN", ",", "VBG", "DT", "JJ", "NN"])
+    assert [words[at] for at in found] == ["an", "early", "hour"]
     assert is_summary(["in", "summary", ",", "it", "is", "a", "street"])

@@ -40,127 +40,127 @@ class ChallengeServiceStub:
             channel: A grpc.Channel.
         """
         self.CreateChallenge = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/CreateChallenge',
+                '/spicegraph.challenge.v1.ChallengeService/CreateChallenge',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeResponse.FromString,
                 _registered_method=True)
         self.UpdateChallenge = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/UpdateChallenge',
+                '/spicegraph.challenge.v1.ChallengeService/UpdateChallenge',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeResponse.FromString,
                 _registered_method=True)
         self.GetChallenge = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/GetChallenge',
+                '/spicegraph.challenge.v1.ChallengeService/GetChallenge',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeResponse.FromString,
                 _registered_method=True)
         self.ListChallenges = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/ListChallenges',
+                '/spicegraph.challenge.v1.ChallengeService/ListChallenges',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesResponse.FromString,
                 _registered_method=True)
         self.DeleteChallenge = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/DeleteChallenge',
+                '/spicegraph.challenge.v1.ChallengeService/DeleteChallenge',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeResponse.FromString,
                 _registered_method=True)
         self.UploadReferences = channel.stream_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/UploadReferences',
+                '/spicegraph.challenge.v1.ChallengeService/UploadReferences',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesResponse.FromString,
                 _registered_method=True)
         self.SetChallengeMember = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/SetChallengeMember',
+                '/spicegraph.challenge.v1.ChallengeService/SetChallengeMember',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.FromString,
                 _registered_method=True)
         self.ListChallengeMembers = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/ListChallengeMembers',
+                '/spicegraph.challenge.v1.ChallengeService/ListChallengeMembers',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.FromString,
                 _registered_method=True)
         self.CreateUser = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/CreateUser',
+                '/spicegraph.challenge.v1.ChallengeService/CreateUser',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserResponse.FromString,
                 _registered_method=True)
         self.ListUsers = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/ListUsers',
+                '/spicegraph.challenge.v1.ChallengeService/ListUsers',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersResponse.FromString,
                 _registered_method=True)
         self.SetUserTeam = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/SetUserTeam',
+                '/spicegraph.challenge.v1.ChallengeService/SetUserTeam',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamResponse.FromString,
                 _registered_method=True)
         self.DeleteUser = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/DeleteUser',
+                '/spicegraph.challenge.v1.ChallengeService/DeleteUser',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserResponse.FromString,
                 _registered_method=True)
         self.CreateUserToken = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/CreateUserToken',
+                '/spicegraph.challenge.v1.ChallengeService/CreateUserToken',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenResponse.FromString,
                 _registered_method=True)
         self.RevokeUserToken = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/RevokeUserToken',
+                '/spicegraph.challenge.v1.ChallengeService/RevokeUserToken',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenResponse.FromString,
                 _registered_method=True)
         self.CreateSubmission = channel.stream_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/CreateSubmission',
+                '/spicegraph.challenge.v1.ChallengeService/CreateSubmission',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionResponse.FromString,
                 _registered_method=True)
         self.GetSubmission = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/GetSubmission',
+                '/spicegraph.challenge.v1.ChallengeService/GetSubmission',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionResponse.FromString,
                 _registered_method=True)
         self.ListSubmissions = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/ListSubmissions',
+                '/spicegraph.challenge.v1.ChallengeService/ListSubmissions',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsResponse.FromString,
                 _registered_method=True)
         self.WatchSubmission = channel.unary_stream(
-                '/spicegraph_api.challenge.v1.ChallengeService/WatchSubmission',
+                '/spicegraph.challenge.v1.ChallengeService/WatchSubmission',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionResponse.FromString,
                 _registered_method=True)
         self.ListSubmissionFaults = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/ListSubmissionFaults',
+                '/spicegraph.challenge.v1.ChallengeService/ListSubmissionFaults',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsResponse.FromString,
                 _registered_method=True)
         self.CancelSubmission = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/CancelSubmission',
+                '/spicegraph.challenge.v1.ChallengeService/CancelSubmission',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionResponse.FromString,
                 _registered_method=True)
         self.ChooseSubmission = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/ChooseSubmission',
+                '/spicegraph.challenge.v1.ChallengeService/ChooseSubmission',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionResponse.FromString,
                 _registered_method=True)
         self.GetLeaderboard = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/GetLeaderboard',
+                '/spicegraph.challenge.v1.ChallengeService/GetLeaderboard',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.FromString,
                 _registered_method=True)
         self.GetImageInfo = channel.unary_stream(
-                '/spicegraph_api.challenge.v1.ChallengeService/GetImageInfo',
+                '/spicegraph.challenge.v1.ChallengeService/GetImageInfo',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoResponse.FromString,
                 _registered_method=True)
         self.RescoreChallenge = channel.unary_unary(
-                '/spicegraph_api.challenge.v1.ChallengeService/RescoreChallenge',
+                '/spicegraph.challenge.v1.ChallengeService/RescoreChallenge',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeResponse.FromString,
                 _registered_method=True)
         self.GetSubmissionReport = channel.unary_stream(
-                '/spicegraph_api.challenge.v1.ChallengeService/GetSubmissionReport',
+                '/spicegraph.challenge.v1.ChallengeService/GetSubmissionReport',
                 request_serializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportRequest.SerializeToString,
                 response_deserializer=spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportResponse.FromString,
                 _registered_method=True)
@@ -486,9 +486,9 @@ def add_ChallengeServiceServicer_to_server(servicer, server):
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
-            'spicegraph_api.challenge.v1.ChallengeService', rpc_method_handlers)
+            'spicegraph.challenge.v1.ChallengeService', rpc_method_handlers)
     server.add_generic_rpc_handlers((generic_handler,))
-    server.add_registered_method_handlers('spicegraph_api.challenge.v1.ChallengeService', rpc_method_handlers)
+    server.add_registered_method_handlers('spicegraph.challenge.v1.ChallengeService', rpc_method_handlers)
 
 
  # This class is part of an EXPERIMENTAL API.
@@ -514,7 +514,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/CreateChallenge',
+            '/spicegraph.challenge.v1.ChallengeService/CreateChallenge',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateChallengeResponse.FromString,
             options,
@@ -541,7 +541,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/UpdateChallenge',
+            '/spicegraph.challenge.v1.ChallengeService/UpdateChallenge',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UpdateChallengeResponse.FromString,
             options,
@@ -568,7 +568,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/GetChallenge',
+            '/spicegraph.challenge.v1.ChallengeService/GetChallenge',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetChallengeResponse.FromString,
             options,
@@ -595,7 +595,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/ListChallenges',
+            '/spicegraph.challenge.v1.ChallengeService/ListChallenges',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengesResponse.FromString,
             options,
@@ -622,7 +622,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/DeleteChallenge',
+            '/spicegraph.challenge.v1.ChallengeService/DeleteChallenge',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteChallengeResponse.FromString,
             options,
@@ -649,7 +649,7 @@ class ChallengeService:
         return grpc.experimental.stream_unary(
             request_iterator,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/UploadReferences',
+            '/spicegraph.challenge.v1.ChallengeService/UploadReferences',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.UploadReferencesResponse.FromString,
             options,
@@ -676,7 +676,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/SetChallengeMember',
+            '/spicegraph.challenge.v1.ChallengeService/SetChallengeMember',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetChallengeMemberResponse.FromString,
             options,
@@ -703,7 +703,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/ListChallengeMembers',
+            '/spicegraph.challenge.v1.ChallengeService/ListChallengeMembers',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListChallengeMembersResponse.FromString,
             options,
@@ -730,7 +730,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/CreateUser',
+            '/spicegraph.challenge.v1.ChallengeService/CreateUser',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserResponse.FromString,
             options,
@@ -757,7 +757,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/ListUsers',
+            '/spicegraph.challenge.v1.ChallengeService/ListUsers',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListUsersResponse.FromString,
             options,
@@ -784,7 +784,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/SetUserTeam',
+            '/spicegraph.challenge.v1.ChallengeService/SetUserTeam',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.SetUserTeamResponse.FromString,
             options,
@@ -811,7 +811,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/DeleteUser',
+            '/spicegraph.challenge.v1.ChallengeService/DeleteUser',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.DeleteUserResponse.FromString,
             options,
@@ -838,7 +838,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/CreateUserToken',
+            '/spicegraph.challenge.v1.ChallengeService/CreateUserToken',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateUserTokenResponse.FromString,
             options,
@@ -865,7 +865,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/RevokeUserToken',
+            '/spicegraph.challenge.v1.ChallengeService/RevokeUserToken',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RevokeUserTokenResponse.FromString,
             options,
@@ -892,7 +892,7 @@ class ChallengeService:
         return grpc.experimental.stream_unary(
             request_iterator,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/CreateSubmission',
+            '/spicegraph.challenge.v1.ChallengeService/CreateSubmission',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CreateSubmissionResponse.FromString,
             options,
@@ -919,7 +919,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/GetSubmission',
+            '/spicegraph.challenge.v1.ChallengeService/GetSubmission',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionResponse.FromString,
             options,
@@ -946,7 +946,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/ListSubmissions',
+            '/spicegraph.challenge.v1.ChallengeService/ListSubmissions',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionsResponse.FromString,
             options,
@@ -973,7 +973,7 @@ class ChallengeService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/WatchSubmission',
+            '/spicegraph.challenge.v1.ChallengeService/WatchSubmission',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.WatchSubmissionResponse.FromString,
             options,
@@ -1000,7 +1000,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/ListSubmissionFaults',
+            '/spicegraph.challenge.v1.ChallengeService/ListSubmissionFaults',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ListSubmissionFaultsResponse.FromString,
             options,
@@ -1027,7 +1027,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/CancelSubmission',
+            '/spicegraph.challenge.v1.ChallengeService/CancelSubmission',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.CancelSubmissionResponse.FromString,
             options,
@@ -1054,7 +1054,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/ChooseSubmission',
+            '/spicegraph.challenge.v1.ChallengeService/ChooseSubmission',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.ChooseSubmissionResponse.FromString,
             options,
@@ -1081,7 +1081,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/GetLeaderboard',
+            '/spicegraph.challenge.v1.ChallengeService/GetLeaderboard',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetLeaderboardResponse.FromString,
             options,
@@ -1108,7 +1108,7 @@ class ChallengeService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/GetImageInfo',
+            '/spicegraph.challenge.v1.ChallengeService/GetImageInfo',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetImageInfoResponse.FromString,
             options,
@@ -1135,7 +1135,7 @@ class ChallengeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/RescoreChallenge',
+            '/spicegraph.challenge.v1.ChallengeService/RescoreChallenge',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.RescoreChallengeResponse.FromString,
             options,
@@ -1162,7 +1162,7 @@ class ChallengeService:
         return grpc.experimental.unary_stream(
             request,
             target,
-            '/spicegraph_api.challenge.v1.ChallengeService/GetSubmissionReport',
+            '/spicegraph.challenge.v1.ChallengeService/GetSubmissionReport',
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportRequest.SerializeToString,
             spicegraph__api_dot_challenge_dot_v1_dot_challenge__pb2.GetSubmissionReportResponse.FromString,
             options,

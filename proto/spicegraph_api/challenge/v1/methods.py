@@ -13,7 +13,7 @@ PUBLIC_SCOPE = "public"
 """Callers without a token may make the call, and see what is public."""
 
 METHODS: Mapping[str, Mapping[str, Method]] = {
-    "spicegraph_api.challenge.v1.ChallengeService": {
+    "spicegraph.challenge.v1.ChallengeService": {
         "CreateChallenge": Method(repeatable=False),
         "UpdateChallenge": Method(repeatable=False),
         "GetChallenge": Method(PUBLIC_SCOPE),

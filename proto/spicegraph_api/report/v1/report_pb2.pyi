@@ -553,6 +553,7 @@ class CategoryRow(_message.Message):
     TP_FIELD_NUMBER: _builtins.int
     FP_FIELD_NUMBER: _builtins.int
     FN_FIELD_NUMBER: _builtins.int
+    SPICE_CATEGORY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name, "All" first."""
     f: _builtins.float
@@ -573,6 +574,8 @@ class CategoryRow(_message.Message):
     """Candidate tuples without a partner."""
     fn: _builtins.int
     """Reference tuples less the matched candidate tuples."""
+    spice_category: _scores_pb2.SpiceCategory.ValueType
+    """The category, where it is one of SPICE's own."""
     def __init__(
         self,
         *,
@@ -586,10 +589,11 @@ class CategoryRow(_message.Message):
         tp: _builtins.int = ...,
         fp: _builtins.int = ...,
         fn: _builtins.int = ...,
+        spice_category: _scores_pb2.SpiceCategory.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_f", b"_f", "_high", b"_high", "_low", b"_low", "_pr", b"_pr", "_re", b"_re", "f", b"f", "high", b"high", "low", b"low", "pr", b"pr", "re", b"re"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_f", b"_f", "_high", b"_high", "_low", b"_low", "_pr", b"_pr", "_re", b"_re", "f", b"f", "fn", b"fn", "fp", b"fp", "high", b"high", "items", b"items", "low", b"low", "name", b"name", "pr", b"pr", "re", b"re", "tp", b"tp"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_f", b"_f", "_high", b"_high", "_low", b"_low", "_pr", b"_pr", "_re", b"_re", "f", b"f", "fn", b"fn", "fp", b"fp", "high", b"high", "items", b"items", "low", b"low", "name", b"name", "pr", b"pr", "re", b"re", "spice_category", b"spice_category", "tp", b"tp"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__f: _TypeAlias = _typing.Literal["f"]  # noqa: Y015
     _WhichOneofArgType__f: _TypeAlias = _typing.Literal["_f", b"_f"]  # noqa: Y015
@@ -626,6 +630,7 @@ class HallucinationRow(_message.Message):
     CAPTIONS_FIELD_NUMBER: _builtins.int
     PER_INSTANCE_FIELD_NUMBER: _builtins.int
     PER_SENTENCE_FIELD_NUMBER: _builtins.int
+    SPICE_CATEGORY_FIELD_NUMBER: _builtins.int
     category: _builtins.str
     """The category."""
     invented: _builtins.int
@@ -638,6 +643,8 @@ class HallucinationRow(_message.Message):
     """`invented` over `said`."""
     per_sentence: _builtins.float
     """Share of the captions with at least one."""
+    spice_category: _scores_pb2.SpiceCategory.ValueType
+    """The category, where it is one of SPICE's own."""
     def __init__(
         self,
         *,
@@ -647,10 +654,11 @@ class HallucinationRow(_message.Message):
         captions: _builtins.int = ...,
         per_instance: _builtins.float | None = ...,
         per_sentence: _builtins.float | None = ...,
+        spice_category: _scores_pb2.SpiceCategory.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_per_instance", b"_per_instance", "_per_sentence", b"_per_sentence", "per_instance", b"per_instance", "per_sentence", b"per_sentence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_per_instance", b"_per_instance", "_per_sentence", b"_per_sentence", "captions", b"captions", "category", b"category", "invented", b"invented", "per_instance", b"per_instance", "per_sentence", b"per_sentence", "said", b"said"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_per_instance", b"_per_instance", "_per_sentence", b"_per_sentence", "captions", b"captions", "category", b"category", "invented", b"invented", "per_instance", b"per_instance", "per_sentence", b"per_sentence", "said", b"said", "spice_category", b"spice_category"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__per_instance: _TypeAlias = _typing.Literal["per_instance"]  # noqa: Y015
     _WhichOneofArgType__per_instance: _TypeAlias = _typing.Literal["_per_instance", b"_per_instance"]  # noqa: Y015
@@ -1330,6 +1338,7 @@ class Standing(_message.Message):
     RANDOM_FIELD_NUMBER: _builtins.int
     TIED_FIELD_NUMBER: _builtins.int
     IS_SURE_FIELD_NUMBER: _builtins.int
+    SPICE_CATEGORY_FIELD_NUMBER: _builtins.int
     category: _builtins.str
     """The category, "All" first."""
     items: _builtins.int
@@ -1342,6 +1351,8 @@ class Standing(_message.Message):
     """Mean F1 of captions of other images."""
     is_sure: _builtins.bool
     """Whether all others are surely worse."""
+    spice_category: _scores_pb2.SpiceCategory.ValueType
+    """The category, where it is one of SPICE's own."""
     @_builtins.property
     def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___MaybeNumber]:
         """Mean F1 by system."""
@@ -1366,10 +1377,11 @@ class Standing(_message.Message):
         random: _builtins.float | None = ...,
         tied: _abc.Iterable[_builtins.int] | None = ...,
         is_sure: _builtins.bool = ...,
+        spice_category: _scores_pb2.SpiceCategory.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_best", b"_best", "_human", b"_human", "_random", b"_random", "best", b"best", "human", b"human", "random", b"random"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best", b"_best", "_human", b"_human", "_random", b"_random", "best", b"best", "category", b"category", "human", b"human", "is_sure", b"is_sure", "items", b"items", "ps", b"ps", "random", b"random", "tied", b"tied", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_best", b"_best", "_human", b"_human", "_random", b"_random", "best", b"best", "category", b"category", "human", b"human", "is_sure", b"is_sure", "items", b"items", "ps", b"ps", "random", b"random", "spice_category", b"spice_category", "tied", b"tied", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__best: _TypeAlias = _typing.Literal["best"]  # noqa: Y015
     _WhichOneofArgType__best: _TypeAlias = _typing.Literal["_best", b"_best"]  # noqa: Y015

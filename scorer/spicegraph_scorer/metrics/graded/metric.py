@@ -33,7 +33,7 @@ from spicegraph_scorer.metrics.graded.texts import (
 )
 from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors, load_vectors, vectors_of
 from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge, told_by_captions
-from spicegraph_scorer.metrics.spice.categories import CATEGORIES, categories_digest
+from spicegraph_scorer.metrics.spice.categories import CATEGORIES, DIGITS, NUMERALS, categories_digest
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
 
 if TYPE_CHECKING:
@@ -79,6 +79,14 @@ class GradedStatistic:
         return CategoryScore(weighed.f1, weighed.precision, weighed.recall)
 
 
+_COUNTS: Final = "Cardinality"
+
+
+def _counting(categories: Mapping[str, Category]) -> Mapping[str, Category]:
+    """Return categories in which digits are counts, too, also where references have both "2" and "two"."""
+    return {**categories, _COUNTS: Category(2, keys=NUMERALS | DIGITS)}
+
+
 @dataclass(frozen=True, slots=True)
 class SpiceG(Metric[GradedStatistic]):
     """SPICE-G: precision, recall and F1 of scene-graph tuples and of words that match by degrees, in [0, 1].
@@ -104,7 +112,7 @@ class SpiceG(Metric[GradedStatistic]):
     credits: ClassVar[bool] = True
 
     source: FactSource
-    categories: Mapping[str, Category] = field(default_factory=lambda: CATEGORIES)
+    categories: Mapping[str, Category] = field(default_factory=lambda: _counting(CATEGORIES))
     vectors: Vectors = field(default_factory=load_vectors)
     lexicon: Lexicon = field(default_factory=load_lexicon)
     evidence: bool = True
@@ -122,7 +130,7 @@ class SpiceG(Metric[GradedStatistic]):
         """Return the metric ``spice-g-4``: without the meaning of whole captions."""
         return cls(
             given.facts(),
-            categories_of(given),
+            _counting(categories_of(given)),
             vectors_of(given.data.vectors),
             evidence=given.evidence,
             references=ReferenceCache.of(given),
@@ -141,7 +149,8 @@ class SpiceG(Metric[GradedStatistic]):
 
     def signature(self) -> dict[str, str]:
         """Return metric, formula and its share, pipeline, lexicon tables, and categories of the user, if any."""
-        digest = categories_digest(self.categories)
+        own = {name: category for name, category in self.categories.items() if name != _COUNTS}
+        digest = categories_digest(own)
         formula = {"formula": "4"}
         if self.meaning is not None:
             share = f"{matching.MEANING_SHARE:g}"
@@ -152,6 +161,7 @@ class SpiceG(Metric[GradedStatistic]):
             "pipeline": self.source.signature,
             "lexicon": self.lexicon.signature,
             "vectors": self.vectors.signature,
+            "counts": "words and digits",
             **({} if digest is None else {"categories": digest}),
             **({} if self.texts else {"texts": "unread"}),
         }

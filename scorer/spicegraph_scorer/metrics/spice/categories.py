@@ -28,6 +28,7 @@ COLORS = word_set(
 )  # The attribute words that SPICE 1.0 counts as colours.
 
 NUMERALS = word_set("one two three four five six seven eight nine ten")  # What SPICE 1.0 counts as counts.
+DIGITS = word_set("1 2 3 4 5 6 7 8 9 10")  # The same numbers, which SPICE 1.0 matches and does not count.
 
 SIZES = word_set(
     """baby beefy big bony boundless brawny broad colossal compact corpulent curvy elfin emaciated endless

@@ -1,0 +1,409 @@
+"""The settings of a challenge: defaults, bounds and words. Everything else of a setting the contract says.
+
+The command line's options, the form in a browser, the rules on a challenge's page and the checks of a request are all
+made from the descriptor of :class:`ChallengeSettings`, its comments, and the tables here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from google.protobuf.descriptor import EnumDescriptor
+    from google.protobuf.message import Message
+
+_MOST = 1_000_000
+_LATEST = datetime(9999, 12, 31, tzinfo=UTC)
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_UNSPECIFIED = "UNSPECIFIED"
+_NEVER = "never"
+_SWITCH = ("yes", "no")
+_FIXED = "never changes, so that all submissions are scored alike"
+_ABOUT, _SCORED, _WHEN, _SEEN = "What it is about", "How it is scored", "When, and how often", "What participants see"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the contract does not say of a setting."""
+
+    label: str
+    part: str  # of the form
+    flag: str = ""  # on the command line; empty: the name with hyphens
+    default: int | str | bool = ""  # of a text or a choice: what pages and help show as that
+    least: int = 0
+    most: int = _MOST  # or the characters of the longest text
+    words: Mapping[str, int] = field(default_factory=dict)  # for numbers, which may lie outside of the bounds
+    fixed: bool = False  # since submissions are scored by it
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "title": Setting("Title", _ABOUT, most=200),
+    "description": Setting("Description", _ABOUT, most=10_000),
+    "metrics": Setting("Metrics", _SCORED, default="coco", fixed=True),
+    "primary_score": Setting("Ranked by", _SCORED, "rank-by", most=100),
+    "secondary_score": Setting("Then ranked by", _SCORED, "then-by", most=100),
+    "graph_style": Setting("Scene graphs", _SCORED, default="spice", fixed=True),
+    "spice_text": Setting("SPICE parses", _SCORED, fixed=True),
+    "empty": Setting("Empty captions", _SCORED, default="refuse", fixed=True),
+    "control_tokens": Setting("Marks of models", _SCORED, default="refuse", fixed=True),
+    "open_time": Setting("Opens", _WHEN, "opens"),
+    "close_time": Setting("Closes", _WHEN, "closes"),
+    "daily_limit": Setting("Submissions a day", _WHEN, "daily", 5),
+    "total_limit": Setting("Submissions in all", _WHEN, "total", 20),
+    "challenge_limit": Setting("Submissions of all users", _WHEN, default=1_000),
+    "public_board": Setting("Public leaderboard", _SEEN, default=False),
+    "noise": Setting("Noise in the last place", _SEEN, default=True),
+    "digits": Setting("Decimal places", _SEEN, default=0, least=1, most=9, words={"auto": 0, "all": -1}),
+    "category_images": Setting("Images of a category", _SEEN, default=50, least=1),
+    "error_images": Setting("Images of an error", _SEEN, default=10, least=10, words={_NEVER: -1}),
+    "equal_percent": Setting("Equal captions (%)", _SEEN, "equal", 50, 1, 100),
+    "different_percent": Setting("Different captions (%)", _SEEN, "different", 25, 0, 100),
+}
+"""The settings of a challenge in the order of forms, pages and ``--help``."""
+
+SPLIT_SETTINGS: Mapping[str, Setting] = {
+    "score_visibility": Setting("Scores shown", _SEEN, "scores", "always"),
+    "leaderboard_visibility": Setting("Leaderboard shown", _SEEN, "leaderboard", "always"),
+    "phase_open_time": Setting("Phase opens", _WHEN, "phase-opens"),
+    "phase_close_time": Setting("Phase closes", _WHEN, "phase-closes"),
+    "phase_daily_limit": Setting("Phase limit a day", _WHEN, "phase-daily", 0),
+    "phase_total_limit": Setting("Phase limit in all", _WHEN, "phase-total", 0),
+}
+"""The settings of each split, which is a phase of a challenge where it has dates and limits of its own."""
+
+ALL_DIGITS = SETTINGS["digits"].words["all"]
+NO_ERRORS = SETTINGS["error_images"].words[_NEVER]
+
+
+class SettingsError(Exception):
+    """Texts that are not settings: ``violations`` are pairs of a field and the reason."""
+
+    def __init__(self, violations: list[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{field}: {reason}" for field, reason in violations))
+        self.violations = violations
+
+
+def flag(name: str) -> str:
+    """Return a setting's option on the command line."""
+    return f"--{_setting(name).flag or name.replace('_', '-')}"
+
+
+def help_text(name: str) -> str:
+    """Return what the contract says of a setting, with its default."""
+    setting = _setting(name)
+    default = _number_text(setting, setting.default) if isinstance(setting.default, int) else setting.default
+    return comment(name) + (f" Default: {default}." if default else "")
+
+
+@cache
+def comment(name: str) -> str:
+    """Return what the contract's comment says of a setting."""
+    comments = json.loads((files("spicegraph_api.challenge.v1") / "comments.json").read_text(encoding="utf-8"))
+    text: str = comments["ChallengeSettings" if name in SETTINGS else "ChallengeSplit"][name]
+    return text
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """Return the words of a setting that is a choice; none of others."""
+    kind = descriptor(name).enum_type
+    if descriptor(name).type == FieldDescriptor.TYPE_BOOL:
+        return _SWITCH
+    return () if kind is None else tuple(_word(kind, value.name) for value in kind.values if value.number)
+
+
+def expected(name: str) -> str:
+    """Return which values a setting has: ``1-9|auto|all``; empty: any text."""
+    setting, kind = _setting(name), descriptor(name)
+    if choices(name):
+        return "|".join(choices(name))
+    if kind.type == FieldDescriptor.TYPE_INT32:
+        return "|".join([f"{setting.least}-{setting.most}", *setting.words])
+    return "TIME" if is_moment(name) else "SCORE" if name.endswith("_score") else "TEXT"
+
+
+def is_moment(name: str) -> bool:
+    """Whether a setting is a point in time."""
+    return descriptor(name).message_type is not None
+
+
+def descriptor(name: str) -> FieldDescriptor:
+    """Return a setting's field in the contract."""
+    kind = pb.ChallengeSettings if name in SETTINGS else pb.ChallengeSplit
+    return kind.DESCRIPTOR.fields_by_name[name]
+
+
+def _setting(name: str) -> Setting:
+    return SETTINGS.get(name) or SPLIT_SETTINGS[name]
+
+
+def _word(kind: EnumDescriptor, name: str) -> str:
+    """Return the word for an enum's value: ``after-close`` for ``VISIBILITY_AFTER_CLOSE``."""
+    prefix = kind.values_by_number[0].name.removesuffix(_UNSPECIFIED)
+    return name.removeprefix(prefix).lower().replace("_", "-")
+
+
+def read_settings(message: Message, texts: Mapping[str, str]) -> None:
+    """Set fields of a message from texts, as a form or the command line has them; without one, most stay absent."""
+    violations = []
+    for name, text in texts.items():
+        kind = descriptor(name)
+        try:
+            if kind.is_repeated:
+                getattr(message, name)[:] = [part.strip() for part in text.split(",") if part.strip()]
+            elif kind.type == FieldDescriptor.TYPE_STRING:
+                setattr(message, name, text.replace("\r\n", "\n"))  # browsers send lines with carriage returns
+            elif text.strip() or choices(name) == _SWITCH or is_moment(name):
+                _put(message, name, _read(name, text.strip()))
+        except ValueError as error:
+            violations.append((name, str(error)))
+    if violations:
+        raise SettingsError(violations)
+
+
+def _read(name: str, text: str) -> Timestamp | int:
+    """Return the value that a text of a moment, a choice or a number stands for."""
+    kind, words = descriptor(name).enum_type, _setting(name).words
+    if is_moment(name):
+        moment = Timestamp()  # 1970 means none
+        try:
+            if text not in {"", _NEVER}:
+                read = datetime.fromisoformat(text)
+                moment.FromDatetime(read if read.tzinfo else read.replace(tzinfo=UTC))
+        except ValueError as error:
+            raise ValueError(f"expected a time such as 2030-06-01T12:00, got {text!a}") from error
+        return moment
+    if choices(name) and text not in choices(name):
+        raise ValueError(f"expected {_listed(list(choices(name)))}, got {text!a}")
+    if choices(name) == _SWITCH:
+        return text == "yes"
+    if kind is not None:
+        return next(value.number for value in kind.values if value.number and _word(kind, value.name) == text)
+    digits = text.removeprefix("-")
+    if text not in words and not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        setting = _setting(name)
+        number = "a number" if setting.most == _MOST else f"{setting.least} to {setting.most}"
+        raise ValueError(f"expected {_listed([number, *words])}, got {text!a}")
+    return words[text] if text in words else int(text)
+
+
+def _listed(words: list[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+
+
+def setting_text(message: Message, name: str) -> str:
+    """Return a setting as a form and the command line write it; empty where it is absent and has no default."""
+    kind, value, setting = descriptor(name), getattr(message, name), _setting(name)
+    if kind.is_repeated:
+        return ", ".join(value)
+    if kind.message_type is not None:
+        return value.ToDatetime().strftime("%Y-%m-%dT%H:%M") if value.seconds else ""
+    if kind.enum_type is not None:
+        known = kind.enum_type.values_by_number.get(value)
+        return _word(kind.enum_type, known.name) if value and known is not None else str(setting.default)
+    if kind.type == FieldDescriptor.TYPE_STRING:
+        return str(value)
+    return _number_text(setting, value if message.HasField(name) else setting.default)
+
+
+def _number_text(setting: Setting, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return next((word for word, number in setting.words.items() if number == value), str(value))
+
+
+_ABSENT = {
+    "open_time": "at once",
+    "close_time": _NEVER,
+    "primary_score": "the first score",
+    "secondary_score": "the earlier submission",
+}
+
+
+def rules(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str, str]]:
+    """Yield what people are shown of a challenge's settings: label, value and what the contract says of it."""
+    for name, setting in SETTINGS.items():
+        if setting.part == _ABOUT:
+            continue
+        yield setting.label, value_text(settings, name) or _ABSENT.get(name, "as the metrics do"), comment(name)
+
+
+def value_text(message: Message, name: str) -> str:
+    """Return a setting as people are shown it; empty where it is absent and has no default."""
+    text = setting_text(message, name)
+    if name.endswith("_limit") and text == "0":
+        return "any number"
+    return text.replace("T", " ") + " UTC" if text and is_moment(name) else text
+
+
+ACCOUNTS = 10
+_MOST_SUBMISSIONS = 1_000
+
+
+def submissions_of_ten(settings: pb.ChallengeSettings) -> int:
+    """Return how many submissions, 1,000 at most, ten accounts may make together: scores have noise against so many."""
+    limits = [ACCOUNTS * settings.total_limit, settings.challenge_limit, _MOST_SUBMISSIONS]
+    return min(limit for limit in limits if limit)
+
+
+_SUBMISSIONS = (20, 50, 100, 200, 400)
+_BITS = {"exact": (8, 30, 59, 91, 121), "rounded": (3, 19, 42, 69, 99), "places": (0, 3, 11, 21, 45)}
+"""Of 156 bits of one word in 200 images, by submissions (``bench/group_testing.py``, with two places where rounded)."""
+
+
+def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
+    """Yield what an organiser should know of settings that are looser than the defaults."""
+    complete = with_defaults(settings)
+    defences = {
+        "exact": (complete.digits == ALL_DIGITS, "all decimal places"),
+        "rounded": (not complete.noise, "rounded scores without noise"),
+        "places": (complete.digits > 0, "chosen decimal places"),
+    }
+    defence = next((name for name, (loose, _) in defences.items() if loose), "")
+    limits = [limit for limit in (ACCOUNTS * complete.total_limit, complete.challenge_limit) if limit]
+    if defence:
+        submissions = min([*limits, _SUBMISSIONS[-1]])
+        row = next(index for index, number in enumerate(_SUBMISSIONS) if number >= submissions)
+        more = " or more" if submissions < min([*limits, _MOST]) else ""
+        yield (
+            f"with {defences[defence][1]}, ten accounts that make {submissions}{more} submissions read about "
+            f"{_BITS[defence][row]} bits of one word in private references of 200 images, where there are 156; with "
+            "the defaults, less than eight"
+        )
+        return
+    asked, usual = (submissions_of_ten(with_defaults(each)) for each in (complete, pb.ChallengeSettings()))
+    if asked > usual:
+        yield (
+            f"ten accounts may make {asked:,} submissions, and so steps of scores are {math.sqrt(asked / usual):.1f} "
+            "times as large as at the defaults, at which less than eight bits of 156 can be read"
+        )
+    if min([*limits, _MOST]) > _MOST_SUBMISSIONS:
+        yield f"more than {_MOST_SUBMISSIONS:,} submissions of all users may be made, for which noise is not made"
+
+
+def is_noisy(settings: pb.ChallengeSettings) -> bool:
+    """Say whether the last place of shown scores is drawn: exact scores have none."""
+    return settings.noise and settings.digits != ALL_DIGITS
+
+
+def with_defaults(settings: pb.ChallengeSettings) -> pb.ChallengeSettings:
+    """Return settings in which every number has a value: its own, or the default."""
+    complete = pb.ChallengeSettings()
+    complete.CopyFrom(settings)
+    for name, setting in SETTINGS.items():
+        if isinstance(setting.default, int) and not complete.HasField(name):  # type: ignore[arg-type]
+            setattr(complete, name, setting.default)
+    return complete
+
+
+def masked(
+    stored: pb.ChallengeSettings, change: pb.ChallengeSettings, names: Collection[str]
+) -> tuple[pb.ChallengeSettings, pb.ChallengeSettings]:
+    """Return what is stored, with defaults for settings that are named and not in a change; and the named of these."""
+    named = {*names}
+    violations = [("update_mask", f"there is no setting {name!a}") for name in sorted(named - {*SETTINGS, "splits"})]
+    present = {kind.name for kind, _ in change.ListFields()}
+    kept, asked = pb.ChallengeSettings(), pb.ChallengeSettings()
+    kept.CopyFrom(stored)
+    asked.CopyFrom(change)
+    for name in present - named:
+        asked.ClearField(name)  # type: ignore[arg-type]
+    for name in (named & {*SETTINGS}) - present:
+        if SETTINGS[name].fixed:
+            violations.append((name, _FIXED))
+        kept.ClearField(name)  # type: ignore[arg-type]
+    if violations:
+        raise SettingsError(violations)
+    return with_defaults(kept), asked
+
+
+def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.ChallengeSettings:
+    """Return settings with the fields that a change has; a moment of 1970 is taken away."""
+    result = pb.ChallengeSettings()
+    violations: list[tuple[str, str]] = []
+    result.CopyFrom(stored)
+    for kind, value in change.ListFields():
+        if kind.name == "splits":
+            splits = {split.name: split for split in result.splits}
+            for position, split in enumerate(change.splits):
+                if split.name not in splits:
+                    violations.append((f"splits[{position}].name", f"there is no split {split.name!a}"))
+                    continue
+                for field_of_split, wanted in split.ListFields():
+                    if field_of_split.name in SPLIT_SETTINGS:
+                        _put(splits[split.name], field_of_split.name, wanted)
+        elif SETTINGS[kind.name].fixed and value != getattr(stored, kind.name):
+            violations.append((kind.name, _FIXED))
+        elif not kind.is_repeated:
+            _put(result, kind.name, value)
+    if violations:
+        raise SettingsError(violations)
+    return result
+
+
+def _put(message: Message, name: str, value: Any) -> None:
+    if isinstance(value, Timestamp):
+        getattr(message, name).CopyFrom(value)
+    else:
+        setattr(message, name, value)
+
+
+def violations_of(settings: pb.ChallengeSettings) -> Iterator[tuple[str, str]]:
+    """Yield what is out of bounds, and dates that do not follow each other."""
+    yield from _faults(settings, SETTINGS, "", "open_time", "close_time")
+    for position, split in enumerate(settings.splits):
+        yield from _faults(split, SPLIT_SETTINGS, f"splits[{position}].", "phase_open_time", "phase_close_time")
+
+
+def _faults(
+    message: Message, table: Mapping[str, Setting], path: str, opening: str, closing: str
+) -> Iterator[tuple[str, str]]:
+    for name, setting in table.items():
+        value, kind = getattr(message, name), descriptor(name)
+        if kind.is_repeated or kind.type == FieldDescriptor.TYPE_BOOL:
+            continue
+        if isinstance(value, Timestamp):
+            if moment(value) is None and (value.seconds or value.nanos):
+                yield path + name, "is before 1970 or after 9999"
+        elif isinstance(value, str):
+            if len(value) > setting.most or "\0" in value:
+                yield path + name, f"at most {setting.most:,} characters, and no NUL"
+        elif kind.enum_type is not None:
+            if value not in kind.enum_type.values_by_number:
+                yield path + name, f"{value} is not one of its values"
+        elif not setting.least <= value <= setting.most and value not in setting.words.values():
+            words = [f"{word} ({number})" for word, number in setting.words.items()]
+            yield path + name, f"expected {_listed([f'{setting.least} to {setting.most:,}', *words])}, got {value}"
+    opens, closes = moment(getattr(message, opening)), moment(getattr(message, closing))
+    if opens is not None and closes is not None and opens >= closes:
+        yield path + closing, "is not after the opening"
+
+
+def moment(value: Timestamp) -> datetime | None:
+    """Return a moment between 1970 and 9999; ``None``: 1970 itself, or out of range."""
+    try:
+        read = value.ToDatetime(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+    return read if _EARLIEST < read <= _LATEST else None
+
+
+def timestamp(when: datetime | None) -> Timestamp | None:
+    """Return a moment as a message."""
+    if when is None:
+        return None
+    message = Timestamp()
+    message.FromDatetime(when)
+    return message

@@ -1,0 +1,80 @@
+"""``spicegraph differences``: what descriptions say wrong, what nobody else says, and what they leave out."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+import msgspec
+import typer
+
+from spicegraph_detail.differences import differences_of
+from spicegraph_service import kit
+
+
+class DifferenceFormat(StrEnum):
+    """How differences are written."""
+
+    TEXT = "text"
+    JSONL = "jsonl"
+
+
+_UNNAMED: Final = 0.1  # of correctness, from which on a silent item says so
+_BY_ENDING: Final = {".jsonl": DifferenceFormat.JSONL, ".json": DifferenceFormat.JSONL, ".txt": DifferenceFormat.TEXT}
+
+
+def differences(
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="Descriptions, as for score.")],
+    *,
+    given: kit.InputOptions,
+    form: Annotated[
+        DifferenceFormat | None,
+        typer.Option(
+            "--format", help="text for people, or a JSON object a line. Default: that of -o's ending, else text."
+        ),
+    ] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")] = None,
+    least: Annotated[
+        float, typer.Option("--least", min=0, max=1, help="Leave out differences that are less severe, in text.")
+    ] = 0.0,
+    empty: kit.EmptyOption = "refuse",
+    parsing: kit.ParsingOptions,
+) -> None:
+    """Find what descriptions say wrong, what their references do not say, and what they leave out."""
+    chosen = form or kit.format_by_ending(output, _BY_ENDING, DifferenceFormat.TEXT)
+    if output is not None:
+        kit.check_output(output)
+    with kit.warned_progress() as progress:
+        task = kit.Task(
+            source,
+            ("detail",),
+            parsing.parser,
+            workers=parsing.workers,
+            cache=parsing.cache_place,
+            **given.reading(),
+            control_tokens=given.control_tokens or "refuse",
+            empty=empty,
+            explain=True,
+            progress=progress,
+            say=kit.say,
+        )
+        result = kit.score_here(task)
+    lines = []
+    for item, statistic in zip(result.items, result.runs[0].statistics, strict=True):
+        differing = differences_of(statistic.evidence, item.candidate, item.references)
+        if chosen is DifferenceFormat.JSONL:
+            lines.append(msgspec.json.encode({"id": item.id, **differing.to_dict()}).decode())
+            continue
+        scores = f"correctness {differing.correctness:.2f}, coverage {differing.coverage:.2f}"
+        if not differing.differences and differing.other_correctness >= _UNNAMED:
+            scores += f"; {differing.other_correctness:.2f} of correctness is lost to claims too unsure to name"
+        lines.append(f"{kit.printable(str(item.id))}  {scores}")
+        for difference in differing.differences:
+            if difference.severity >= least:
+                said = " -> ".join(kit.printable(words) for words in (difference.claim, difference.reference) if words)
+                lines.append(f"  {difference.kind:12}  {difference.aspect:9}  {difference.severity:.2f}  {said}")
+    text = "".join(f"{line}\n" for line in lines)
+    if output is None:
+        kit.write_stdout(text)
+    else:
+        kit.write_text(text, output)

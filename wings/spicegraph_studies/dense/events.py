@@ -1,0 +1,156 @@
+"""Captions of parts of videos, as ActivityNet Captions and the evaluations of dense captioning write them in JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from spicegraph_parser.errors import InputError, kind_of
+from spicegraph_scorer.readers.checks import Fault, caption_faults, input_error, shown
+from spicegraph_scorer.readers.records import decode, read_all
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spicegraph_scorer.readers.checks import Empty
+
+Segment: TypeAlias = tuple[float, float]  # Where a part of a video begins and ends, in seconds.
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Parts of a video, and what a caption says of each; they may overlap, and stand in any order."""
+
+    segments: tuple[Segment, ...] = ()
+    sentences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DenseCorpus:
+    """Videos, their captions, and for each file of references theirs; ``None`` where a file lacks a video."""
+
+    videos: tuple[str, ...]
+    captions: tuple[Events, ...]
+    references: tuple[tuple[Events | None, ...], ...]  # by video, then by file
+    left_out: int = 0  # videos of either side that are not scored
+
+
+class Missing(StrEnum):
+    """What becomes of a video that has references and no captions, or captions and no references."""
+
+    REFUSE = "refuse"
+    ZERO = "zero"
+    SKIP = "skip"
+
+
+def read_dense(
+    results: str,
+    references: Sequence[str],
+    *,
+    missing: Missing = Missing.REFUSE,
+    most: int = 1000,
+    empty: Empty = "refuse",
+) -> DenseCorpus:
+    """Read a system's captions and files of references.
+
+    Args:
+        results: a file with ``{"results": {video: [{"sentence", "timestamp": [start, end]}]}}``.
+        references: files with ``{video: {"timestamps": [[start, end]], "sentences": [...]}}``.
+        missing: whether a video of one side alone is a fault, scores ``zero`` if it has references, or is left out.
+        most: no more than the first so many captions of a video are scored, as in the public evaluation.
+        empty: an empty caption is a fault, or scores ``zero``; an empty reference is a fault.
+
+    Raises:
+        InputError: the message lists every fault of all files.
+    """
+    faults: dict[str, list[Fault]] = {path: [] for path in (results, *references)}
+    given = _read(results, faults[results], _captions, empty)
+    known = [_read(path, faults[path], _references, "refuse") for path in references]
+    videos = list(dict.fromkeys(video for of_file in known for video in of_file))
+    absent = [video for video in videos if video not in given]
+    strangers = [video for video in given if video not in set(videos)]
+    hint = []
+    if missing is Missing.REFUSE and (absent or strangers):
+        faults[results] += [_fault(video, "", "has references, but no captions") for video in absent]
+        faults[results] += [_fault(video, "", "has captions, but no references") for video in strangers]
+        hint = ["--missing zero scores a video without captions 0, as the public evaluation does; skip leaves it out"]
+    if any(faults.values()):
+        raise InputError("\n".join([*(str(input_error(path, rows)) for path, rows in faults.items() if rows), *hint]))
+    if missing is Missing.SKIP:
+        videos = [video for video in videos if video in given]
+    if not videos:
+        raise InputError(f"{results}: has no video of the references")
+    first = {video: Events(of.segments[:most], of.sentences[:most]) for video, of in given.items()}
+    return DenseCorpus(
+        tuple(videos),
+        tuple(first.get(video, Events()) for video in videos),
+        tuple(tuple(of_file.get(video) for of_file in known) for video in videos),
+        len(strangers) + (len(absent) if missing is Missing.SKIP else 0),
+    )
+
+
+_Row: TypeAlias = tuple[str, object, str, object]  # a segment and a sentence, each behind where it stands
+_Rows: TypeAlias = Callable[[Any], "list[_Row] | str"]  # the rows of a video's value, or what is wrong with it
+
+
+def _fault(video: str, field: str, reason: str) -> Fault:
+    return Fault(f"video {shown(video)}", field, reason)
+
+
+def _read(path: str, faults: list[Fault], rows_of: _Rows, empty: Empty) -> dict[str, Events]:
+    """Return the events of a file by video, and add its faults."""
+    with open_source(path) as source:
+        content, reason = decode(read_all(source, limits=DEFAULT_LIMITS))
+    if reason:
+        faults.append(Fault("", "", reason))
+        return {}
+    by_video = content.get("results", content) if isinstance(content, dict) else content
+    if not isinstance(by_video, dict):
+        faults.append(Fault("", "", f"holds {kind_of(by_video)}, expected an object with the captions of each video"))
+        return {}
+    read: dict[str, Events] = {}
+    for video, value in by_video.items():
+        rows = rows_of(value)
+        if isinstance(rows, str):
+            faults.append(_fault(video, "", rows))
+            rows = []
+        for at_segment, segment, at_sentence, sentence in rows:
+            faults += [_fault(video, at_segment, reason) for reason in _segment_faults(segment)]
+            faults += [_fault(video, at_sentence, reason) for reason in caption_faults(sentence, (video,), empty=empty)]
+        read[video] = Events(tuple(row[1] for row in rows), tuple(row[3] for row in rows))  # type: ignore[misc]
+    return read
+
+
+def _captions(value: Any) -> list[_Row] | str:
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        return 'expected a list of {"sentence", "timestamp": [start, end]}'
+    return [
+        (f"[{n}].timestamp", each.get("timestamp"), f"[{n}].sentence", each.get("sentence"))
+        for n, each in enumerate(value)
+    ]
+
+
+def _references(value: Any) -> list[_Row] | str:
+    segments, sentences = map(value.get, ("timestamps", "sentences")) if isinstance(value, dict) else (None, None)
+    if not isinstance(segments, list) or not isinstance(sentences, list):
+        return 'expected {"timestamps": [[start, end]], "sentences": [...]}'
+    if len(segments) != len(sentences) or not segments:
+        return f"has {len(segments)} timestamps and {len(sentences)} sentences, expected as many of both, at least one"
+    pairs = enumerate(zip(segments, sentences, strict=True))
+    return [(f"timestamps[{n}]", segment, f"sentences[{n}]", sentence) for n, (segment, sentence) in pairs]
+
+
+def _segment_faults(value: object) -> list[str]:
+    if not isinstance(value, list) or len(value) != 2:
+        return [f"is {shown(value)}, expected [start, end] in seconds"]
+    for each in value:
+        if isinstance(each, bool) or not isinstance(each, int | float) or not math.isfinite(each):
+            return [f"holds {shown(each)}, expected a number of seconds"]
+    start, end = value
+    if start < 0:
+        return [f"starts at {start:g}, before the video"]
+    return [f"ends at {end:g}, before it starts at {start:g}"] if end < start else []
