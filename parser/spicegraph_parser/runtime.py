@@ -1,19 +1,17 @@
-"""How a process starts and runs: names and packages are found when asked for, and cycles are looked for rarely."""
+"""How a process starts and runs: names are found when asked for, and cycles are looked for rarely."""
 
 from __future__ import annotations
 
 import ast
 import gc
-import os
 import sys
 from contextlib import contextmanager
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 
 def exports(module: str, file: str) -> tuple[list[str], Callable[[], list[str]], Callable[[str], object]]:
@@ -34,37 +32,6 @@ def exports(module: str, file: str) -> tuple[list[str], Callable[[], list[str]],
         return value
 
     return sorted(places), lambda: sorted({*vars(sys.modules[module]), *places}), load
-
-
-def entry_points(group: str) -> Iterator[tuple[str, str]]:
-    """Yield name and value of a group's entry points of the packages on ``sys.path``, the first of each package."""
-    # ``importlib.metadata`` says the same, but takes a quarter of the time of ``spicegraph --help`` to import, and four
-    # times as long to look.
-    heading = f"[{group}]"
-    for text in _registered(tuple(sys.path)):
-        if heading in text:
-            for line in text.partition(heading)[2].partition("\n[")[0].splitlines():
-                name, equals, value = (part.strip() for part in line.partition("="))
-                if equals and not name.startswith("#"):
-                    yield name, value
-
-
-@lru_cache(maxsize=1)
-def _registered(path: Sequence[str]) -> tuple[str, ...]:
-    """Return what each package registers, the text of its ``entry_points.txt``: groups are asked for one by one."""
-    texts: dict[str, str] = {}
-    for folder in path:
-        try:
-            names = sorted(name for name in os.listdir(folder or ".") if name.endswith(".dist-info"))  # noqa: PTH208
-        except OSError:
-            continue
-        for name in names:
-            try:
-                with open(f"{folder}/{name}/entry_points.txt", encoding="utf-8") as stream:  # noqa: PTH123 (faster)
-                    texts.setdefault(name.partition("-")[0].lower(), stream.read())
-            except OSError:
-                continue
-    return tuple(texts.values())
 
 
 RARE = (50_000, 20, 100)  # thresholds for Python's collector of cycles that suit many small values without any

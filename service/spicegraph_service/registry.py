@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pkgutil import resolve_name
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.runtime import entry_points
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,12 +90,14 @@ def services() -> Mapping[str, ServiceEntry]:
 
 def _load(group: str) -> Iterator[tuple[str, Any]]:
     """Yield a group's entry points as ``name = module:attribute``, and what they name; wings left out are skipped."""
-    points = sorted(entry_points(group), key=lambda point: (not point[1].startswith(_PACKAGE), point))
+    points = sorted(
+        entry_points(group=group), key=lambda point: (not point.value.startswith(_PACKAGE), point.name, point.value)
+    )
     if not points:
         raise DataError("no command is registered: install spicegraph (again); in a checkout, `pip install -e .`")
-    for name, value in points:
+    for point in points:
         try:
-            yield f"{name} = {value}", resolve_name(value)
+            yield f"{point.name} = {point.value}", point.load()
         except ModuleNotFoundError as error:
-            if error.name != value.partition(":")[0].partition(".")[0]:
-                raise DataError(f"{value!a}, registered in {group}, can't be loaded: {error}") from error
+            if error.name != point.module.partition(".")[0]:
+                raise DataError(f"{point.value!a}, registered in {group}, can't be loaded: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import runpy
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
 import pytest
@@ -223,10 +224,10 @@ def test_a_metric_is_a_class_or_says_where_one_is() -> None:
 
 def test_a_name_that_two_packages_register_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither package's numbers may appear under the other's name."""
-    twice = [("spice", "a:A"), ("spice", "b:B")]
-    monkeypatch.setattr("spicegraph_parser.runtime.entry_points", lambda group: twice)
+    twice = [EntryPoint("spice", place, "spicegraph.metrics") for place in ("a:A", "b:B")]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: twice)
     with pytest.raises(DataError, match="the metric 'spice' is registered twice: 'a:A', 'b:B'"):
         runpy.run_path(metrics.__file__)
-    monkeypatch.setattr("spicegraph_parser.runtime.entry_points", lambda group: [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     with pytest.raises(DataError, match="no metric is registered"):
         runpy.run_path(metrics.__file__)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_parser import runtime
 from spicegraph_parser.errors import DataError
 from spicegraph_service import kit, registry
 from spicegraph_service.cli import main
@@ -33,11 +31,6 @@ def install(folder: Path, entries: str, code: str = "", module: str = "stranger"
     (folder / "stranger-1.0.dist-info").mkdir()
     (folder / "stranger-1.0.dist-info" / "entry_points.txt").write_text(entries)
     (folder / f"{module}.py").write_text(code)
-
-
-@pytest.mark.parametrize("group", ["spicegraph.commands", "spicegraph.services", "spicegraph.metrics"])
-def test_entry_points_are_those_that_python_finds(group: str) -> None:
-    assert set(runtime.entry_points(group)) == {(point.name, point.value) for point in entry_points(group=group)}
 
 
 def test_a_command_of_another_package(

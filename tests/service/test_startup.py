@@ -49,7 +49,7 @@ UNUSED = {
     | METRIC_MODULES
     | STUDIES
     | {"scipy", "spacy", "spicegraph_parser.scenes.parser"},
-    "from spicegraph_scorer import score": {"importlib.metadata", "email", "scipy", "spicegraph_service"},
+    "from spicegraph_scorer import score": {"scipy", "spicegraph_service"},
     LIBRARY: METRIC_MODULES | PARSING | STUDIES | {"scipy", "spicegraph_scorer.metrics.spice", "spicegraph_service"},
 }
 """Commands, and a program that uses the library, with what they must not load."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
 from itertools import pairwise
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from spicegraph_parser.errors import DataError, InputError, expect_texts
-from spicegraph_parser.runtime import entry_points
 from spicegraph_scorer.core.data import MetricData, Resources, with_spice_text
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ _SHOWN_FIRST = (
 
 def _registered() -> dict[str, MetricEntry]:
     """Return the metrics of the entry points, whose modules are not loaded yet."""
-    points = sorted(entry_points("spicegraph.metrics"))
+    points = sorted((point.name, point.value) for point in entry_points(group="spicegraph.metrics"))
     if not points:
         raise DataError("no metric is registered: install spicegraph (again); in a checkout, `pip install -e .`")
     for (name, place), (next_name, next_place) in pairwise(points):
