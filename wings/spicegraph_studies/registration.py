@@ -17,7 +17,7 @@ COMMANDS: Final = (
     Command(
         "dense",
         "spicegraph_studies.cli.dense:dense",
-        "Score captions of parts of videos: by overlap, in order (SODA), as paragraphs.",
+        "Score dense video captions: by overlap, in order (SODA), as paragraphs.",
         "Study",
     ),
     Command(
