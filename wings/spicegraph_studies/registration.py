@@ -15,10 +15,7 @@ COMMANDS: Final = (
         "Study",
     ),
     Command(
-        "dense",
-        "spicegraph_studies.cli.dense:dense",
-        "Score dense video captions: by overlap, in order (SODA), as paragraphs.",
-        "Study",
+        "dense", "spicegraph_studies.cli.dense:dense", "Score dense video captions: tIoU, SODA, paragraphs.", "Study"
     ),
     Command(
         "agree",
