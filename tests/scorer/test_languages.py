@@ -142,7 +142,7 @@ def test_candidates_in_another_language_than_the_named_one_are_noted() -> None:
     english = [Item(3, "a dog is on the beach", ("un chien",))]
     assert not list(notes_on("x", french, language="fr"))
     assert list(notes_on("x", [*french, *english], language="fr")) == [
-        "x: 1 of 3 candidates seem to be English, not French"
+        "x: 1 of 3 candidates seems to be English, not French"
     ]
 
 
