@@ -102,7 +102,7 @@ def proxy(
 def test_a_client_notices_nothing(proxy: Proxy) -> None:
     """Calls, streams and errors go through with their details."""
     with Client(f"localhost:{proxy.grpc}", tls=proxy.tls) as client:
-        assert client.score([item(1, "a dog", ["a dog"])], metrics=["rouge"]).items[0].scores[0].value == 1
+        assert client.score([item(1, "a dog", ["a dog"])], metrics=["rouge"]).items[0].scores["ROUGE_L"] == 1
         sent = [item(number, "a dog", ["a brown dog"]) for number in range(300)]
         assert sum(len(reply.items) for reply in client.stream(sent, metrics=["rouge"])) == 300
         with pytest.raises(Exception, match="nosuch"):

@@ -373,4 +373,4 @@ def test_a_locked_store_holds_no_call(server: RunningServer, store: Path) -> Non
         holder.execute("ROLLBACK")
     with Client(server.address, token=token) as client:
         reply = client.score([item(1, "a dog", ["a brown dog"])], metrics=["rouge"])
-    assert isinstance(reply, pb.ScoreResponse)
+    assert reply.items[0].scores["ROUGE_L"]
