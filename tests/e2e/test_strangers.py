@@ -19,7 +19,6 @@ import pytest
 from google.rpc.error_details_pb2 import ErrorInfo
 from grpc_status import rpc_status
 
-from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_service import app
 from spicegraph_service.client import Client, item
 from spicegraph_service.config import ServerConfig
