@@ -44,7 +44,8 @@ def main(videos: int, options: list[str]) -> None:
         paths = [Path(folder) / name for name in ("results.json", "val_1.json", "val_2.json")]
         for path, content in zip(paths, ({"version": "1", "results": results}, *files), strict=True):
             path.write_text(json.dumps(content), "utf-8")
-        command = ["spicegraph", "dense", str(paths[0]), *(f"--references={path}" for path in paths[1:]), *options]
+        read = (f"--references={path}" for path in paths[1:])
+        command = [sys.executable, "-m", "spicegraph_service", "dense", str(paths[0]), *read, *options]
         start = time.perf_counter()
         subprocess.run([*command, "-o", f"{folder}/dense.json"], check=True)
         took = time.perf_counter() - start
