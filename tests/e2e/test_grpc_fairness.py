@@ -249,18 +249,23 @@ class Caller(NamedTuple):
     first_s: float = 0.0
 
 
+def virtual_dispatcher(parses: NewParses, *, window_s: float = 0.002, reserve: object = None) -> Dispatcher:
+    return Dispatcher(
+        VirtualPool(),  # type: ignore[arg-type]
+        parses,  # type: ignore[arg-type]
+        parsing={},
+        batch_captions=256,
+        window_s=window_s,
+        reserve=reserve,  # type: ignore[arg-type]
+    )
+
+
 def order_of(seconds: float, *callers: Caller, parses: type[NewParses] = NewParses) -> list[tuple[str, float, float]]:
     """Return whose chunks were done in a time, when each was sent and when it was answered."""
     found: list[tuple[str, float, float]] = []
 
     async def play() -> None:
-        dispatcher = Dispatcher(
-            VirtualPool(),  # type: ignore[arg-type]
-            parses(),  # type: ignore[arg-type]
-            parsing={},
-            batch_captions=256,
-            window_s=0.002,
-        )
+        dispatcher = virtual_dispatcher(parses())
         clock = asyncio.get_running_loop().time
 
         async def chunk(caller: Caller, texts: Sequence[str]) -> None:
@@ -492,14 +497,7 @@ def test_new_captions_are_done_whoever_takes_them_first(groups: int, steps: int)
 
     async def play() -> None:
         reserve = VirtualPool()
-        dispatcher = Dispatcher(
-            VirtualPool(),  # type: ignore[arg-type]
-            NewParses(),  # type: ignore[arg-type]
-            parsing={},
-            batch_captions=256,
-            window_s=0,
-            reserve=reserve,  # type: ignore[arg-type]
-        )
+        dispatcher = virtual_dispatcher(NewParses(), window_s=0, reserve=reserve)
         tasks = []
         for number in range(groups):
             tasks.append(asyncio.create_task(dispatcher.submit(captions(f"new {number}"), caller=str(number))))
