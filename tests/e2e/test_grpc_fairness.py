@@ -142,7 +142,7 @@ def batches_of(submissions: list[tuple[str, str, int]]) -> list[list[str]]:
     async def play() -> list[list[str]]:
         pool, thread = Pool(), StoreThread(open_store("memory"))
         parses = ParseCache(thread, thread, "signature", memory=Lru(1 << 20))
-        dispatcher = Dispatcher(pool, parses, parsing=frozenset(), batch_captions=256, window_s=0)  # type: ignore[arg-type]
+        dispatcher = virtual_dispatcher(parses, pool=pool)
         tasks = [
             asyncio.create_task(
                 dispatcher.submit(
@@ -249,9 +249,11 @@ class Caller(NamedTuple):
     first_s: float = 0.0
 
 
-def virtual_dispatcher(parses: NewParses, *, window_s: float = 0.002, reserve: object = None) -> Dispatcher:
+def virtual_dispatcher(
+    parses: object, *, pool: object = None, window_s: float = 0.0, reserve: object = None
+) -> Dispatcher:
     return Dispatcher(
-        VirtualPool(),  # type: ignore[arg-type]
+        pool or VirtualPool(),  # type: ignore[arg-type]
         parses,  # type: ignore[arg-type]
         parsing={},
         batch_captions=256,
@@ -265,7 +267,7 @@ def order_of(seconds: float, *callers: Caller, parses: type[NewParses] = NewPars
     found: list[tuple[str, float, float]] = []
 
     async def play() -> None:
-        dispatcher = virtual_dispatcher(parses())
+        dispatcher = virtual_dispatcher(parses(), window_s=0.002)
         clock = asyncio.get_running_loop().time
 
         async def chunk(caller: Caller, texts: Sequence[str]) -> None:
@@ -349,13 +351,7 @@ def test_no_chunk_waits_for_more_than_its_turn(callers: int, beside: int) -> Non
 
 def test_a_worker_does_not_wait_for_a_caller_who_has_ended() -> None:
     async def play() -> float:
-        dispatcher = Dispatcher(
-            VirtualPool(),  # type: ignore[arg-type]
-            NewParses(),  # type: ignore[arg-type]
-            parsing={},
-            batch_captions=256,
-            window_s=0,
-        )
+        dispatcher = virtual_dispatcher(NewParses())
 
         async def send(caller: str, chunks: int) -> None:
             for number in range(chunks):
@@ -390,14 +386,7 @@ def test_cached_light_groups_have_a_worker_in_reserve(reserve_is_alive: bool) ->
         reserve.free.release()
         parses = ParseCache(thread, thread, "signature", memory=Lru(1 << 20))
         parses.put({StyledText("known"): b"parse", StyledText("long " * 2_000): b"parse"})
-        dispatcher = Dispatcher(
-            pool,  # type: ignore[arg-type]
-            parses,
-            parsing=frozenset(),
-            batch_captions=256,
-            window_s=0,
-            reserve=reserve,  # type: ignore[arg-type]
-        )
+        dispatcher = virtual_dispatcher(parses, pool=pool, reserve=reserve)
         listed = ItemWork("1", "dog, cat, " * 100, ("a dog",))  # no metric parses it, but its words match in many ways
         groups: list[CaptionsWork | ItemsWork] = [
             *(captions("known"), captions("new"), captions(*["known"] * 9), captions("long " * 2_000)),
@@ -423,14 +412,7 @@ def test_light_groups_go_to_any_worker_when_the_one_in_reserve_is_busy() -> None
         pool, reserve, thread = Pool(), Pool(), StoreThread(open_store("memory"))
         parses = ParseCache(thread, thread, "signature", memory=Lru(1 << 20))
         parses.put({StyledText("known"): b"parse"})
-        dispatcher = Dispatcher(
-            pool,  # type: ignore[arg-type]
-            parses,
-            parsing=frozenset(),
-            batch_captions=256,
-            window_s=0,
-            reserve=reserve,  # type: ignore[arg-type]
-        )
+        dispatcher = virtual_dispatcher(parses, pool=pool, reserve=reserve)
         pool.free.release()
         await asyncio.wait_for(dispatcher.submit(captions("known")), 10)
         assert pool.batches == [["known"]]
@@ -457,14 +439,7 @@ class GonePool(Pool):
 def test_a_reserve_that_has_gone_is_asked_for_once() -> None:
     async def play() -> None:
         pool, reserve = Pool(), GonePool()
-        dispatcher = Dispatcher(
-            pool,  # type: ignore[arg-type]
-            NewParses(),  # type: ignore[arg-type]
-            parsing={},
-            batch_captions=256,
-            window_s=0,
-            reserve=reserve,  # type: ignore[arg-type]
-        )
+        dispatcher = virtual_dispatcher(NewParses(), pool=pool, reserve=reserve)
         tasks = [asyncio.create_task(dispatcher.submit(captions(f"new {n}"), caller=str(n))) for n in range(3)]
         for _ in range(100):
             await asyncio.sleep(0)
@@ -497,7 +472,7 @@ def test_new_captions_are_done_whoever_takes_them_first(groups: int, steps: int)
 
     async def play() -> None:
         reserve = VirtualPool()
-        dispatcher = virtual_dispatcher(NewParses(), window_s=0, reserve=reserve)
+        dispatcher = virtual_dispatcher(NewParses(), reserve=reserve)
         tasks = []
         for number in range(groups):
             tasks.append(asyncio.create_task(dispatcher.submit(captions(f"new {number}"), caller=str(number))))
