@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _ROWS: Final = 50
-_TELLING: Final = 40  # items, those with the largest difference, among which the errors that tell most are looked for
+_TELLING: Final = 40  # items, those with the largest difference, among which the most telling errors are looked for
 _FIRST_SCORES: Final = ("SPICE", "All_f", "SPICE-G", "CIDEr")
 _NORMAL: Final = 1.96
 _TENTHS: Final = 10
@@ -297,7 +297,7 @@ class Viewer:
         return replace(report, metrics=others, images=tuple(images))
 
     def _telling(self) -> dict[str, Any]:
-        """Return the errors that tell most, of the items where the better of two systems is most ahead."""
+        """Return the most telling errors of the items where the better of two systems is most ahead."""
         overview = self._overview_values()["overview"]
         best, other = overview.pair
         wrong = best if other is None else other

@@ -264,7 +264,7 @@ def other_scores(
 
 
 def _telling(report: Report, wrong: int, better: int | None, *, is_long: bool) -> Iterator[TellingError]:
-    """Yield the errors that tell most, of different kinds if there are such; of a description, the sentence with it."""
+    """Yield the most telling errors, of different kinds if possible; of a description, the sentence with the error."""
     ranked = sorted(_weighted_errors(report, wrong, better, is_long=is_long), reverse=True)
     words: dict[tuple[str, int], tuple[str, ...]] = {}  # by kind and image, those of the heaviest group
     for errors in report.systems[wrong].kinds:
