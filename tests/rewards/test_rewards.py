@@ -64,7 +64,7 @@ def test_a_reward_is_read() -> None:
         ("", ["has no term"]),
         ("spice", ["term 1: spice has no weight"]),
         ("spice=1,length=-2e9", ["term 2: length has the weight -2e+09; weights are at most 1e+09"]),
-        ("spice=1,spice=2", ["term 2: spice stands twice"]),
+        ("spice=1,spice=2", ["term 2: spice appears twice"]),
         ("lengths=1,spice=nan", ["term 1: there is no term 'lengths'", "term 2: spice has no weight"]),
         ("length:words=1", ["term 1: there is no term 'length:words'"]),
         ("bleu:Bleu_9=1", ["bleu has no score 'Bleu_9'; it has Bleu_1, "]),

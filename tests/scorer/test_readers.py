@@ -100,7 +100,7 @@ def test_a_number_and_the_same_number_as_text_are_one_image_which_is_said(write:
 def test_equal_records_are_read_once_which_is_said(write: Callable[[str, object], str]) -> None:
     dataset = read_items(write("in.json", JAR + JAR))
     assert dataset.items == (DOG,)
-    assert "1 records stand twice: one of each is read" in dataset.notes[0]
+    assert "1 duplicate records: one of each is read" in dataset.notes[0]
 
 
 def test_annotations_need_no_list_of_images(write: Callable[[str, object], str]) -> None:
@@ -234,7 +234,7 @@ BAD_PAIRS: dict[str, tuple[object, object, str]] = {
         ANNOTATIONS,
         "caption: is the image's own id or file name",
     ),
-    "references twice": (JAR, ANNOTATIONS, "refs: stands in the file although --references gives the references"),
+    "references twice": (JAR, ANNOTATIONS, "refs: is in the file although --references gives the references"),
     "image without caption": (
         RESULTS,
         annotated(annotations=ANNOTATIONS["annotations"][:1]),

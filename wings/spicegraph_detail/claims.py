@@ -65,7 +65,7 @@ class Claim:
 
     Attributes:
         words: object; object and attribute; or subject, relation, object.
-        spans: where its words stand in the candidate, as character offsets; empty for claims of the references.
+        spans: where its words are in the candidate, as character offsets; empty for claims of the references.
         aspect: ``object``, ``attribute``, ``colour``, ``count``, ``size``, ``action`` or ``place``.
         status: of the candidate's claims ``supported``, ``contradicted`` or ``unmentioned``; of the references'
             ``supported`` or ``missing``; ``unchecked`` of either where a word is of nothing that can be seen.

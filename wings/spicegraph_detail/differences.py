@@ -80,7 +80,7 @@ class ClaimDifference:
             ``text``.
         claim: what the candidate says, in words; empty where something is missing.
         reference: what the references say, in words; empty where they say nothing of it.
-        spans: where the claim's words stand in the candidate, as character offsets.
+        spans: where the claim's words are in the candidate, as character offsets.
         reference_spans: where those of the references' claim stand.
         severity: its share of the weight of all that the candidate says, or of all that the references say where that
             is more; in [0, 1].

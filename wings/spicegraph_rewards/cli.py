@@ -39,8 +39,8 @@ def reward(
         bool,
         typer.Option(
             "--answer-tags",
-            help="Candidates are completions: score their answers alone, without <think>, and of what stands in "
-            "<answer>, <caption> or \\boxed{}; one without an answer scores 0.",
+            help="Candidates are completions: score only the answer, without <think>, or the text in <answer>, "
+            "<caption> or \\boxed{}; a completion without an answer scores 0.",
         ),
     ] = False,
     confidence: Annotated[

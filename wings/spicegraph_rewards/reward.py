@@ -117,7 +117,7 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
         metrics: the names of metrics that there are.
 
     Raises:
-        InputError: there is no term, or a term is unknown, stands twice, or lacks a weight or has too large a one; all
+        InputError: there is no term, or a term is unknown, appears twice, or lacks a weight or has too large a one; all
             faults are listed.
 
     Example:
@@ -143,7 +143,7 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
         elif abs(weight) > _LARGEST_WEIGHT:
             faults.append(f"term {number}: {key} has the weight {weight:g}; weights are at most {_LARGEST_WEIGHT:g}")
         elif key in {term.key for term in terms}:
-            faults.append(f"term {number}: {key} stands twice")
+            faults.append(f"term {number}: {key} appears twice")
         else:
             terms.append(Term(weight, name, score))
     if faults or not terms:
@@ -348,7 +348,7 @@ def reward_metric(text: str) -> Factory:
     """Return what makes a reward beside other metrics, for ``more`` of :func:`spicegraph_scorer.score`.
 
     Raises:
-        InputError: a term is unknown, stands twice, or has no weight.
+        InputError: a term is unknown, appears twice, or has no weight.
     """
     parse_reward(text, METRICS)
     return partial(make_reward, text)

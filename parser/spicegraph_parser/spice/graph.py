@@ -131,7 +131,7 @@ class SceneGraph:
         """Return a directed multigraph of networkx: a node per object (its index), an edge per relation.
 
         Nodes and edges carry ``label``, ``strings``, ``synsets`` (names such as ``man.n.01``), ``rules``, ``evidence``
-        (the facts) and, of one parsed caption, ``spans``: where its words stand in the text. A node's ``attributes``
+        (the facts) and, of one parsed caption, ``spans``: where its words are in the text. A node's ``attributes``
         are a mapping from the label of each to the same data. All of it can be written as JSON.
         """
         attributes = [(part.object, part) for part in self.attributes]

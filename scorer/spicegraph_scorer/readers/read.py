@@ -390,7 +390,7 @@ class _Collected:
             and [item.candidate] == candidates
             and item.references == references
         ):
-            self.said["records stand twice: one of each is read"] += 1
+            self.said["duplicate records: one of each is read"] += 1
             return False
         self.has_several = True
         return True
@@ -498,7 +498,7 @@ class _Collected:
             return tuple(value) if isinstance(value, list) else ()
         known = self._annotations.captions
         if key in fields and not self._format.soft:
-            faults.append(Fault(name, key, "stands in the file although --references gives the references"))
+            faults.append(Fault(name, key, "is in the file although --references gives the references"))
         elif key in fields:
             self.said[f"records with {key} of their own: those of --references are taken"] += 1
         if image_id not in known or (self._split and self._annotations.splits.get(image_id) != self._split):

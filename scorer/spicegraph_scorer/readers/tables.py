@@ -167,7 +167,7 @@ def _rows(
                 hint = (
                     f"is there {mark} outside of quotes?"
                     if len(row) > len(header)
-                    else "a caption of the row before that goes on in the next line must stand in quotes"
+                    else "a caption of the row before that goes on in the next line must be in quotes"
                 )
                 wrong = f"has {counted(len(row), 'column')}, expected {len(header)}: {hint}"
                 faults.append(Fault(f"row {number}", "", wrong))

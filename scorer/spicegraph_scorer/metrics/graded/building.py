@@ -70,7 +70,7 @@ def build_table(
     frequencies = Counter(chain.from_iterable(chain.from_iterable(images)))
     words = sorted((w for w, n in frequencies.items() if n >= fewest), key=lambda w: (-frequencies[w], w))
     if len(words) < 3:
-        raise InputError(f"only {len(words)} words stand in {fewest} or more captions; a table needs at least 3")
+        raise InputError(f"only {len(words)} words are in {fewest} or more captions; a table needs at least 3")
     number = {word: index for index, word in enumerate(words)}
     rows = [sorted(number[word] for word in caption if word in number) for image in images for caption in image]
     ends = np.cumsum([0, *map(len, rows)])
