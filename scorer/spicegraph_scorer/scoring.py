@@ -130,7 +130,7 @@ def score_captions(
     control_tokens: ControlTokens = "refuse",
     **fields: Unpack[DataFields],
 ) -> Result:
-    """Score candidates and references that stand in two collections, the form in which most programs have them.
+    """Score candidates and references in two collections, as most programs have them.
 
     Args:
         candidates: a list of captions, or of documents that spaCy has parsed; a mapping from id to caption; or a single

@@ -61,7 +61,7 @@ VAGUE: Final = PICTURES | PLACES_AND_PARTS | WORDS["vague"] | {PLURAL}
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A fact that one side states, and how it stands on the other side.
+    """A fact that one side states, and its status on the other side.
 
     Attributes:
         words: object; object and attribute; or subject, relation, object.

@@ -109,7 +109,7 @@ class Term(NamedTuple):
 def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
     """Read a reward: terms with their weights, ``spice-g=1,cider-d=.1,length=-.01``.
 
-    A metric's name stands for its first score; ``bleu:Bleu_4`` names another. A name of :data:`PRESETS` stands for its
+    A metric's name means its first score; ``bleu:Bleu_4`` names another. A name of :data:`PRESETS` stands for its
     terms.
 
     Args:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Evidence(NamedTuple):
-    """A fact and the caption that it stands in, counted from 0 within the graph's captions."""
+    """A fact and its caption, counted from 0 within the graph's captions."""
 
     caption: int
     fact: Fact
@@ -179,7 +179,7 @@ def merge(
         captions: the facts of each caption, in order. The order decides between equally similar nodes.
         lexicon: where words get their synsets.
         exact: no synonyms: only equal strings merge (SPICE's ``-noSynsets``).
-        loose: with the facts of loose words, which SPICE has not; they stand behind a caption's other facts.
+        loose: with the facts of loose words, which SPICE does not have; they follow a caption's other facts.
 
     Example:
         >>> from spicegraph_parser import Fact, load_lexicon

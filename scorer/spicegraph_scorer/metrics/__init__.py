@@ -143,7 +143,7 @@ def needs_of(names: str | Iterable[str]) -> tuple[Needs, ...]:
 
 
 def lower_is_better(names: Iterable[str]) -> frozenset[str]:
-    """Return the scores of the metrics of which the lowest is the best; names that are unknown here have none."""
+    """Return the scores of these metrics that are better if lower; unknown names have none."""
     return frozenset(score for name in names if name in METRICS for score in METRICS[name].kind.lower_is_better)
 
 

@@ -111,7 +111,7 @@ def read_items(
         empty: what is done with an empty candidate: ``refuse`` it, or keep it to be scored as ``zero``.
         control_tokens: what is done with captions that hold what models leave behind, such as ``<eos>``: ``refuse``
             the file, ``strip`` it off, or ``keep`` it to be scored as words.
-        columns: where ids and captions stand, if they are not called what people usually call them; in JSON, paths
+        columns: where ids and captions are, if they do not have usual names; in JSON, paths
             such as ``doc.answer``.
         ids: ``number`` compares ids with those of the references by the last number in them, so that
             ``COCO_val2014_000000000143.jpg``, ``"143"`` and 143 are one image; ``stem`` by file names without folder

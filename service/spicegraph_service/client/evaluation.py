@@ -282,7 +282,7 @@ class Client(Connection):
     """A synchronous client. Its calls raise :class:`ServiceError`; it may be shared by threads.
 
     Args:
-        address: ``HOST:PORT``, ``unix:PATH`` or ``dns:///NAME:PORT`` (all servers that the name stands for).
+        address: ``HOST:PORT``, ``unix:PATH`` or ``dns:///NAME:PORT`` (all servers behind the name).
         token: a bearer token, if the server demands one.
         tls: how to trust the server; ``None``: no TLS.
         timeout_s: the deadline of calls but of streams and uploads, in seconds; ``None``: none.

@@ -54,7 +54,7 @@ class ReferenceChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CaptionProtocol:
-    """How ratings of captions are held against a metric."""
+    """How ratings of captions are compared with a metric."""
 
     name: str
     about: str
@@ -67,7 +67,7 @@ class CaptionProtocol:
 
 @dataclass(frozen=True, slots=True)
 class PairProtocol:
-    """How choices between two captions are held against a metric."""
+    """How choices between two captions are compared with a metric."""
 
     name: str
     about: str
