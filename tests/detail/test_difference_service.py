@@ -127,6 +127,10 @@ def test_claimdiff_rl_asks_the_judge_by_url(server: RunningServer) -> None:
         assert told["accuracy_reward"] == told["final_reward"] == statistic.both
         assert (told["format_reward"], told["correctness_reward"]) == (1.0, expected.correctness)
         assert [each["claim"] for each in reply["differences"]] == [each.claim for each in expected.differences]
+        others = (reply["other_correctness"], reply["other_coverage"])
+        assert others == (expected.other_correctness, expected.other_coverage)
+        lost = sum(each["correctness"] for each in reply["differences"])
+        assert lost + reply["other_correctness"] == pytest.approx(1 - told["correctness_reward"])
     assert {"kind": "contradicted", "aspect": "colour"}.items() <= replies[0]["differences"][0].items()
 
 

@@ -28,7 +28,11 @@ def read_judge(data: bytes, _query: Mapping[str, str]) -> FindDifferencesRequest
 
 
 def answer_judge(response: FindDifferencesResponse) -> Any:
-    """Return the ``rewards`` that the reward manager reads, and the differences behind them."""
+    """Return the ``rewards`` that the reward manager reads, the differences behind them, and what these do not name.
+
+    What the differences take from correctness and coverage, and what ``other_correctness`` and ``other_coverage`` say
+    that no difference names, add up to what these rewards lack.
+    """
     (item,) = response.items
     rewards = {
         "format_reward": 1.0,
@@ -45,10 +49,17 @@ def answer_judge(response: FindDifferencesResponse) -> Any:
             "reference": difference.reference,
             "severity": difference.severity,
             "probability": difference.probability,
+            "correctness": difference.correctness,
+            "coverage": difference.coverage,
         }
         for difference in item.differences
     ]
-    return {"rewards": rewards, "differences": differences}
+    return {
+        "rewards": rewards,
+        "differences": differences,
+        "other_correctness": item.other_correctness,
+        "other_coverage": item.other_coverage,
+    }
 
 
 JUDGE: Final = Dialect("/judge", "/spicegraph.detail.v1.DifferenceService/FindDifferences", read_judge, answer_judge)
