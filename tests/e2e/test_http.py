@@ -143,7 +143,7 @@ def test_json_is_what_protocol_buffers_define(kind: Descriptor) -> None:
 @pytest.mark.parametrize(
     ("text", "field", "reason"),
     [
-        (b"{", "(message)", "truncated"),
+        (b"{", "(message)", "is not JSON: Input data was truncated"),
         (b"[]", "(message)", "expected an object"),
         (b'"\xff"', "(message)", ""),
         (b"[" * 100_000, "(message)", ""),

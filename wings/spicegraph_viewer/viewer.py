@@ -66,7 +66,7 @@ class Overview:
 
 
 def overview_of(table: ResultTable) -> Overview:
-    """Return who is better by the items read so far; intervals are 1.96 standard errors, and of scores end with them."""
+    """Return who is better by the items read so far; intervals are 1.96 standard errors."""
     names = [system.name for system in table.systems]
     columns = table.scores  # more may come while this is made
     plain, metrics = by_category(columns)
