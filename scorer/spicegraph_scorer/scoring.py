@@ -198,7 +198,8 @@ def credit(
     >>> [word.text for word in divided.words if word.credit < 0]
     ['brown']
     """
-    if metric_names([metric]) and not METRICS[metric].kind.credits:
+    metric = metric_names([metric])[0]
+    if not METRICS[metric].kind.credits:
         able = ", ".join(name for name, entry in METRICS.items() if entry.kind.credits)
         raise InputError(f"{metric} does not divide its score among words; {able} do")
     result = score(items, [metric], data=data, pipeline=pipeline, credit=True, empty="zero", **fields)
