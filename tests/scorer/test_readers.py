@@ -8,7 +8,7 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError, LimitError, SpicegraphError
@@ -409,6 +409,7 @@ def test_a_file_over_the_limit_is_refused(write: Callable[[str, object], str]) -
 
 
 @given(st.binary(max_size=200))
+@example(b"\n\r\0")  # a carriage return within the first line that has something
 def test_no_bytes_raise_anything_but_our_errors(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("any") / "in"
     path.write_bytes(content)

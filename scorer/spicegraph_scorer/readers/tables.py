@@ -111,7 +111,10 @@ def refuse_unknown_header(source: Source) -> None:
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter == "|"), [])
+    try:
+        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter == "|"), [])
+    except csv.Error:  # a carriage return within the line, which no cell has outside of quotes
+        return [line]
     return [cell.strip() for cell in cells] if delimiter == "|" else cells
 
 
