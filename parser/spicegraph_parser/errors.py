@@ -66,9 +66,11 @@ def kind_of(value: object) -> str:
     """Return what a value is, in the words of JSON.
 
     Example:
-        >>> kind_of(None), kind_of({}), kind_of(b"")
-        ('null', 'an object', 'bytes')
+        >>> kind_of(None), kind_of({}), kind_of(b""), kind_of(float("nan"))
+        ('null', 'an object', 'bytes', 'NaN (a missing value)')
     """
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 (NaN alone differs from itself)
+        return "NaN (a missing value)"
     return _KINDS.get(type(value), type(value).__name__)
 
 
@@ -86,6 +88,28 @@ def expect(value: object, types: type | tuple[type, ...], name: str, expected: s
     """
     if not isinstance(value, types):
         raise InputError(f"{name}: is {kind_of(value)}, expected {expected}")
+
+
+def expect_keywords(names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse keywords that a function does not have, with the one that is meant.
+
+    Raises:
+        TypeError: there is no such keyword, as with any function.
+
+    Example:
+        >>> expect_keywords(["metric"], ["metrics", "empty"])
+        Traceback (most recent call last):
+            ...
+        TypeError: unexpected keyword argument 'metric' (did you mean metrics?)
+    """
+    known = tuple(known)
+    for name in names:
+        if name not in known:
+            from difflib import get_close_matches  # noqa: PLC0415 (only who misspells a name needs it)
+
+            close = get_close_matches(name, known, n=1)
+            meant = f" (did you mean {close[0]}?)" if close else ""
+            raise TypeError(f"unexpected keyword argument {name!r}{meant}")
 
 
 def expect_list(value: object, name: str, expected: str = "a list") -> None:

@@ -30,7 +30,9 @@ def annotations(tmp_path: Path) -> str:
 
 def results(folder: Path, ids: list[Any]) -> str:
     path = folder / "results.json"
-    path.write_text(json.dumps([{"image_id": image, "caption": "a dog sits"} for image in ids]))
+    path.write_text(
+        json.dumps([{"image_id": image, "caption": "a dog sits" + " down" * n} for n, image in enumerate(ids)])
+    )
     return str(path)
 
 
@@ -172,6 +174,15 @@ def test_two_images_of_one_number_are_not_mixed_up(tmp_path: Path, capsys: pytes
     command = ["score", results(tmp_path, ["1"]), "--references", str(tmp_path / "references.json")]
     assert main([*command, "--ids", "number", "--partial"]) == 2
     assert "image_id: is not in the references" in capsys.readouterr().err
+
+
+def test_two_results_of_one_number_are_shown_as_they_are_written(
+    annotations: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = results(tmp_path, [f"a_{IMAGES[0]}.jpg", f"b_{IMAGES[0]}.jpg"])
+    assert main(["score", path, "--references", annotations, "--ids", "number", "--partial"]) == 2
+    told = f"is also the id of item 1, as 'b_{IMAGES[0]}.jpg' is image {IMAGES[0]}"
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

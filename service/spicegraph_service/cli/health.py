@@ -17,8 +17,9 @@ _ANY = ("0.0.0.0:", "[::]:")  # where a server listens; to ask there means to as
 
 
 def health(
-    address: Annotated[str, typer.Argument(metavar="HOST:PORT", envvar="SPICEGRAPH_ADDRESS")] = "127.0.0.1:50051",
+    place: Annotated[str, typer.Argument(metavar="HOST:PORT", envvar="SPICEGRAPH_ADDRESS")] = "127.0.0.1:50051",
     *,
+    address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None,
     service: Annotated[str, typer.Option(metavar="NAME")] = "",
     tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CERT")] = None,
     tls_client_cert: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CLIENT_CERT")] = None,
@@ -29,7 +30,8 @@ def health(
     """Print SERVING and end with 0, or print what is wrong and end with 1. It does not need a token.
 
     Options:
-        address: The server.
+        place: The server.
+        address: The server, as serve has it.
         service: A service, such as spicegraph.v1.EvaluationService; default: the server itself.
         tls_ca: Use TLS and trust the authorities in this file, or the server's own certificate (PEM).
         tls_client_cert: The client's certificate, for mutual TLS (PEM).
@@ -39,6 +41,7 @@ def health(
     """
     if (tls_client_cert is None) != (tls_client_key is None) or (tls_client_cert is not None and tls_ca is None):
         raise InputError("mutual TLS needs --tls-ca, --tls-client-cert and --tls-client-key")
+    address = address or place
     for prefix in _ANY:
         address = address.replace(prefix, "localhost:") if address.startswith(prefix) else address
     options = [("grpc.ssl_target_name_override", server_name)] if server_name else []

@@ -168,6 +168,10 @@ def parse(
     else:
         # An argument is itself a caption if it has several words, and there is no such file.
         is_caption = len(source.split()) > 1 and not os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
+        if source.isalpha() and not os.path.exists(source):  # noqa: PTH110
+            raise InputError(
+                f"{source}: there is no such file; a caption of one word: echo {source} | spicegraph parse"
+            )
         texts = [source] if is_caption else read_captions(source, is_one_text=text)
         if looks_like_one_text(texts):
             say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")

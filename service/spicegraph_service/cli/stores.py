@@ -17,8 +17,9 @@ from spicegraph_service.cli.app import with_groups
 from spicegraph_service.config import StoreOption, default_store
 from spicegraph_service.output.terminal import note, printable, write_stdout
 from spicegraph_service.registry import StatePart, services
-from spicegraph_service.store import Store, open_store
+from spicegraph_service.store import Store
 from spicegraph_service.store.backup import check_backup, file_of, make_backup, restore_backup
+from spicegraph_service.store.places import open_store
 
 
 @dataclass(frozen=True, slots=True)

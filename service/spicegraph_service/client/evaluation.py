@@ -19,6 +19,7 @@ from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
+from spicegraph_parser.errors import expect_keywords
 from spicegraph_service.client import inputs, reports
 from spicegraph_service.client.errors import refusals
 from spicegraph_service.client.patience import Waiting
@@ -229,6 +230,7 @@ _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SC
 
 def _complete(options: ScoreOptions) -> ScoreOptions:
     """Return options with the defaults of others."""
+    expect_keywords(options, ScoreOptions.__annotations__)
     whole = _DEFAULTS | options
     return whole | {"metrics": inputs.names(whole["metrics"], "metrics")}
 
