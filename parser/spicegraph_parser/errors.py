@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Final
 
 
@@ -105,8 +106,6 @@ def expect_keywords(names: Iterable[str], known: Iterable[str]) -> None:
     known = tuple(known)
     for name in names:
         if name not in known:
-            from difflib import get_close_matches  # noqa: PLC0415 (only who misspells a name needs it)
-
             close = get_close_matches(name, known, n=1)
             meant = f" (did you mean {close[0]}?)" if close else ""
             raise TypeError(f"unexpected keyword argument {name!r}{meant}")

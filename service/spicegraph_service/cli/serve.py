@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spicegraph_parser.errors import needs_extra
-from spicegraph_service.cli.app import command_line, from_environment, with_groups
+from spicegraph_service.cli.app import command_line, with_groups
 from spicegraph_service.config import ServerConfig, default_store
 from spicegraph_service.registry import commands, services
 from spicegraph_service.store import MEMORY
@@ -19,8 +19,7 @@ from spicegraph_service.store import MEMORY
 _log = logging.getLogger(__name__)
 
 
-@from_environment
-@with_groups({name: entry.options for name, entry in services().items()})
+@with_groups({name: entry.options for name, entry in services().items()}, environment=True)
 def serve(*, config: ServerConfig, registered: Mapping[str, Any]) -> None:
     """Serve parses and scores over gRPC, and over HTTP, until SIGTERM. The log goes to standard error."""
     # No Python code here forks; without this, gRPC writes a line to the log whenever a worker starts.
