@@ -16,6 +16,7 @@ from spicegraph_scorer.core.empty_graphs import EmptyGraphs
 from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
 from spicegraph_scorer.core.items import CheckedItems, Fingerprint, Item, ItemId, empty_candidates, in_order_of
 from spicegraph_scorer.core.length import LengthControl, are_descriptions, controls_of
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.results import Json, Result, collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare, corrected
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
@@ -297,7 +298,6 @@ def choose_best(
     decides. SPIDEr-max: Labbé, Pellegrini and Pinquier, DCASE 2022.
     """
     # Imported here, as all metrics are: where they are asked for.
-    from spicegraph_scorer.core.ngrams import DocumentFrequencies  # noqa: PLC0415
     from spicegraph_scorer.metrics.cider import Cider, Spider  # noqa: PLC0415
     from spicegraph_scorer.metrics.spice.metric import Spice  # noqa: PLC0415
 

@@ -78,7 +78,7 @@ def test_values_are_named_in_words_for_people() -> None:
         return {name: command.get_help(Context(command))}
 
     shown = helps(command_line(), "spicegraph")
-    assert len(shown) > 20
+    assert "spicegraph token create" in shown
     assert not {name for name, text in shown.items() if re.search(r"<(int|float|str|list|path|bool)\b", text)}
 
 

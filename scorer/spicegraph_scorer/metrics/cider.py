@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.ptb import tokenize
@@ -201,8 +202,6 @@ def _cosines(
     counts: CorpusCounts, images: int, images_with_ngrams: Sequence[Integers], variant: Variant
 ) -> Iterator[Floats]:
     """Yield the cosines of each reference with its candidate, by the order of the n-grams."""
-    from scipy import sparse  # noqa: PLC0415 (see ngram)
-
     for ngrams, images_of in zip(counts.orders, images_with_ngrams, strict=True):
         weights = math.log(images) - np.log(np.maximum(1, images_of))
         weighted = sparse.csr_array(ngrams.matrix * weights)
@@ -234,8 +233,6 @@ def _length_penalty(counts: CorpusCounts) -> Floats:
 
 def _relative_penalty(counts: CorpusCounts) -> Floats:
     """Return CIDEr-R's penalty of each reference: on words repeated more or less than in it, and on another length."""
-    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
-
     # Repetition: the geometric mean, over the candidate's words, of 1 / (1 + d), where d is how much more or less often
     # than the reference it has a word, and of one that the reference lacks, how often it says it again. Words are runs
     # of letters and digits. Length: exp(-d^2), where d is the difference in words as a share of the reference's words.
@@ -429,8 +426,6 @@ def _credits_of_counts(
     counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies, scale: float
 ) -> tuple[list[tuple[CountMatrix, list[Tokens]]], Sequence[float]]:
     """Return for each order what its n-grams earned (items, n-grams) and these, and what each item's length did."""
-    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
-
     references = np.bincount(counts.item, minlength=counts.items)
     share = scale / ORDERS / references[counts.item]
     growth, penalty = _growth(counts, variant)
@@ -469,8 +464,6 @@ def _row(matrix: CountMatrix, texts: Sequence[Tokens], item: int) -> Iterator[tu
 
 
 def _scaled(matrix: CountMatrix, rows: Floats) -> CountMatrix:
-    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
-
     return sparse.csr_array(matrix.multiply(rows[:, None]))
 
 

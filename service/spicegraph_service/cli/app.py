@@ -53,27 +53,25 @@ _METAVARS: Final[Mapping[type, str]] = {int: "N", float: "N", str: "TEXT"}  # of
 _COLUMN: Final = 30  # the most that an option takes before its help begins on the next line
 _QUIET: Final = "quiet"
 _REGISTERED: Final = "registered"
-_ENVIRONMENT: Final = "from_environment"
 
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Write no notes and no progress; warnings and errors remain.")
 ]
 
 
-def with_groups(groups: Mapping[str, type]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command further groups of options, by name, in its parameter ``registered``."""
+def with_groups(
+    groups: Mapping[str, type], *, environment: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command further groups of options, by name, in its parameter ``registered``.
+
+    ``environment``: every option may also be given by the environment: ``--max-wait`` as ``SPICEGRAPH_MAX_WAIT``.
+    """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        setattr(command, _REGISTERED, groups)
+        setattr(command, _REGISTERED, (groups, environment))
         return command
 
     return decorated
-
-
-def from_environment(command: Callable[..., None]) -> Callable[..., None]:
-    """Let every option of a command also be given by the environment: ``--max-wait`` as ``SPICEGRAPH_MAX_WAIT``."""
-    setattr(command, _ENVIRONMENT, True)
-    return command
 
 
 def said_of_options(documented: Callable[..., None] | type) -> dict[str, tuple[str, str]]:
@@ -91,10 +89,9 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
     if _QUIET in declared:  # a command of a group that was loaded before
         return command
     hints = get_type_hints(command, include_extras=True)
-    further: Mapping[str, type[Any]] = getattr(command, _REGISTERED, {})
+    further, environment = getattr(command, _REGISTERED, ({}, False))
     groups: dict[str, type[Any]] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}  # type: ignore[misc]
     groups |= further
-    environment = hasattr(command, _ENVIRONMENT)
     parameters: list[inspect.Parameter] = []
     for name in [*(name for name in declared if name != _REGISTERED), *further]:
         kind = groups.get(name)

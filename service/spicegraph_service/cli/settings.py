@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -59,8 +60,6 @@ def find_settings(folder: Path) -> Settings | None:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415 (most folders have no settings)
-
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -24,8 +24,18 @@ from spicegraph_challenge.model.settings import (
     timestamp,
     warnings,
 )
+from spicegraph_challenge.pages.tables import user_table
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_service.kit import ExpiresOption, check_output, note, token_end, whole_path, write_stdout
+from spicegraph_service.kit import (
+    CallError,
+    ExpiresOption,
+    check_output,
+    note,
+    rendered,
+    token_end,
+    whole_path,
+    write_stdout,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -112,7 +122,6 @@ def init(
     from spicegraph_challenge.model.accounts import add_user  # noqa: PLC0415
     from spicegraph_challenge.model.database import Database  # noqa: PLC0415
     from spicegraph_challenge.model.schema import Role  # noqa: PLC0415
-    from spicegraph_service.kit import CallError  # noqa: PLC0415
 
     try:
         with Database(challenges) as database, database.writing() as session:
@@ -295,9 +304,6 @@ def put_into_team(
 @user.command("list")
 def list_users(context: typer.Context) -> None:
     """List users and their tokens."""
-    from spicegraph_challenge.pages.tables import user_table  # noqa: PLC0415
-    from spicegraph_service.kit import rendered  # noqa: PLC0415
-
     with connected(context) as client:
         write_stdout(rendered(user_table(client.list_users())))
 

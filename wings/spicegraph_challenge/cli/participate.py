@@ -6,15 +6,27 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
 
+import grpc
+import msgspec
 import typer
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 
 from spicegraph_challenge.cli.connection import ChallengeArgument, connected
-from spicegraph_service.kit import check_output, format_by_ending, note, progress_bar, write_stdout, write_text
+from spicegraph_challenge.pages import tables
+from spicegraph_challenge.pages.tables import BOARD_FORMATS, board_tables, state_name
+from spicegraph_service.kit import (
+    check_output,
+    format_by_ending,
+    note,
+    progress_bar,
+    rendered,
+    write_stdout,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from google.protobuf.message import Message
 
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_challenge.client import ChallengeClient
@@ -182,11 +194,6 @@ def leaderboard(
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Show the leaderboards of a challenge: a table, JSON, CSV, or a self-contained HTML page."""
-    import grpc  # noqa: PLC0415
-
-    from spicegraph_challenge.pages.tables import BOARD_FORMATS, board_tables  # noqa: PLC0415
-    from spicegraph_service.kit import rendered  # noqa: PLC0415
-
     if output is not None:
         check_output(output)
     chosen = form or format_by_ending(output, _BY_ENDING, BoardShownAs.TABLE)
@@ -220,8 +227,6 @@ def leaderboard(
 
 def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
     """Return a submission that has ended; on a terminal, show how it gets there."""
-    from spicegraph_challenge.pages.tables import state_name  # noqa: PLC0415
-
     submission = client.get_submission(submission_id)
     with progress_bar() as progress:
         for submission in client.watch(submission_id):
@@ -233,8 +238,6 @@ def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
 
 def _show(submission: pb.Submission, form: ShownAs, *, wait: bool) -> None:
     """Write a submission; leave with an error where it was waited for and has no scores."""
-    from spicegraph_challenge.pages.tables import state_name  # noqa: PLC0415
-
     _write(submission, form, "submission_view")
     if wait and state_name(submission) != "SUCCEEDED":
         raise typer.Exit(FAILED)
@@ -243,15 +246,8 @@ def _show(submission: pb.Submission, form: ShownAs, *, wait: bool) -> None:
 def _write(messages: Message | Sequence[Message], form: ShownAs, view: str = "") -> None:
     """Write messages as JSON with the contract's field names, or as a view of ``pages.tables`` shows them."""
     if form is ShownAs.TABLE:
-        from spicegraph_challenge.pages import tables  # noqa: PLC0415
-        from spicegraph_service.kit import rendered  # noqa: PLC0415
-
         write_stdout(rendered(getattr(tables, view)(messages)))
         return
-    import msgspec  # noqa: PLC0415
-    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
-    from google.protobuf.message import Message  # noqa: PLC0415
-
     plain = partial(MessageToDict, preserving_proto_field_name=True)
     value = plain(messages) if isinstance(messages, Message) else [plain(message) for message in messages]
     write_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
