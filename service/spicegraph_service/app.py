@@ -37,7 +37,8 @@ from spicegraph_service.rpc.references import References
 from spicegraph_service.rpc.scheduler import Scheduler
 from spicegraph_service.rpc.service import HealthMonitor, Service, enable_reflection
 from spicegraph_service.rpc.telemetry import CallLog, ProcessCollector, Telemetry
-from spicegraph_service.store import MEMORY, StoreError, open_store, parse_signature
+from spicegraph_service.store import MEMORY, StoreError, parse_signature
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping

@@ -25,7 +25,7 @@ from spicegraph_service.config import ServerConfig
 from spicegraph_service.rpc import interceptor, open_calls
 from spicegraph_service.rpc.auth import create_token
 from spicegraph_service.rpc.limits import MOST_CONNECTIONS
-from spicegraph_service.store import open_store
+from spicegraph_service.store.places import open_store
 from waiting import wait_until
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from spicegraph_rewards import AsyncRewardClient, RewardClient, RewardModel
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_service.client import item
-from spicegraph_service.store import open_store, parse_signature
+from spicegraph_service.store import parse_signature
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable

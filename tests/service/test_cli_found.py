@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer import Context
+from typer.core import TyperGroup
 
 from spicegraph_scorer.metrics import BY_NAME_ONLY, GROUPS, METRICS, metric_names
-from spicegraph_service.cli.app import main
+from spicegraph_service.cli.app import command_line, main
 from spicegraph_service.registry import commands
 
 if TYPE_CHECKING:
@@ -45,6 +48,38 @@ def test_help_shows_commands_in_four_groups(capsys: pytest.CaptureFixture[str]) 
     places = [shown.index(f"\n{group}:\n") for group in groups]
     assert places == sorted(places)
     assert "\nCommands:" not in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "headings"),
+    [
+        ("score", ["Input", "Metrics", "Output", "Intervals", "Speed", "Parsing", "Server", "Options"]),
+        ("report", ["Input", "Metrics", "Output", "Page", "Tests", "Speed", "Parsing", "Server", "Options"]),
+        ("serve", ["Addresses", "Parsing and metrics", "State", "Security", "Limits", "Time", "Log and monitoring"]),
+    ],
+)
+def test_help_shows_options_under_headings(
+    command: str, headings: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--help"]) == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f"\n{heading}:\n") for heading in headings]
+    assert places == sorted(places)
+    assert shown.count("\nOptions:\n") == 1
+
+
+def test_values_are_named_in_words_for_people() -> None:
+    """No option and no argument shows the name of a type of Python."""
+
+    def helps(command: Any, name: str) -> dict[str, str]:
+        if isinstance(command, TyperGroup):
+            parts = [helps(part, f"{name} {key}") for key, part in command.commands.items()]
+            return {key: text for part in parts for key, text in part.items()}
+        return {name: command.get_help(Context(command))}
+
+    shown = helps(command_line(), "spicegraph")
+    assert len(shown) > 20
+    assert not {name for name, text in shown.items() if re.search(r"<(int|float|str|list|path|bool)\b", text)}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from itertools import pairwise
 from pkgutil import resolve_name
@@ -129,9 +130,6 @@ def metric_names(names: str | Iterable[str]) -> tuple[str, ...]:
     spelled: list[str] = []
     for name in check_names(names):
         if name not in METRICS and name not in GROUPS:
-            # Imported here: only who misspells a name needs it.
-            from difflib import get_close_matches  # noqa: PLC0415
-
             close = get_close_matches(name.strip().lower(), [*METRICS, *GROUPS], n=1)
             meant = f" (did you mean {close[0]}?)" if close else ""
             raise InputError(f"there is no metric {name!a}{meant}; the metrics are {_known()}")

@@ -79,12 +79,12 @@ def health(
     place: Annotated[str, typer.Argument(metavar="HOST:PORT", envvar="SPICEGRAPH_ADDRESS")] = "127.0.0.1:50051",
     *,
     address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None,
-    service: Annotated[str, typer.Option()] = "",
+    service: Annotated[str, typer.Option(metavar="NAME")] = "",
     tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CERT")] = None,
     tls_client_cert: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CLIENT_CERT")] = None,
     tls_client_key: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CLIENT_KEY")] = None,
-    server_name: Annotated[str | None, typer.Option(envvar="SPICEGRAPH_SERVER_NAME")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1)] = 3.0,
+    server_name: Annotated[str | None, typer.Option(metavar="NAME", envvar="SPICEGRAPH_SERVER_NAME")] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0.1)] = 3.0,
 ) -> None:
     """Print SERVING and end with 0, or print what is wrong and end with 1. It does not need a token.
 
