@@ -42,7 +42,7 @@ _WAIT_SHARE = 0.5  # of the last batch's time: how long a worker may wait for a 
 _LONGEST_WAIT_S = 0.1
 _LIGHT_ITEMS = 8  # of a light group
 _LIGHT_CHARACTERS = 4_096  # of its captions
-_LIGHT_COST = 48  # of its captions, if they had to be parsed: to align long ones takes long, too
+_LIGHT_COST = 32  # of each of its captions, if it had to be parsed: to align long ones takes long, too
 _LIGHT_BATCH = 32  # items; a few milliseconds
 _LITTLE = 16  # cost of a group that the worker in reserve does, too: some ten milliseconds
 _LITTLE_BATCH = 32  # cost; so long may a light group wait
@@ -216,7 +216,7 @@ class Dispatcher:
         characters = sum(map(len, group.captions))
         cost = items + texts_cost(text.text for text in fresh) + characters // _CHARACTERS_PER_COST
         light = not fresh and items <= _LIGHT_ITEMS and characters <= _LIGHT_CHARACTERS
-        light = light and texts_cost(group.captions) <= _LIGHT_COST
+        light = light and max(map(text_cost, group.captions), default=0) <= _LIGHT_COST
         reply: asyncio.Future[tasks.GroupReply] = asyncio.get_running_loop().create_future()
         entry = _Entry(group, texts, items + len(fresh), cost, bool(fresh), caller, tenant, _time(), reply)
         self._enter(entry, light=light)
