@@ -35,7 +35,7 @@ from spicegraph_service.pool.tasks import (
 from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerPool
 from spicegraph_service.rpc.limits import Budget, FullError
 from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, item_chunks
-from spicegraph_service.store import open_store
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

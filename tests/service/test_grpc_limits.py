@@ -314,7 +314,7 @@ def test_a_revoked_token_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> Non
     from spicegraph_service.pool.cache import StoreThread
     from spicegraph_service.rpc import auth
     from spicegraph_service.rpc.status import CallError
-    from spicegraph_service.store import open_store
+    from spicegraph_service.store.places import open_store
 
     monkeypatch.setattr(auth, "_REMEMBERED_S", 0.0)
 
