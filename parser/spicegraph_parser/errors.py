@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Final
 
 
@@ -89,26 +88,6 @@ def expect(value: object, types: type | tuple[type, ...], name: str, expected: s
     """
     if not isinstance(value, types):
         raise InputError(f"{name}: is {kind_of(value)}, expected {expected}")
-
-
-def expect_keywords(names: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse keywords that a function does not have, with the one that is meant.
-
-    Raises:
-        TypeError: there is no such keyword, as with any function.
-
-    Example:
-        >>> expect_keywords(["metric"], ["metrics", "empty"])
-        Traceback (most recent call last):
-            ...
-        TypeError: unexpected keyword argument 'metric' (did you mean metrics?)
-    """
-    known = tuple(known)
-    for name in names:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            meant = f" (did you mean {close[0]}?)" if close else ""
-            raise TypeError(f"unexpected keyword argument {name!r}{meant}")
 
 
 def expect_list(value: object, name: str, expected: str = "a list") -> None:

@@ -61,7 +61,7 @@ class TracedFrontEnd(FrontEnd, Protocol):
 class CaptionPipeline:
     """A pipeline that turns captions into parses and facts.
 
-    ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.5.0-8d5f3a21``;
+    ``signature`` is name, version and a hash of the pipeline's files, such as ``en_caption-1.6.0-8d5f3a21``;
     ``language`` is the code of the language that it reads. Without ``loose``, which is faster, :meth:`facts` gives what
     SPICE counts only, and no loose words.
     """

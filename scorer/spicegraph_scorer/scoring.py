@@ -133,7 +133,7 @@ def score_captions(
     control_tokens: ControlTokens = "refuse",
     **fields: Unpack[DataFields],
 ) -> Result:
-    """Score candidates and references that stand in two collections, the form in which most programs have them.
+    """Score candidates and references in two collections, as most programs have them.
 
     Args:
         candidates: a list of captions, or of documents that spaCy has parsed; a mapping from id to caption; or a single
@@ -199,7 +199,8 @@ def credit(
     >>> [word.text for word in divided.words if word.credit < 0]
     ['brown']
     """
-    if metric_names([metric]) and not METRICS[metric].kind.credits:
+    metric = metric_names([metric])[0]
+    if not METRICS[metric].kind.credits:
         able = ", ".join(name for name, entry in METRICS.items() if entry.kind.credits)
         raise InputError(f"{metric} does not divide its score among words; {able} do")
     result = score(items, [metric], data=data, pipeline=pipeline, credit=True, empty="zero", **fields)

@@ -535,11 +535,11 @@ def test_chunks_of_long_captions_are_smaller(length: int) -> None:
 
 
 def test_a_list_without_full_stops_costs_what_it_takes() -> None:
-    """Of the same words and length, sentences of usual length take a tenth of the time."""
+    """Its commas count as words do, and beyond that it takes no longer than sentences of usual length."""
     words = ["dog", "red", "man", "beach"] * 120
     sentences = ". ".join(" ".join(words[start : start + 10]) for start in range(0, len(words), 10))
     assert text_cost("a man on a horse") == text_cost("") == 1
-    assert text_cost(sentences) * 10 < text_cost(", ".join(words)) < 1_500
+    assert 40 < text_cost(sentences) < text_cost(", ".join(words)) < 2 * text_cost(sentences)
     assert text_cost("a" * 2_000) == 1
     lists = [ItemWork(str(n), ", ".join(words[:300]), ("a dog",)) for n in range(64)]
     assert max(len(chunk) for chunk in item_chunks(lists)) == 1

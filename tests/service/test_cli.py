@@ -183,7 +183,7 @@ def test_a_warning_is_said_once_however_many_metrics_give_it(
 ) -> None:
     (tmp_path / "one.json").write_text(json.dumps(JAR[:1]))
     for _ in range(2):  # and again in the next run of the same process
-        status, _, err = run("score", str(tmp_path / "one.json"), "--metrics", "cider,cider-d,cider-plain")
+        status, _, err = run("score", str(tmp_path / "one.json"), "--metrics", "cider,cider-r,cider-plain")
         assert status == 0
         assert err.count("warning: CIDEr is undefined") == 1
 

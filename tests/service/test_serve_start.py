@@ -176,7 +176,7 @@ def test_names_of_this_machine_alone(name: str, *, own: bool) -> None:
 
 def test_a_key_that_stands_twice_is_refused() -> None:
     for text in (b'{"captions": ["a"], "captions": ["b"]}', b'{"items": [{"id": "1", "id": "2"}]}'):
-        with pytest.raises(JsonError, match="stands twice") as failure:
+        with pytest.raises(JsonError, match="appears twice") as failure:
             from_json(text, pb.ScoreRequest)
         assert failure.value.field in {"captions", "id"}
     quoted = b'{"captions": ["a \\"sign\\": \\"stop\\": here", "\\\\"], "graphStyle": "GRAPH_STYLE_SCENE"}'

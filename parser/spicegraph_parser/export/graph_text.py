@@ -113,7 +113,7 @@ def tuple_text(words: Sequence[str]) -> str:
 
 
 def graph_text(tuples: Iterable[Sequence[str]]) -> str:
-    """Return a caption's tuples as graph text; objects that stand in another tuple are not repeated.
+    """Return a caption's tuples as graph text; objects that are in another tuple are not repeated.
 
     Parentheses and commas inside of words, which the form can't hold, become spaces.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypedDict
 
-from spicegraph_parser.errors import InputError, expect_keywords, kind_of
+from spicegraph_parser.errors import InputError, kind_of
 from spicegraph_parser.languages import find_language
 
 if TYPE_CHECKING:
@@ -102,8 +103,11 @@ def merged_data(data: MetricData | None, fields: DataFields) -> MetricData:
         TypeError: there is no such keyword, as with any function.
         InputError: a field is given twice, or is none.
     """
-    unknown = fields.keys() - DataFields.__annotations__.keys()
-    expect_keywords(unknown, (*DataFields.__annotations__, *_OTHER_KEYWORDS))
+    for name in fields:
+        if name not in DataFields.__annotations__:
+            close = get_close_matches(name, [*DataFields.__annotations__, *_OTHER_KEYWORDS], n=1)
+            meant = f" (did you mean {close[0]}?)" if close else ""
+            raise TypeError(f"unexpected keyword argument {name!r}{meant}")
     alone = MetricData(**fields)
     if data is None:
         return alone

@@ -259,6 +259,15 @@ Candidates: TypeAlias = "Mapping[Any, Captions] | Iterable[str | Doc] | str | Do
 """Candidates by id (each a caption, or a list of one as in pycocoevalcap), in a list, or a single one."""
 
 
+def _unlike_sides(candidates: object, references: object) -> Iterator[Fault]:
+    """Yield what is wrong with two sides that are not both mappings, and not both lists."""
+    for name, value, other in (("candidates", candidates, references), ("references", references, candidates)):
+        if isinstance(other, Mapping) and isinstance(value, Iterable) and not isinstance(value, Mapping):
+            yield Fault("", name, f"is {kind_of(value)}, expected an object, as the other is")
+        elif isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            yield Fault("", name, f"is {kind_of(value)}, expected a list")
+
+
 def paired_items(
     candidates: Candidates,
     references: Mapping[Any, Captions] | Iterable[Captions],
@@ -279,17 +288,7 @@ def paired_items(
             if i in references
         ]
     else:
-        faults = []
-        sides: tuple[tuple[object, object], ...] = ((candidates, references), (references, candidates))
-        for name, (value, other) in zip(("candidates", "references"), sides, strict=True):
-            if isinstance(other, Mapping) and isinstance(value, Iterable) and not isinstance(value, Mapping):
-                expected = "an object, as the other is"
-            elif isinstance(value, str | bytes) or not isinstance(value, Iterable):
-                expected = "a list"
-            else:
-                continue
-            faults.append(Fault("", name, f"is {kind_of(value)}, expected {expected}"))
-        if faults:
+        if faults := list(_unlike_sides(candidates, references)):
             raise input_error("captions", faults)
         texts, groups = list(candidates), list(references)
         if len(texts) != len(groups):

@@ -111,7 +111,10 @@ def refuse_unknown_header(source: Source) -> None:
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter == "|"), [])
+    try:
+        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter == "|"), [])
+    except csv.Error:  # a carriage return within the line, which no cell has outside of quotes
+        return [line]
     return [cell.strip() for cell in cells] if delimiter == "|" else cells
 
 
@@ -167,7 +170,7 @@ def _rows(
                 hint = (
                     f"is there {mark} outside of quotes?"
                     if len(row) > len(header)
-                    else "a caption of the row before that goes on in the next line must stand in quotes"
+                    else "a caption of the row before that goes on in the next line must be in quotes"
                 )
                 wrong = f"has {counted(len(row), 'column')}, expected {len(header)}: {hint}"
                 faults.append(Fault(f"row {number}", "", wrong))

@@ -19,7 +19,6 @@ from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceStub
 from spicegraph_api.v1.methods import METHODS, Method
 from spicegraph_api.v1.reference_service_pb2_grpc import ReferenceServiceStub
-from spicegraph_parser.errors import expect_keywords
 from spicegraph_service.client import inputs, reports
 from spicegraph_service.client.errors import refusals
 from spicegraph_service.client.patience import Waiting
@@ -230,7 +229,7 @@ _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SC
 
 def _complete(options: ScoreOptions) -> ScoreOptions:
     """Return options with the defaults of others."""
-    expect_keywords(options, ScoreOptions.__annotations__)
+    inputs.check_options(options, ScoreOptions.__annotations__)
     whole = _DEFAULTS | options
     return whole | {"metrics": inputs.names(whole["metrics"], "metrics")}
 
@@ -284,7 +283,7 @@ class Client(Connection):
     """A synchronous client. Its calls raise :class:`ServiceError`; it may be shared by threads.
 
     Args:
-        address: ``HOST:PORT``, ``unix:PATH`` or ``dns:///NAME:PORT`` (all servers that the name stands for).
+        address: ``HOST:PORT``, ``unix:PATH`` or ``dns:///NAME:PORT`` (all servers behind the name).
         token: a bearer token, if the server demands one.
         tls: how to trust the server; ``None``: no TLS.
         timeout_s: the deadline of calls but of streams and uploads, in seconds; ``None``: none.

@@ -88,7 +88,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(plain) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise JsonError("stands twice in an object", twice)
+        raise JsonError("appears twice in an object", twice)
     return plain
 
 

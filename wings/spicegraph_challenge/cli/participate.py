@@ -170,7 +170,7 @@ def choose(
     challenge: ChallengeArgument,
     submission: Annotated[str | None, typer.Argument(metavar="[SUBMISSION]", help="Default: none.")] = None,
 ) -> None:
-    """Choose which of your submissions stands on the leaderboard; by default, the latest with results for a split."""
+    """Choose which of your submissions is on the leaderboard; by default, the latest with results for a split."""
     with connected(context) as client:
         client.choose(challenge, submission)
 

@@ -247,7 +247,7 @@ def hallucinations(
     """Count how well metrics find captions with a hallucinated word, and the word itself.
 
     Average precision and AUC for every metric; SPICE-G (by its verdicts) and CHAIR also say which word is wrong. With
-    SPICE-G come the probabilities above which 5, 10 and 20 % of the words that nobody marked are flagged.
+    SPICE-G come the probabilities above which 5, 10 and 20 % of the unmarked words are flagged.
 
     Protocol:
         sources: JSON Lines with candidate, references, words and hallucinated (true or false for each word), or

@@ -30,7 +30,7 @@ _DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-senten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyInput(kit.InputOptions):
-    """The inputs of ``bounds``, of which ``--partial`` also leaves out images with too few captions.
+    """The inputs of ``bounds``, whose ``--partial`` also leaves out images with too few captions.
 
     Input:
         partial: Leave out images that have too few captions or lack a result of any system.
