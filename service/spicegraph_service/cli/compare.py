@@ -14,7 +14,6 @@ from spicegraph_scorer.metrics.spice.metric import JAR_METRICS, Spice
 from spicegraph_scorer.readers.checks import check_items
 from spicegraph_scorer.scoring import compare_systems, resources
 from spicegraph_service.cli import options
-from spicegraph_service.cli.report import report
 from spicegraph_service.output.results import COMPARISON_BY_ENDING, ComparisonFormat, pair_text
 from spicegraph_service.output.tables import comparison_tables, difference_tables
 from spicegraph_service.output.terminal import (
@@ -25,8 +24,6 @@ from spicegraph_service.output.terminal import (
     warned_progress,
     write_text,
 )
-from spicegraph_service.report import ReportFormat, ReportOptions, build_report
-from spicegraph_service.report.gates import broken_line
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.facts import FactSource, Progress
@@ -74,6 +71,9 @@ def compare(
     if changes and chosen is ComparisonFormat.HTML:
         raise InputError("--changes: can be written as table or json")
     if chosen is ComparisonFormat.HTML:
+        from spicegraph_service.cli.report import report  # noqa: PLC0415 (a page of two systems is their report)
+        from spicegraph_service.report import ReportFormat  # noqa: PLC0415
+
         report(
             [first, second],
             given=given,
@@ -141,7 +141,9 @@ def _broken(
     """Return the conditions of ``--fail-if`` that two systems fulfil, with what came out: a report's answer."""
     if conditions is None:
         return []
+    from spicegraph_service.report import ReportOptions, build_report, gates  # noqa: PLC0415 (most runs need none)
+
     texts = tuple(conditions.split(","))
     wanted = ReportOptions(scoring.names, data=scoring.data("spice"), resampling=draws, human=False, gates=texts)
     results = build_report(systems, wanted, pipeline=facts, progress=progress).gates
-    return [broken_line(result) for result in results if not result.passed]
+    return [gates.broken_line(result) for result in results if not result.passed]
