@@ -126,7 +126,8 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
 def _reach(step: tuple[int, int], challenge: Challenge) -> float:
     """Return how far a shown score may be from its exact one: half a step, and noise moves it by up to one more."""
     steps, digits = step
-    return (0.5 + challenge.settings.noise) * steps / 10**digits
+    reach: float = (0.5 + challenge.settings.noise) * steps / 10**digits
+    return reach
 
 
 def _step(row: RunScore, challenge: Challenge) -> tuple[int, int]:
