@@ -22,7 +22,8 @@ from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitRe
 from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
 from spicegraph_challenge.sandbox.tasks import decimal_places, noise_of
-from spicegraph_service.store import open_store, parse_signature
+from spicegraph_service.store import parse_signature
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -309,6 +310,9 @@ def test_noise_moves_a_score_and_its_interval_by_one_step_at_most(
         assert abs(shown - unmoved) <= step * 1.001
         assert round(shown / step, 6) == round(shown / step)
     assert noisy.digits == digits
+    assert abs(noisy.value - value) <= noisy.within * 1.001
+    assert abs(plain.value - value) <= plain.within * 1.001
+    assert noisy.within == pytest.approx(3 * plain.within)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 65_535)), min_size=2, max_size=12), st.booleans())

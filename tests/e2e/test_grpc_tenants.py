@@ -17,7 +17,8 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, category, item
 from spicegraph_service.rpc.auth import create_token, rotate_token
-from spicegraph_service.store import open_store, parse_signature
+from spicegraph_service.store import parse_signature
+from spicegraph_service.store.places import open_store
 from waiting import wait_until
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def test_wrong_shares_are_faults(tenants: Tenants) -> None:
     for tenant, rights, reason in (
         ("ann", [READ], "tenant: owns the set"),
         ("", [READ], "tenant: 1 to 100 printable characters"),
-        ("bob", [READ, READ], r"rights\[1\]: stands twice"),
+        ("bob", [READ, READ], r"rights\[1\]: appears twice"),
         ("bob", [0], r"rights\[0\]: 0 is not a right"),
         ("bob", [9], r"rights\[0\]: 9 is not a right"),
     ):

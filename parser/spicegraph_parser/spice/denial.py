@@ -50,7 +50,6 @@ class Scope(NamedTuple):
     name: str = _LACKS
 
 
-_BE: Final = word_set("be have do")
 _SEEN: Final = word_set("visible present seen see shown show depicted depict pictured discernible included evident")
 _DEFINITE: Final = word_set("the this that these those his her its their my your our")
 _NO_DENIAL: Final = word_set("only just merely simply far unlike necessarily until doubt matter parking smoking")

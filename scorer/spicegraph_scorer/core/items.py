@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Final, Protocol, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, SupportsIndex
 
 import msgspec
 
@@ -62,6 +62,18 @@ _REFERENCES_NAMES: Final = ("references", "refs", "captions")
 _REFERENCE_NAMES: Final = ("reference", "ref")
 
 
+def _of_fields(fields: Mapping[Any, Any], number: int) -> Item:
+    candidate, references, reference, image = (
+        next((name for name in names if name in fields), None)
+        for names in (_CANDIDATE_NAMES, _REFERENCES_NAMES, _REFERENCE_NAMES, _ID_NAMES)
+    )
+    if candidate is None or (references is None and reference is None):
+        wanted = "candidate" if candidate is None else "references"
+        raise ValueError(f"has no {wanted!r} among its fields: {', '.join(map(str, fields)) or 'it has none'}")
+    texts = (fields[reference],) if references is None else fields[references]
+    return Item(number if image is None else fields[image], fields[candidate], texts)
+
+
 def to_item(value: object, number: int) -> Item:
     """Return what a program holds for an item as an item; ``number`` is the id where the value has none."""
     # It is an item; a mapping, a named tuple or a row of a pandas table with the names of a file's fields; or a tuple
@@ -74,17 +86,11 @@ def to_item(value: object, number: int) -> Item:
         if callable(to_mapping := getattr(value, method, None)):
             value = to_mapping()
     if isinstance(value, Mapping):
-        candidate, references, reference, image = (
-            next((name for name in names if name in value), None)
-            for names in (_CANDIDATE_NAMES, _REFERENCES_NAMES, _REFERENCE_NAMES, _ID_NAMES)
-        )
-        if candidate is None or (references is None and reference is None):
-            wanted = "candidate" if candidate is None else "references"
-            raise ValueError(f"has no {wanted!r} among its fields: {', '.join(map(str, value)) or 'it has none'}")
-        texts = (value[reference],) if references is None else value[references]
-        return Item(number if image is None else value[image], value[candidate], texts)
+        return _of_fields(value, number)
     if isinstance(value, list | tuple) and len(value) in {2, 3}:
         return Item(*value) if len(value) == 3 else Item(number, *value)
+    if isinstance(value, str):
+        raise ValueError("is a caption, not an item: captions and their references go to score_captions")  # noqa: TRY004
     raise ValueError("is not an item: expected an Item, (id, candidate, references), or an object with these")
 
 

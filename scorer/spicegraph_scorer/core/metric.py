@@ -143,7 +143,7 @@ class Metric(ABC, Generic[Statistic]):
     def columns(self, statistics: Sequence[Statistic]) -> Matrix:
         """Return what is summed over the items for the corpus scores, (items, columns)."""
         each = [score.each for score in self.total(statistics)]
-        values = np.array([[np.nan if v is None else v for v in values] for values in each]).T
+        values = np.array(each, np.float64).T
         return np.hstack([np.nan_to_num(values), ~np.isnan(values)]).astype(np.float64)
 
     def from_sums(self, sums: Matrix) -> Mapping[str, Vector]:

@@ -197,15 +197,8 @@ def _document(source: Source, content: bytes, node: _Node, sample: dict[str, obj
         )
     if _is_record(sample, wanted):
         return records_of(source.name, "JSON Lines", iter([("line 1", msgspec.json.decode(content))]), wanted)
-    shape = shapes.recognised(sample, rows)
     entry_rows = _entry_rows(sample)
-    if (
-        shape is None
-        and wanted.side == "references"
-        and isinstance(sample.get("annotations"), list)
-        and not other_task(entry_rows)
-    ):
-        shape = next(each for each in SHAPES if each.name == "COCO annotations")  # its faults are told one by one
+    shape = shapes.recognised(sample, rows) or _seeming_annotations(sample, entry_rows, wanted)
     if shape and not isinstance(sample.get(key := shape.images.partition("[")[0], []), list):
         raise input_error(source.name, [Fault("", key, "is not a list")])
     path = (
@@ -228,21 +221,32 @@ def _document(source: Source, content: bytes, node: _Node, sample: dict[str, obj
     )
 
 
+def _seeming_annotations(
+    sample: Mapping[str, object], entry_rows: Sequence[Mapping[str, object]], wanted: Wanted
+) -> Shape | None:
+    """Return the shape of COCO's annotations where a file seems to hold them: its faults are told one by one."""
+    seems = isinstance(sample.get("annotations"), list) and not other_task(entry_rows)
+    if not seems or wanted.side != "references":
+        return None
+    return next(shape for shape in SHAPES if shape.name == "COCO annotations")
+
+
 def _side_by_side(sample: Mapping[str, object], wanted: Wanted) -> str:
     """Return how a table is written as an object: rows behind the names of columns, or a list for each column."""
-    columns, data = sample.get("columns"), sample.get("data")
-    if isinstance(columns, list) and columns and isinstance(data, list) and data and isinstance(data[0], list):
+    columns, rows = ((of if isinstance(of := sample.get(key), list) else []) for key in ("columns", "data"))
+    if columns and rows and isinstance(rows[0], list):
         return "columns"
     values = list(sample.values())
     if len(values) < 2 or not all(type(value) is type(values[0]) and value for value in values):
         return ""
     found = find_fields(list(sample), side=wanted.side)
-    is_table = bool(found.candidate if wanted.side == "candidates" else found.references or found.candidate)
-    is_table &= found.id is not None or bool(found.candidate and found.references)
+    has_texts = bool(found.candidate or (found.references and wanted.side != "candidates"))
+    if not has_texts or sum(map(bool, (found.id, found.candidate, found.references))) < 2:
+        return ""
     if isinstance(values[0], dict):
         same = all(isinstance(value, dict) and value.keys() == values[0].keys() for value in values)
-        return "indexed lists" if is_table and same else ""
-    return "lists" if is_table and isinstance(values[0], list) else ""
+        return "indexed lists" if same else ""
+    return "lists" if isinstance(values[0], list) else ""
 
 
 def _rows_of(source: str, kind: str, value: Any) -> Iterator[Entry]:
@@ -303,22 +307,22 @@ def _paths(sample: Mapping[str, object], before: str = "", depth: int = _DEEP) -
     yield f"{before}*"
 
 
+def _are_captions_by_id(rows: Sequence[object], ids: Sequence[str]) -> bool:
+    """Return whether values behind keys are captions alone: the keys are ids, which entries in them have again."""
+    inner = [part for row in rows if isinstance(row, list) for part in row if isinstance(part, dict)]
+    own = {plain(name) for part in inner for name in part} & shapes.FIRST_IDS
+    return (
+        bool(rows)
+        and (shapes.KNOWN | shapes.CONTAINERS).isdisjoint(map(plain, ids))
+        and all(type(row) is type(rows[0]) and captions_of(row) is not None for row in rows)
+        and (not own or {str(part.get(name)) for part in inner for name in part} >= set(ids[:SAMPLE]))
+    )
+
+
 def _is_good(path: str, rows: list[object], sample: object, wanted: Wanted) -> bool:
     objects = [row for row in rows if isinstance(row, dict)]
     if path.endswith("*") and len(objects) < len(rows):
-        keys = set(map(plain, _keys_at(sample, path)))
-        given = [row for row in rows if row is not None]
-        inner = [part for row in given if isinstance(row, list) for part in row if isinstance(part, dict)]
-        own = {plain(name) for part in inner for name in part} & shapes.FIRST_IDS
-        return (
-            bool(given)
-            and not keys & (shapes.KNOWN | shapes.CONTAINERS)
-            and all(type(row) is type(given[0]) and captions_of(row) is not None for row in given)
-            and (
-                not own
-                or {str(part.get(name)) for part in inner for name in part} >= set(_keys_at(sample, path)[:SAMPLE])
-            )
-        )
+        return _are_captions_by_id([row for row in rows if row is not None], _keys_at(sample, path))
     found = _fields(objects, wanted)
     if path.endswith("*"):
         return (
@@ -345,7 +349,7 @@ def _entry_rows(sample: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 def _described(sample: Mapping[str, object]) -> str:
     """Say what an object looks like: its keys, and those of its entries."""
-    said = f"an object with the keys {_listed(sample)}"
+    said = f"an object with the keys {_listed(sample)}" if sample else "an object without keys"
     for key, value in sample.items():
         entry = value[0] if isinstance(value, list) and value else value
         if isinstance(entry, dict) and entry:
@@ -365,7 +369,7 @@ def unknown(rows: Sequence[Mapping[str, object]], wanted: Wanted, kind: str) -> 
     if what := other_task(rows):
         return f"holds {what}, not captions: {kind}"
     names = {name for row in rows for name in row}
-    said = kind if "keys" in kind or not rows else f"{kind} with the keys {_listed(rows[0])}"
+    said = kind if "keys" in kind or not any(rows) else f"{kind} with the keys {_listed(rows[0])}"
     looked = "an id (image_id, id, file_name ...) and " + (
         "references (references, caption, captions ...)"
         if wanted.side == "references"

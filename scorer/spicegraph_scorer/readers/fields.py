@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,7 @@ from spicegraph_scorer.readers.records import Format, Record, Records, given_ref
 from spicegraph_scorer.readers.shapes import Columns, Shape, Side, captions_of, find_fields, has_path, plain, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     Row = Mapping[str, object]
 
@@ -92,20 +93,10 @@ def records_of(
     columns = _columns(source, rows, wanted, shape, is_table=table)
     if shape is None and unknown and other_task(rows, shapes.NO_CAPTIONS):
         raise InputError(f"{source}: {unknown(rows)}")
-    missing = (
-        columns.candidate is None if wanted.side == "candidates" else not (columns.references or columns.candidate)
-    )
-    if missing or (wanted.side == "references" and not columns.references):
-        raise InputError(f"{source}: {unknown(rows) if unknown else 'has no captions under names that are known'}")
-    if wanted.side == "both" and columns.candidate is None:
-        what = f" of the shape {shape.name}" if shape else ""
-        raise InputError(f"{source}: holds references{what} ({columns}), and no candidates; give it with --references")
+    _check_captions(source, columns, wanted, shape, why=partial(unknown, rows) if unknown else None)
     reading = _Reading.of(rows, wanted, columns, shape, is_table=table)
-    shown_name = f"{name} ({columns})" if table else name
-    if shape is not None and shape.name != name:
-        shown_name = f"{shape.name}: {shown_name}" if table else shape.name
     form = Format(
-        shown_name,
+        _format_name(name, shape, columns if table else None),
         (columns.id or ("row" if reading.is_numbered else "image_id"),),
         (columns.candidate or "candidate",),
         (reading.references,) if columns.references else _USUAL.get(name, ()) if shape is None else shape.usual,
@@ -120,6 +111,25 @@ def records_of(
     )
     records = chain(head, objects)
     return Records(form, records if reading.is_simple else reading.read(records, faults), faults)
+
+
+def _format_name(name: str, shape: Shape | None, columns: Columns | None) -> str:
+    shown_name = f"{name} ({columns})" if columns else name
+    if shape is None or shape.name == name:
+        return shown_name
+    return f"{shape.name}: {shown_name}" if columns else shape.name
+
+
+def _check_captions(
+    source: str, columns: Columns, wanted: Wanted, shape: Shape | None, *, why: Callable[[], str] | None
+) -> None:
+    """Refuse a file without the captions that are wanted; ``why`` says what else it seems to be."""
+    found = columns.references or columns.candidate
+    if not {"candidates": columns.candidate, "references": columns.references, "both": found}[wanted.side]:
+        raise InputError(f"{source}: {why() if why else 'has no captions under names that are known'}")
+    if wanted.side == "both" and columns.candidate is None:
+        what = f" of the shape {shape.name}" if shape else ""
+        raise InputError(f"{source}: holds references{what} ({columns}), and no candidates; give it with --references")
 
 
 def given_records(name: str, columns: Columns, rows: Iterable[tuple[str, Row]], faults: list[Fault]) -> Records:
@@ -148,36 +158,20 @@ def _check_side(source: str, shape: Shape | None, wanted: Wanted) -> None:
     if shape is None or shape.side in {"both", wanted.side} or wanted.columns is not None:
         return
     if shape.side == "references":
-        article = "an" if shape.name[0] in "AEIOU" else "a"
-        raise InputError(f"{source}: is {article} {shape.name} file, which holds references; give it with --references")
+        article = "" if "'s " in shape.name else "an " if shape.name[0] in "AEIOU" else "a "  # "Karpathy's COCO"
+        raise InputError(f"{source}: is {article}{shape.name} file, which holds references; give it with --references")
     if wanted.side == "references":
         raise InputError(f"{source}: is {shape.name}, which hold candidates; --references takes {EXPECTED}")
 
 
 def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | None, *, is_table: bool) -> Columns:
     """Return where ids and captions stand: as users say, as the shape has it, or by the names of keys."""
-    named, names = wanted.columns or Columns(), shapes.nested_names(rows)
+    names = shapes.nested_names(rows)
 
     def there(path: str | None) -> str | None:
         return path if path and any(value_at(row, path) is not None for row in rows) else None
 
-    # Names that are not there belong to the other of two files; of a table, and of the only file, all must be there.
-    sides = {"id": named.id, "candidate": named.candidate, "references": named.references}
-    unused = {"both": "", "candidates": "references", "references": "candidate"}[wanted.side]
-    flat = [
-        (side, name) for side, value in sides.items() for name in ([value] if isinstance(value, str) else value or ())
-    ]
-    lost = [(side, name) for side, name in flat if not there(name) and name not in names]
-    missing = [name for side, name in lost if side != unused and (is_table or wanted.side == "both")]
-    if missing:
-        has = ", ".join(map(shown, names[:_MOST]))
-        raise InputError(f"{source}: has no column {', '.join(map(shown, missing))}; its columns are {has}")
-    gone = {name for _, name in lost}
-    named = Columns(
-        None if named.id in gone else named.id,
-        None if named.candidate in gone else named.candidate,
-        tuple(name for name in named.references if name not in gone),
-    )
+    named = _named_there(source, names, wanted, is_there=there, is_table=is_table)
     given = _of_language(shape.references if shape else "", names, wanted.language)
     named = Columns(
         named.id or there(shape.id if shape else None),
@@ -190,6 +184,28 @@ def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | No
     if shape is not None and wanted.side == "references" and not found.references and shape.references:
         return Columns(found.id or shape.id, None, (shape.references,))
     return found
+
+
+def _named_there(
+    source: str, names: Sequence[str], wanted: Wanted, *, is_there: Callable[[str], str | None], is_table: bool
+) -> Columns:
+    """Return the names that users give and that are there."""
+    # Names that are not there belong to the other of two files; of a table, and of the only file, all must be there.
+    named = wanted.columns or Columns()
+    sides = {"id": (named.id,), "candidate": (named.candidate,), "references": named.references}
+    unused = {"both": "", "candidates": "references", "references": "candidate"}[wanted.side]
+    flat = [(side, name) for side, values in sides.items() for name in values if name]
+    lost = [(side, name) for side, name in flat if not is_there(name) and name not in names]
+    missing = [name for side, name in lost if side != unused and (is_table or wanted.side == "both")]
+    if missing:
+        has = ", ".join(map(shown, names[:_MOST]))
+        raise InputError(f"{source}: has no column {', '.join(map(shown, missing))}; its columns are {has}")
+    gone = {name for _, name in lost}
+    return Columns(
+        None if named.id in gone else named.id,
+        None if named.candidate in gone else named.candidate,
+        tuple(name for name in named.references if name not in gone),
+    )
 
 
 def _of_language(path: str, names: Sequence[str], language: str | None) -> str:
@@ -206,6 +222,26 @@ def _called(language: str) -> tuple[str, ...]:
         return _CHINESE if language in _CHINESE else (language,)
     known = find_language(language)
     return known.code, known.wordnet, known.name.lower()
+
+
+def _first(names: Iterable[str], known: Container[str]) -> str:
+    """Return the first of names that is known, or nothing."""
+    return next((name for name in names if plain(name) in known), "")
+
+
+def _is_parallel(columns: Columns, shape: Shape | None) -> bool:
+    """Return whether rows without an id have both sides, so that their number can be one."""
+    return bool(columns.candidate and columns.references) and (shape is None or shape.rows in {"columns", "lists"})
+
+
+def _are_records(rows: Sequence[Row], names: Sequence[str], columns: Columns) -> bool:
+    """Return whether entries can be taken for records as they are."""
+    captions = [name for name in (columns.candidate, *columns.references) if name]
+    return (
+        len(columns.references) < 2
+        and set(names).issuperset(filter(None, (*captions, columns.id)))
+        and all(_is_plain(row.get(name)) for name in captions for row in rows)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,35 +268,24 @@ class _Reading:
     ) -> _Reading:
         """Look at the first entries."""
         names = list(dict.fromkeys(key for row in rows for key in row))
-        captions = [name for name in (columns.candidate, *columns.references) if name]
+        given = names if wanted.side == "references" else []
         is_joined = shape.joined if shape else any(has_path(row, _DENSE) for row in rows)
-        numbered = columns.id is None and (
-            is_table
-            or (
-                bool(columns.candidate and columns.references) and (shape is None or shape.rows in {"columns", "lists"})
-            )
-        )
-        column = next((name for name in names if plain(name) in shapes.LANGUAGE_NAMES), None)
-        codes = frozenset(_called(wanted.language or "en"))
-        is_given = wanted.side == "references"
-        flags = tuple(name for name in names if name in _FLAGS and is_given)
+        is_numbered = columns.id is None and (is_table or _is_parallel(columns, shape))
+        column = _first(names, shapes.LANGUAGE_NAMES)
+        flags = tuple(name for name in given if name in _FLAGS)
         needed = tuple(shape.keys.split()) if shape and shape.some else ()
-        plainly = all(path in names for path in (*captions, columns.id) if path) and not (flags or needed or is_joined)
-        values = [row.get(name) for name in captions for row in rows]
+        is_changed = any((flags, needed, column, is_joined, is_numbered, is_table))
+        captions = {columns.id, columns.candidate, *columns.references}
         return cls(
             columns,
             columns.references[0] if len(columns.references) == 1 and not is_table else "references",
-            plainly
-            and column is None
-            and not (is_table or numbered)
-            and len(columns.references) < 2
-            and all(map(_is_plain, values)),
-            numbered,
+            not is_changed and _are_records(rows, names, columns),
+            is_numbered,
             is_joined,
             is_table,
-            tuple(n for n in names if is_given and plain(n) in shapes.ID_NAMES and n not in {columns.id, *captions}),
-            next((name for name in names if is_given and plain(name) in shapes.SPLIT_KEYS), ""),
-            (column, codes) if column else None,
+            tuple(name for name in given if plain(name) in shapes.ID_NAMES and name not in captions),
+            _first(given, shapes.SPLIT_KEYS),
+            (column, frozenset(_called(wanted.language or "en"))) if column else None,
             needed,
             flags,
         )

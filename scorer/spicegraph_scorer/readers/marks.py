@@ -100,7 +100,7 @@ def marks_notes(candidates: int, marks: FoundMarks) -> Iterator[str]:
         yield f"{counted(marks.missing, 'word')} {verb} missing in captions, where a token such as <unk> stood"
 
 
-def kept_note(texts: Iterable[str], noun: str = "caption") -> str | None:
+def kept_note(texts: Iterable[str]) -> str | None:
     """Say how many texts that are scored as they are hold what models leave behind; ``None``: no text does."""
     given = list(texts)
     found = [marks for text in given if (marks := without_marks(text)[1])]
@@ -109,7 +109,7 @@ def kept_note(texts: Iterable[str], noun: str = "caption") -> str | None:
     names = named([name for name, _ in Counter(name for marks in found for name in marks).most_common()])
     verb = "contains" if len(found) == 1 else "contain"
     what = "what models leave behind, which is scored as words"
-    return f"{len(found):,} of {counted(len(given), noun)} {verb} {what}: {names}"
+    return f"{len(found):,} of {counted(len(given), 'caption')} {verb} {what}: {names}"
 
 
 def _who(candidates: int, marks: FoundMarks) -> str:

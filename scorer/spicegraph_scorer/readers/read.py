@@ -111,7 +111,7 @@ def read_items(
         empty: what is done with an empty candidate: ``refuse`` it, or keep it to be scored as ``zero``.
         control_tokens: what is done with captions that hold what models leave behind, such as ``<eos>``: ``refuse``
             the file, ``strip`` it off, or ``keep`` it to be scored as words.
-        columns: where ids and captions stand, if they are not called what people usually call them; in JSON, paths
+        columns: where ids and captions are, if they do not have usual names; in JSON, paths
             such as ``doc.answer``.
         ids: ``number`` compares ids with those of the references by the last number in them, so that
             ``COCO_val2014_000000000143.jpg``, ``"143"`` and 143 are one image; ``stem`` by file names without folder
@@ -153,24 +153,8 @@ def read_items(
         head = list(islice(given_records, _HEAD))
         collected.find_names(head)
         wrong = [fault for record in chain(head, given_records) for fault in collected.add(record)]
-    faults = list(records.faults)
     form = records.format
-    if collected.records and annotations is None and not collected.has_references:  # said once, not for every item
-        beside_it = f"as {form.references[0]} of every item, or " if form.references else ""
-        how = f"give them {beside_it}with --references FILE, such as COCO annotations"
-        faults.append(Fault("", "", f"contains no references ({form.name}): {how}"))
-        wrong = [fault for fault in wrong if fault.reason != _WITHOUT_REFERENCES]
-    faults += [*wrong, *collected.unknown_faults(paths)]
-    missing = collected.missing() if collected.records else []
-    hints = [_SEVERAL_HINT] if collected.has_several else []
-    if collected.unknown and (hint := collected.id_hint()):
-        hints.append(hint)
-    if missing and not partial:
-        faults += _missing_faults(missing, paths, collected, by_line=form is PLAIN_TEXT)
-        if not (collected.unknown and hints):
-            hints.append(_PARTIAL_HINT)
-    if not collected.records and not faults:
-        faults.append(Fault("", "", "contains no items"))
+    faults, hints, missing = _judged(collected, records, wrong, paths, partial=partial)
     items = CheckedItems(collected.found)
     if not faults:
         items = minded_items(items, faults, control_tokens, empty=empty)
@@ -221,6 +205,30 @@ def items_of(
     faults = list(records.faults)
     faults += [fault for record in records.records for fault in collected.add(record)]
     return minded_items(CheckedItems(collected.found), faults, control_tokens, empty=empty), faults
+
+
+def _judged(
+    collected: _Collected, records: Records, wrong: list[Fault], paths: Sequence[str], *, partial: bool
+) -> tuple[list[Fault], list[str], list[ItemId]]:
+    """Return all faults of a file, hints for its user, and the images of the references without a candidate."""
+    form, faults = records.format, list(records.faults)
+    if collected.records and not paths and not collected.has_references:  # said once, not for every item
+        beside_it = f"as {form.references[0]} of every item, or " if form.references else ""
+        how = f"give them {beside_it}with --references FILE, such as COCO annotations"
+        faults.append(Fault("", "", f"contains no references ({form.name}): {how}"))
+        wrong = [fault for fault in wrong if fault.reason != _WITHOUT_REFERENCES]
+    faults += [*wrong, *collected.unknown_faults(paths)]
+    missing = collected.missing() if collected.records else []
+    hints = [_SEVERAL_HINT] if collected.has_several else []
+    if collected.unknown and (hint := collected.id_hint()):
+        hints.append(hint)
+    if missing and not partial:
+        faults += _missing_faults(missing, paths, collected, by_line=form is PLAIN_TEXT)
+        if not (collected.unknown and hints):
+            hints.append(_PARTIAL_HINT)
+    if not collected.records and not faults:
+        faults.append(Fault("", "", "contains no items"))
+    return faults, hints, missing
 
 
 def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
@@ -362,7 +370,8 @@ class _Collected:
         if image_id is not None:
             references = self._references(fields, image_id, name, names, faults)
             if self._is_repeated(image_id, place, candidates, references):
-                faults.append(Fault(name, id_key, f"is also the id of {self._first[image_id][0]}"))
+                which = f", as {shown(given)} is image {shown(image_id)}" if given != image_id else ""
+                faults.append(Fault(name, id_key, f"is also the id of {self._first[image_id][0]}{which}"))
             if references is not None and not faults:
                 self._keep(image_id, candidates, references)
         yield from faults
@@ -390,7 +399,7 @@ class _Collected:
             and [item.candidate] == candidates
             and item.references == references
         ):
-            self.said["records stand twice: one of each is read"] += 1
+            self.said["duplicate records: one of each is read"] += 1
             return False
         self.has_several = True
         return True
@@ -498,7 +507,7 @@ class _Collected:
             return tuple(value) if isinstance(value, list) else ()
         known = self._annotations.captions
         if key in fields and not self._format.soft:
-            faults.append(Fault(name, key, "stands in the file although --references gives the references"))
+            faults.append(Fault(name, key, "is in the file although --references gives the references"))
         elif key in fields:
             self.said[f"records with {key} of their own: those of --references are taken"] += 1
         if image_id not in known or (self._split and self._annotations.splits.get(image_id) != self._split):

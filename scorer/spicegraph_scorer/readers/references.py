@@ -223,6 +223,15 @@ class _Images:
             if "COCO_" in name and (number := _COCO_NAME.fullmatch(name)):
                 self.aliases.setdefault("COCO's number", {}).setdefault(int(number[1]), image_id)
 
+    def note(self, form: Format, fields: Mapping[str, object], image_id: ItemId) -> None:
+        """Note what else a record says of its image."""
+        for alias in form.aliases:
+            self.call(alias, fields.get(alias), image_id)
+        if type(image_id) is str and (number := _COCO_NAME.fullmatch(image_id)):
+            self.aliases.setdefault("COCO's number", {}).setdefault(int(number[1]), image_id)
+        if form.split and isinstance(split := fields.get(form.split), str):
+            self.splits[image_id] = split
+
     def add_image(self, place: str, image: object, key: str) -> Iterator[Fault]:
         """Note an image of a list of images."""
         id_key = next((name for name in (key, "id") if isinstance(image, dict) and name in image), "id")
@@ -287,6 +296,10 @@ def _from_records(source: Source, records: Records, *, empty_references: bool = 
         )
     if faults:
         raise input_error(source.name, faults)
+    return _annotations(source.name, form, known)
+
+
+def _annotations(name: str, form: Format, known: _Images) -> Annotations:
     whole = {
         image_id: (joined(texts),) if form.joined and texts else tuple(texts)
         for image_id, texts in known.captions.items()
@@ -301,7 +314,7 @@ def _from_records(source: Source, records: Records, *, empty_references: bool = 
         splits=known.splits,
         tags=known.tags,
         left_out=frozenset(image for image in form.left_out if isinstance(image, int | str) and not whole.get(image)),
-        notes=tuple(f"{source.name}: {note}" for note in notes),
+        notes=tuple(f"{name}: {note}" for note in notes),
     )
 
 
@@ -325,19 +338,11 @@ def _collect(record: Record, form: Format, known: _Images, *, listed: bool, drop
     known.padded += dropped
     names = (str(image_id), known.file_names.get(image_id, ""))
     if isinstance(value, str) and texts:
-        faults = [Fault(label(place, image_id), key, reason) for reason in caption_faults(value, names)]
-    elif drop_empty and texts == []:
-        faults = []
+        wrong = [("", reason) for reason in caption_faults(value, names)]
     else:
-        wrong = reference_faults(texts, names)
-        faults = [Fault(label(place, image_id), f"{key}{index}", reason) for index, reason in wrong]
-    yield from faults
-    if faults or not isinstance(texts, list):
+        wrong = [] if drop_empty and texts == [] else list(reference_faults(texts, names))
+    yield from (Fault(label(place, image_id), f"{key}{index}", reason) for index, reason in wrong)
+    if wrong or not isinstance(texts, list):
         return
     known.captions.setdefault(image_id, []).extend(texts)
-    for alias in form.aliases:
-        known.call(alias, fields.get(alias), image_id)
-    if type(image_id) is str and (number := _COCO_NAME.fullmatch(image_id)):
-        known.aliases.setdefault("COCO's number", {}).setdefault(int(number[1]), image_id)
-    if form.split and isinstance(split := fields.get(form.split), str):
-        known.splits[image_id] = split
+    known.note(form, fields, image_id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.readers.checks import shown
@@ -21,7 +21,7 @@ Side: TypeAlias = Literal["both", "candidates", "references"]  # What of a file 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Files of one kind: how they are recognised, and where ids and captions stand in them.
+    """Files of one kind: how they are recognised, and where their ids and captions are.
 
     Paths are keys between dots; ``[]`` stands for the entries of a list and ``*`` for the values of an object. Names of
     fields are separated by spaces, ``a|b`` is the one that is there, and ``a+b`` puts both together with ``_``. What is
@@ -293,6 +293,11 @@ def first_at(value: object, parts: Sequence[str]) -> Iterator[object]:
         yield from first_at(each, rest)
 
 
+def _are_objects(values: Sequence[object], *keys: str) -> bool:
+    """Return whether there are values, and all of them are objects with one of the keys."""
+    return bool(values) and all(isinstance(part, dict) and not part.keys().isdisjoint(keys) for part in values)
+
+
 def captions_of(value: object, depth: int = _DEPTH) -> list[str] | None:
     """Return the captions that a value holds, however deep; ``None``: what it is, is not known."""
     if isinstance(value, str):
@@ -300,11 +305,13 @@ def captions_of(value: object, depth: int = _DEPTH) -> list[str] | None:
     if isinstance(value, dict) and depth:
         inner = (captions_of(value.get(key), depth - 1) for key in _CONTENT)
         return next((texts for texts in inner if texts), None)
-    if not isinstance(value, list | tuple) or not depth:
-        return None
-    if value and all(isinstance(part, dict) and "tuple" in part for part in value):
+    return _captions_in(value, depth) if isinstance(value, list | tuple) and depth else None
+
+
+def _captions_in(value: Sequence[Any], depth: int) -> list[str] | None:
+    if _are_objects(value, "tuple"):
         return [graph] if (graph := _graph(value)) else None
-    if value and all(isinstance(part, dict) and ("from" in part or "role" in part) for part in value):
+    if _are_objects(value, "from", "role"):
         value = [part for part in value if part.get("from", part.get("role")) in _ASSISTANTS]
     spoken = (part for part in value if not (isinstance(part, dict) and part.get("type") in _SILENT))
     found = [(part, captions_of(part, depth - 1)) for part in spoken]
@@ -359,6 +366,13 @@ def _wrapped(row: Mapping[str, object], before: str = "") -> Iterator[str]:
                 yield from _wrapped(below, f"{key}.")
 
 
+def _numbered(names: Sequence[str], by_name: Mapping[str, str]) -> tuple[str, ...]:
+    """Return columns that differ in their number ("caption_0"), after the one without where it is raw."""
+    numbered = tuple(name for name in names if _NUMBERED.fullmatch(name.strip().lower()))
+    base = by_name.get(plain(re.sub(r"\W*_?\d+$", "", numbered[0]))) if numbered else None
+    return (base, *numbered) if base and plain(base) == "raw" else numbered
+
+
 def find_fields(
     names: Sequence[str],
     *,
@@ -366,7 +380,7 @@ def find_fields(
     side: Side = "both",
     is_text: Callable[[str], bool] = lambda _: True,
 ) -> Columns:
-    """Return where ids and captions stand: as named, or under their usual names, of those that hold texts."""
+    """Return where ids and captions are: as named, or under usual names with texts."""
     named = named or Columns()
     by_name = {plain(_last(name, names)): name for name in reversed(names)}
 
@@ -382,18 +396,18 @@ def find_fields(
         found = [name for name in names if _ID_LIKE.fullmatch(name) and not _NO_ID_LIKE.match(name.lower())]
         return found[0] if len(found) == 1 and found[0] not in others else None
 
-    numbered = tuple(name for name in names if _NUMBERED.fullmatch(name.strip().lower()))
-    if numbered and (base := by_name.get(plain(re.sub(r"\W*_?\d+$", "", numbered[0])))) and plain(base) == "raw":
-        numbered = (base, *numbered)
-    references = named.references or numbered
     candidate = None if side == "references" else named.candidate or first(PREDICTED) or like(_PREDICTED_LIKE)
-    soft = not named.references and not numbered
-    if not references and (found := first(GIVEN, candidate)):
-        references, soft = (found,), False
-    if not references and (found := first(TRUE, candidate) or like(_TRUE_LIKE, candidate)):
-        references = (found,)
-    if not references and (side == "references" or candidate) and (found := first(CAPTIONS, candidate)):
-        references = (found,)
+
+    def usual() -> tuple[str | None, bool]:
+        if found := first(GIVEN, candidate):
+            return found, False
+        found = first(TRUE, candidate) or like(_TRUE_LIKE, candidate)
+        return found or (first(CAPTIONS, candidate) if side == "references" or candidate else None), True
+
+    references, soft = named.references or _numbered(names, by_name), False
+    if not references:
+        found, soft = usual()
+        references = (found,) if found else ()
     if candidate is None and side != "references":
         candidate = first(CAPTIONS, *references)
         if candidate is None and side == "candidates" and soft and {plain(n) for n in references} & _MAY_BE_CANDIDATES:
@@ -411,14 +425,14 @@ def _last(name: str, names: Sequence[str]) -> str:
     return name.rpartition(".")[2] if name.partition(".")[0] in names else name
 
 
-def find_columns(header: Sequence[str], *, named: Columns | None = None, only_references: bool = False) -> Columns:
-    """Return a table's columns, named or usual; of ``only_references``, ``caption`` holds references."""
+def find_columns(header: Sequence[str], *, named: Columns | None = None) -> Columns:
+    """Return a table's columns, named or usual."""
     named = named or Columns()
-    wanted = [name for name in (named.id, None if only_references else named.candidate, *named.references) if name]
+    wanted = [name for name in (named.id, named.candidate, *named.references) if name]
     if missing := [name for name in wanted if name not in header]:
         has = ", ".join(map(shown, header))
         raise InputError(f"has no column {', '.join(map(shown, missing))}; its columns are {has}")
-    return find_fields(header, named=named, side="references" if only_references else "both")
+    return find_fields(header, named=named)
 
 
 def recognised(sample: object, rows: Callable[[str], list[object]]) -> Shape | None:

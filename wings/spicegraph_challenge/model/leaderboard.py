@@ -118,8 +118,15 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
         value, low, high = (
             None if end is None else max(round(end * unit / steps + moved) * steps, 0) / unit for end in ends
         )
-        shown.append(pb.CorpusScore(name=row.name, value=value, low=low, high=high, digits=digits))
+        within = _reach((steps, digits), challenge)
+        shown.append(pb.CorpusScore(name=row.name, value=value, low=low, high=high, digits=digits, within=within))
     return shown
+
+
+def _reach(step: tuple[int, int], challenge: Challenge) -> float:
+    """Return how far a shown score may be from its exact one: half a step, and noise moves it by up to one more."""
+    steps, digits = step
+    return (0.5 + challenge.settings.noise) * steps / 10**digits
 
 
 def _step(row: RunScore, challenge: Challenge) -> tuple[int, int]:
@@ -207,9 +214,8 @@ def standing(
     scored = sum(not order(row)[0][0] for row in rows) if by else 0
     places: list[tuple[int, int]] = []
     if not exact:
-        # A shown score is up to half a step from its exact one, and noise moves it by up to one more.
-        steps = (_step(score, challenge) for _, scores in rows[:scored] for score in scores if score.name == by)
-        reach = [(0.5 + challenge.settings.noise) * step / 10**digits for step, digits in steps]
+        named = (score for _, scores in rows[:scored] for score in scores if score.name == by)
+        reach = [_reach(_step(score, challenge), challenge) for score in named]
         places = possible_places([order(row)[0][1] for row in rows[:scored]], reach)
     ranked = tuple(
         BoardRow(rank if rank <= scored else None, submission, scores, between)
