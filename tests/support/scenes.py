@@ -12,12 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 
-def names(known: Collection[str] = (), sounds: Collection[str] = ()) -> Names:
-    """Return what is known of words: some that captions of photographs have, and sounds."""
+def names(known: Collection[str] = ()) -> Names:
+    """Return what is known of words: some that captions of photographs have."""
     nothing: frozenset[str] = frozenset()
-    return Names(
-        Vocabulary((), (), ()), (), {}, {}, nothing, nothing, frozenset(known), nothing, frozenset(sounds), nothing
-    )
+    return Names(Vocabulary((), (), ()), (), {}, {}, nothing, nothing, frozenset(known), nothing)
 
 
 def sentence(
@@ -26,7 +24,6 @@ def sentence(
     labels: Labels | None = None,
     *,
     known: Collection[str] = (),
-    sounds: Collection[str] = (),
     is_alone: bool = True,
 ) -> Sentence:
     """Return a sentence of words and tags, with labels of which the tags do not count."""
@@ -34,7 +31,7 @@ def sentence(
     own_tags = tags.split() if isinstance(tags, str) else list(tags)
     own_labels = (labels or Labels.empty())._replace(tags=own_tags)
     why = [None] * len(own)
-    return Sentence(own, own_labels, names(known, sounds), is_alone, why=why)
+    return Sentence(own, own_labels, names(known), is_alone, why=why)
 
 
 def labels_of(words: str, rows: Iterable[str]) -> Labels:

@@ -88,8 +88,6 @@ class Names:
     abstract: frozenset[str]  # nouns that name nothing to be seen in a description of several sentences
     undrawn: frozenset[str]  # nouns that captions have and of which people hardly ever draw anything ("side")
     known: frozenset[str]  # words of the captions that the network learned from
-    drawn: frozenset[str]  # nouns, in the singular, that people draw as a rule
-    sounds: frozenset[str]  # abstract nouns that name something to be heard
     parts: frozenset[str]  # a whole and a part that people draw as such, as "building|roof", in the singular
 
 
@@ -297,8 +295,6 @@ def load_network(folder: Path, product: MakeProduct = float_product) -> SceneNet
             frozenset(lists["abstract"]) | PICTURES,
             frozenset(lists["undrawn"]),
             frozenset(lists["known"]),
-            frozenset(lists["drawn"]),
-            frozenset(lists["sounds"]),
             frozenset(lists["parts"]),
         )
         return SceneNetwork(stored_weights(weights), names, product)

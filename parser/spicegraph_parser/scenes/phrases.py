@@ -128,14 +128,20 @@ def inside_of_prepositions(sentence: Sentence) -> Sentence:
     """
     labels = sentence.labels
     inner = sentence.inner & {*labels.objects, *sentence.linked()}
-    outside = [relation for relation in labels.relations if inner.isdisjoint(relation[:2])]
-    joined = [relation for noun in sorted(inner) for relation in _joined(sentence, noun)]
-    related = [{*relation[:2]} for relation in outside]
-    return sentence.deciding(
+    outside = sentence.deciding(
         objects=[at for at in labels.objects if at not in inner],
         attributes=[pair for pair in labels.attributes if pair[0] not in inner],
-        relations=[*outside, *(relation for relation in joined if {*relation[:2]} not in related)],
+        relations=[relation for relation in labels.relations if inner.isdisjoint(relation[:2])],
     )
+    return outside.adding(relations=_all_joined(sentence, inner, [{*row[:2]} for row in outside.labels.relations]))
+
+
+def _all_joined(
+    sentence: Sentence, inner: Collection[int], related: Collection[set[int]]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the relations of what nouns of prepositions join, where nothing relates it."""
+    for noun in sorted(inner):
+        yield from (row for row in _joined(sentence, noun) if {*row[:2]} not in related)
 
 
 def _joined(sentence: Sentence, noun: int) -> Iterator[tuple[int, int, str]]:
@@ -289,10 +295,7 @@ def _stated(sentence: Sentence, objects: Sequence[int], relation: tuple[int, int
     words, tags = sentence.words, sentence.labels.tags
     nearer = [at for at in objects if subject < at < start]
     if nearer:
-        ends = nearer[-1], sentence.behind(nearer[-1]).head
-        if ends in [row[:2] for row in sentence.labels.relations]:
-            return None  # "a child sits on a blanket spread over the grass"
-        return _behind_another(words, tags, range(nearer[-1] + 1, start), name) if sentence.is_alone else None
+        return _behind_another(sentence, range(nearer[-1] + 1, start), name) if sentence.is_alone else None
     inner = [at for at in range(subject + 1, start) if at not in sentence.unread]
     stated = preposition_between(words, tags, inner, name)
     return _own_verb(sentence, inner, name) if stated is None and sentence.is_alone and inner else stated
@@ -308,8 +311,15 @@ def _own_verb(sentence: Sentence, inner: Sequence[int], name: str) -> str | None
     return None if own in GENERAL else own
 
 
-def _behind_another(words: Sequence[str], tags: Sequence[str], inner: range, name: str) -> str | None:
-    """Return the verb, with its preposition, right before a phrase ("a man with a bag waits by a gate"), if another."""
+def _behind_another(sentence: Sentence, inner: range, name: str) -> str | None:
+    """Return the verb, with its preposition, right before a phrase ("a man with a bag waits by a gate"), if another.
+
+    None where it is the nearer thing's: "a child sits on a blanket spread over the grass".
+    """
+    words, tags = sentence.words, sentence.labels.tags
+    nearer = inner.start - 1
+    if (nearer, sentence.behind(nearer).head) in [row[:2] for row in sentence.labels.relations]:
+        return None
     if name in GENERAL and tags[inner.stop - 1].startswith("VB"):
         return other_verb(words, tags, [inner.stop - 1], name)
     if len(inner) < 2 or not tags[inner[0]].startswith("VB") or name in OFTEN:

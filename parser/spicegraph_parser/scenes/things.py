@@ -302,13 +302,11 @@ def belonging(
 ) -> Iterator[tuple[int, int, str]]:
     """Yield whole, part (indices of objects) and relation of parts that nothing owns: the nearest whole that fits."""
     owned = {target for _, target, name in relations if name in WORDS["belonging"]}
-    related = {frozenset(relation[:2]) for relation in relations}
     for index, (name, at) in enumerate(objects):
         near = {place for place, own in enumerate(objects) if 0 <= sentence_of[at] - sentence_of[own[1]] <= 1}
         wholes = [place for place in sorted(near - {index}) if _may_have(objects[place][0], name, parts)]
         whole = min(wholes, key=lambda place: abs(objects[place][1] - at), default=index)
-        ends = frozenset((objects[whole][0], name))
-        if name not in owned and whole != index and ends not in related:
+        if name not in owned and whole != index:
             yield whole, index, described(objects[whole][0], name, HAVE)[0]
 
 

@@ -94,15 +94,14 @@ SCENE_RULE: Final = "scene"  # that the network labels
 PHRASE_RULE: Final = "phrase"  # whose noun phrase the network does not know
 PREPOSITION_RULE: Final = "preposition"  # a relation named by the caption's preposition
 VALUE_RULE: Final = "value"  # a text or a measure that a thing has
-WORDING_RULE: Final = "wording"  # that descriptions put otherwise than captions: colours said apart, "adorned with"
-SOUND_RULE: Final = "sound"
+WORDING_RULE: Final = "wording"  # what is denied, and adjectives that two things of a description share
 OWNER_RULE: Final = "owner"  # a relation to what "its" or "his" stands for
 SAID_RULE: Final = "said"  # of a description, that people do not draw, and that scores count all the same
 # What SPICE counts beside: content words that no other fact has, and what is denied. Graded matching reads these as
 # loose words and notes instead.
 WORD_RULE: Final = "word"
 SCENE_RULES: Final = frozenset(
-    {SCENE_RULE, PHRASE_RULE, PREPOSITION_RULE, VALUE_RULE, WORDING_RULE, SOUND_RULE, OWNER_RULE, SAID_RULE, WORD_RULE}
+    {SCENE_RULE, PHRASE_RULE, PREPOSITION_RULE, VALUE_RULE, WORDING_RULE, OWNER_RULE, SAID_RULE, WORD_RULE}
 )
 
 # That of a note, which says how other facts are read and is not a fact itself. Notes stand last.

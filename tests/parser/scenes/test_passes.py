@@ -32,7 +32,6 @@ def _before(own: Pass, case: dict[str, Any]) -> Sentence:
         tags,
         labels_of(" ".join(words), case.get("in", ())),
         known=case.get("known", ()),
-        sounds=case.get("sounds", ()),
         is_alone=own.of_captions,
     )
     if "arcs" in case:

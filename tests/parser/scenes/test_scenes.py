@@ -40,8 +40,6 @@ def _names(*, objects: dict[str, str] | None = None, attributes: dict[str, str] 
         attributes or {},
         _ABSTRACT,
         _UNSEEN,
-        drawn=frozenset({"house", "roof"}),
-        sounds=frozenset({"thunder", "bang"}),
         known=frozenset(),
         parts=frozenset({"house|roof"}),
     )
