@@ -83,6 +83,7 @@ def changed(captions: Sequence[ParsedCaption], chance: random.Random) -> Iterato
             or are_synonyms(form.lower(), other)
             or are_synonyms(lemma, other_lemma)
             or any(map(are_synonyms, beside(words, position, form), beside(words, position, other)))
+            or any(are_synonyms(name, plain) for name, plain in crossed(words, position, lemma, other_lemma))
         ):
             continue
         word = words[position]
@@ -95,6 +96,12 @@ def beside(words: Sequence[Word], position: int, form: str) -> Iterator[str]:
         yield f"{words[position - 1].form} {form}".lower()
     if position + 1 < len(words):
         yield f"{form} {words[position + 1].form}".lower()
+
+
+def crossed(words: Sequence[Word], position: int, lemma: str, other: str) -> Iterator[tuple[str, str]]:
+    """Yield each of two lemmas with the word behind it and the other one alone ("go for" and "hold" are synonyms)."""
+    behind = words[position + 1].form.lower() if position + 1 < len(words) else ""
+    yield from ((f"{lemma} {behind}", other), (f"{other} {behind}", lemma)) if behind else ()
 
 
 @cache

@@ -1,11 +1,12 @@
 """What strangers can do to a server: bodies before tokens, tokens that have ended, hostile bytes, a locked store.
 
-    python bench/strangers.py [PROGRAM] [--short] [--only NAME ...]
+    python bench/strangers.py [PROGRAM] [--short] [--proxy] [--only NAME ...]
 
 ``PROGRAM`` is the ``spicegraph`` of the checkout to attack (default: this environment's). Prints one line per attack:
 growth of the server's memory and of its files for bodies that nobody has asked for, seconds that a revoked token goes
 on, answers to malformed requests, the time of calls beside a locked store; and of what :data:`HELD` names, whether it
-holds: it ends with 1 where something does not. ``--short`` is these alone, with fewer calls, as the tests run them.
+holds: it ends with 1 where something does not. ``--short`` is these alone, with fewer calls, as the tests run them;
+``--proxy`` these alone, over gRPC through HAProxy as ``deploy/haproxy`` sets it up, but for TLS.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import socket
 import sqlite3
@@ -52,6 +54,7 @@ class Server:
 
     def __init__(self, program: str, folder: Path, *options: str) -> None:
         self.program, self.store = program, str(folder / "server.db")
+        self.proxy: subprocess.Popen[bytes] | None = None
         self.token = self.run("token", "create", "somebody", "--scope", "score", "--store", self.store).strip()
         self.files = folder / "tmp"
         self.files.mkdir()
@@ -110,8 +113,26 @@ class Server:
         """Connect over HTTP."""
         return socket.create_connection(("127.0.0.1", self.http), timeout=30)
 
+    def stand_behind_proxy(self) -> None:
+        """Take calls over gRPC through a proxy."""
+        given = (Path(__file__).parents[1] / "deploy" / "haproxy" / "haproxy.cfg").read_text()
+        configuration = self.folder / "haproxy.cfg"
+        configuration.write_text(re.sub(r' ssl crt "\$\{CERTIFICATE\}" alpn (\w+).*', r" proto \1", given))
+        with socket.create_server(("127.0.0.1", 0)) as grpc_port, socket.create_server(("127.0.0.1", 0)) as http_port:
+            ports = grpc_port.getsockname()[1], http_port.getsockname()[1]
+        places = {"GRPC_BIND": ports[0], "HTTP_BIND": ports[1], "GRPC_SERVER": self.port, "HTTP_SERVER": self.http}
+        environment = {name: f"127.0.0.1:{port}" for name, port in places.items()}
+        command = ["haproxy", "-q", "-f", str(configuration)]
+        self.proxy = subprocess.Popen(command, env=os.environ | environment | {"RUN": str(self.folder)})
+        self.port = ports[0]
+        while not floods.answers(self.port):
+            time.sleep(0.1)
+
     def stop(self) -> None:
         """End the server."""
+        if self.proxy is not None:
+            self.proxy.kill()
+            self.proxy.wait(60)
         self.process.terminate()
         self.process.wait(60)
 
@@ -215,7 +236,7 @@ def hostile(server: Server, count: int = 2_000) -> str:
     draw = random.Random(7)
     multipart = b"Content-Type: multipart/form-data; boundary=b\r\n"
     kinds = [
-        lambda: (b"POST /openrlhf?reward=spice HTTP/1.1\r\nHost: localhost\r\n", b"[" * 100_000),
+        lambda: (b"POST /compat/openrlhf?reward=spice HTTP/1.1\r\nHost: localhost\r\n", b"[" * 100_000),
         lambda: (
             b"POST " + SCORE.encode() + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n",
             b"[" * 100_000,
@@ -511,13 +532,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", nargs="?", default=str(Path(sys.executable).parent / "spicegraph"))
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--proxy", action="store_true")
     parser.add_argument("--only", nargs="*", choices=HELD, default=list(HELD))
     options = parser.parse_args()
     missed = []
     with tempfile.TemporaryDirectory() as folder:
         server = Server(options.program, Path(folder))
         try:
-            if not options.short and options.only == list(HELD):
+            if options.proxy:
+                server.stand_behind_proxy()
+            elif not options.short and options.only == list(HELD):
                 report(server)
             for name in options.only:
                 told, met = HELD[name](server, short=options.short)

@@ -8,7 +8,7 @@ from spacy.language import Language
 
 from spicegraph_parser.caption_pipeline import components
 
-VERSION = "1.5.0"
+VERSION = "1.6.0"
 SOURCES = (
     ("COCO 2014 captions (train2014)", "CC BY 4.0"),
     ("AudioCaps", "MIT"),

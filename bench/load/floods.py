@@ -11,7 +11,7 @@ import statistics
 import sys
 import threading
 import time
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc
@@ -60,6 +60,12 @@ def calls(port: int, token: str, requests: Iterator[bytes], *, count: int, path:
             except grpc.RpcError as error:
                 failures.append(error.code().name)
     return Answers(tuple(times), tuple(failures))
+
+
+def answers(port: int) -> bool:
+    """Say whether something listens."""
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager

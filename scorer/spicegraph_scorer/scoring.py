@@ -16,6 +16,7 @@ from spicegraph_scorer.core.empty_graphs import EmptyGraphs
 from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
 from spicegraph_scorer.core.items import CheckedItems, Fingerprint, Item, ItemId, empty_candidates, in_order_of
 from spicegraph_scorer.core.length import LengthControl, are_descriptions, controls_of
+from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.results import Json, Result, collect, result_of, signature_of
 from spicegraph_scorer.core.significance import Comparison, Resampling, compare, corrected
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
@@ -47,9 +48,10 @@ def score(
     """Score candidates against their references.
 
     Args:
-        items: at least one; ids differ. Mappings, tuples and rows of a table are items, too;
-            two lists or mappings go to ``score_captions``. Documents that spaCy has
-            parsed may stand for captions: their parses count, and the signature names their pipeline.
+        items: at least one; ids differ. A ``GivenItem`` is an ``Item``, a mapping with the names of a file's fields
+            (``image_id``, ``candidate``, ``references`` ...), a tuple (id, candidate, references), or a row of a table;
+            two lists or mappings go to ``score_captions``. Documents that spaCy has parsed may stand for captions:
+            their parses count, and the signature names their pipeline.
         metrics: names of metrics (``spice``, ``spice-g``, ``bleu``, ``meteor``, ``rouge``, ``cider`` ...), or of a
             group: ``coco`` is what the COCO toolkit prints. A string holds several, with commas between them.
         data: document frequencies, categories, vectors and the text for SPICE that metrics use instead of their own.
@@ -69,8 +71,9 @@ def score(
             ``result.empty_candidates`` says how many there were.
         control_tokens: ``refuse`` captions that hold what models leave behind, such as ``<eos>``, ``▁`` or ``**``, as a
             fault, ``strip`` it off, or ``keep`` it to be scored as words; the signature says what was there.
-        fields: ``frequencies``, ``categories``, ``vectors`` and ``spice_text`` alone, in place of ``data``:
-            ``score(items, categories=mine)`` is ``score(items, data=MetricData(categories=mine))``.
+        fields: the fields of ``MetricData`` as keywords, in place of ``data``: ``frequencies``, ``categories``,
+            ``vectors``, ``meaning``, ``spice_text``, ``instances``, ``language``, ``reference_language``,
+            ``cider_scale``. ``score(items, categories=mine)`` is ``score(items, data=MetricData(categories=mine))``.
 
     Returns:
         The scores: ``result["SPICE"]`` of the corpus, ``for item in result`` of each item, ``result.to_frame()`` as a
@@ -130,7 +133,7 @@ def score_captions(
     control_tokens: ControlTokens = "refuse",
     **fields: Unpack[DataFields],
 ) -> Result:
-    """Score candidates and references that stand in two collections, the form in which most programs have them.
+    """Score candidates and references in two collections, as most programs have them.
 
     Args:
         candidates: a list of captions, or of documents that spaCy has parsed; a mapping from id to caption; or a single
@@ -196,7 +199,8 @@ def credit(
     >>> [word.text for word in divided.words if word.credit < 0]
     ['brown']
     """
-    if metric_names([metric]) and not METRICS[metric].kind.credits:
+    metric = metric_names([metric])[0]
+    if not METRICS[metric].kind.credits:
         able = ", ".join(name for name, entry in METRICS.items() if entry.kind.credits)
         raise InputError(f"{metric} does not divide its score among words; {able} do")
     result = score(items, [metric], data=data, pipeline=pipeline, credit=True, empty="zero", **fields)
@@ -294,7 +298,6 @@ def choose_best(
     decides. SPIDEr-max: Labbé, Pellegrini and Pinquier, DCASE 2022.
     """
     # Imported here, as all metrics are: where they are asked for.
-    from spicegraph_scorer.core.ngrams import DocumentFrequencies  # noqa: PLC0415
     from spicegraph_scorer.metrics.cider import Cider, Spider  # noqa: PLC0415
     from spicegraph_scorer.metrics.spice.metric import Spice  # noqa: PLC0415
 

@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -353,7 +354,7 @@ class Server:
             else:
                 self.port = server.add_secure_port(config.address, self._certificates.credentials())
         except RuntimeError as error:
-            raise InputError(f"cannot listen on {config.address}: {error}") from error
+            raise InputError(f"cannot listen on {config.address}: {_why_taken(config.address) or error}") from error
         return server
 
     def _workers_changed(self) -> None:
@@ -368,6 +369,18 @@ class Server:
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+def _why_taken(address: str) -> str:
+    """Say why nothing can listen on an address, which gRPC does not; nothing: the system does not say either."""
+    if address.startswith("unix:"):
+        return ""
+    host, port = host_and_port(address)
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def serve(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> None:

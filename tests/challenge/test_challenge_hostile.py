@@ -182,7 +182,7 @@ def test_all_faults_come_at_once(tmp_path: Path) -> None:
     _, faults = read_submission(str(path), NAME, "", SPLITS, LOOSE)
     assert [str(fault.reason) for fault in faults] == [
         "is empty",
-        "stands twice in the object",
+        "appears twice in the object",
         "is 7, expected an object",
         "is not an image of this split",
         "is missing",

@@ -311,6 +311,9 @@ def test_noise_moves_a_score_and_its_interval_by_one_step_at_most(
         assert abs(shown - unmoved) <= step * 1.001
         assert round(shown / step, 6) == round(shown / step)
     assert noisy.digits == digits
+    assert abs(noisy.value - value) <= noisy.within * 1.001
+    assert abs(plain.value - value) <= plain.within * 1.001
+    assert noisy.within == pytest.approx(3 * plain.within)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 65_535)), min_size=2, max_size=12), st.booleans())

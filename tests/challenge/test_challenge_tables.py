@@ -10,6 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from overwriting import writers_without_input
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.pages import tables as challenge
+from spicegraph_challenge.pages import views
 from spicegraph_service.output import tables
 
 if TYPE_CHECKING:
@@ -123,6 +124,16 @@ def test_no_number_moment_or_id_of_a_challenge_is_broken_at_60_or_80_columns(
     for width in (80, 60):
         assert wanted <= set(printed[width].split())
         assert "…" not in printed[width]
+
+
+def test_a_participant_is_told_how_far_the_exact_scores_may_be() -> None:
+    shown = pb.CorpusScore(name="SPICE", value=0.2, low=0.16, high=0.2, digits=2, within=0.06)
+    told = "an exact score is within 0.06 of the one shown, and its interval moves with it."
+    for scores, is_told in (([shown], True), ([pb.CorpusScore(name="SPICE", value=0.2336)], False)):
+        made = pb.Submission(state=4, scores=[pb.SplitScores(split="test", image_count=200, scores=scores)])
+        assert (told in " ".join(tables.rendered(challenge.submission_view(made)).split())) is is_told
+        (part,) = views.submission_page(made, None, own=True)["parts"]
+        assert (told in part["noise"]) is is_told
 
 
 def test_a_challenge_shows_its_domains() -> None:

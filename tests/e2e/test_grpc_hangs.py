@@ -153,6 +153,30 @@ def test_a_process_that_ends_answers_every_later_question_with_an_error(echo: st
     asyncio.run(play())
 
 
+FULL = """
+import asyncio, os, resource, sys, uvloop
+from spicegraph_service.pool.processes import ChildProcess
+
+async def start():
+    # Above the largest descriptor there is room for a few more.
+    most = max(map(int, os.listdir("/proc/self/fd"))) + 3
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    try:
+        await ChildProcess.start("no_module")
+    except OSError as error:
+        print(error)
+
+with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    runner.run(start())
+"""
+
+
+def test_a_process_for_which_no_descriptors_are_left_says_so() -> None:
+    pytest.importorskip("uvloop")  # the loop that does not say so itself
+    done = subprocess.run([sys.executable, "-c", FULL], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("[Errno 24] Too many open files\n", 0), done.stderr
+
+
 def test_a_stopped_worker_is_replaced(start_server: Callable[..., RunningServer]) -> None:
     """The process is there, and does nothing: an idle one is found by its silence, too."""
     server = start_server()

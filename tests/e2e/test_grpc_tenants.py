@@ -193,7 +193,7 @@ def test_wrong_shares_are_faults(tenants: Tenants) -> None:
     for tenant, rights, reason in (
         ("ann", [READ], "tenant: owns the set"),
         ("", [READ], "tenant: 1 to 100 printable characters"),
-        ("bob", [READ, READ], r"rights\[1\]: stands twice"),
+        ("bob", [READ, READ], r"rights\[1\]: appears twice"),
         ("bob", [0], r"rights\[0\]: 0 is not a right"),
         ("bob", [9], r"rights\[0\]: 9 is not a right"),
     ):

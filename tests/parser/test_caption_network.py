@@ -337,6 +337,11 @@ def test_matrices_may_be_stored_as_integers_with_a_scale_per_row() -> None:
 
 
 def test_long_sentences_are_cut_and_ranges_follow_each_other() -> None:
-    """A sentence beyond 200 words is parsed in parts; of starts and lengths all numbers are counted."""
-    assert cut_sentences([3, 450]) == [3, 200, 200, 50]
+    """Sentences beyond 128 words and lists beyond 32 are parsed in parts; of starts and lengths all are counted."""
+    assert cut_sentences(["dog"] * 131, [3, 128]) == [3, 128]
+    assert cut_sentences(["dog"] * 203, [3, 200]) == [3, 64, 64, 64, 8]
+    assert cut_sentences([*["dog"] * 60, ",", *["dog"] * 100], [161]) == [61, 64, 36]
+    assert cut_sentences([*["dog"] * 50, "and", *["dog"] * 100], [151]) == [50, 64, 37]
+    assert cut_sentences(["a", "dog", ","] * 11, [33]) == [30, 3]
+    assert cut_sentences(["a", "big", "dog", ","] * 9, [36]) == [36]
     assert ranges(np.array([5, 0]), np.array([2, 3])).tolist() == [5, 6, 0, 1, 2]

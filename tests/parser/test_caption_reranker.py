@@ -135,6 +135,19 @@ def test_analyses_of_doubtful_sentences(network: Network, data: st.DataObject) -
 
 
 @pytest.mark.model
+def test_lists_of_words_are_not_compared(network: Network) -> None:
+    """Nearly every word of theirs could hang on several others; what stands beside them is compared as before."""
+    listed = "dog", "cat", "red", "big", "man", "blue", "car", "tree", "horse", "beach", "table", "woman", "small"
+    words = [word for at in np.random.default_rng(5).integers(13, size=32) for word in (listed[at], ",")]
+    words[-1] = "."
+    sentence = ["dogs", "bark", "as", "birds", "chirp", "loud", "while", "metal", "clacking", "rain"]
+    lengths = np.array([len(words), len(sentence)])
+    found = network.doubts(network.words(words + sentence), lengths, 0.1)
+    assert found is not None
+    assert set(found.sentence.tolist()) == {1}
+
+
+@pytest.mark.model
 def test_without_its_weights_the_network_speaks_alone() -> None:
     """Files of before version 1.5.0 hold none."""
     folder = pipeline_path() / "parser"

@@ -218,7 +218,7 @@ def test_a_missing_pipeline_is_named(name: str) -> None:
 @pytest.mark.model
 def test_the_signature_changes_with_the_weights_though_name_and_version_stay(tmp_path):
     before = load_pipeline().signature
-    assert re.fullmatch(r"en_caption-1\.5\.0-[0-9a-f]{8}", before)
+    assert re.fullmatch(r"en_caption-1\.6\.0-[0-9a-f]{8}", before)
     copy = tmp_path / "en_caption"
     shutil.copytree(pipeline_path(), copy)
     assert load_pipeline(str(copy)).signature == before
@@ -226,7 +226,7 @@ def test_the_signature_changes_with_the_weights_though_name_and_version_stay(tmp
         table.write("\n")
     changed = load_pipeline(str(copy)).signature
     assert changed != before
-    assert changed.startswith("en_caption-1.5.0-")
+    assert changed.startswith("en_caption-1.6.0-")
 
 
 def test_files_of_the_bundled_pipeline_are_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,3 +242,9 @@ def test_files_of_the_bundled_pipeline_are_hashed_once(monkeypatch: pytest.Monke
 def test_a_misspelt_name_is_told_the_bundled_one() -> None:
     with pytest.raises(DataError, match=r"there is no pipeline 'en_captoin' \(did you mean en_caption\?\)"):
         load_pipeline("en_captoin")
+
+
+def test_a_misspelt_name_is_told_an_installed_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipelines, "installed_pipelines", lambda: ["de_core_news_sm", "en_core_web_lg"])
+    with pytest.raises(DataError, match=r"there is no pipeline 'en_core_web_gl' \(did you mean en_core_web_lg\?\)"):
+        load_pipeline("en_core_web_gl")

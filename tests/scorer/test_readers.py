@@ -100,7 +100,7 @@ def test_a_number_and_the_same_number_as_text_are_one_image_which_is_said(write:
 def test_equal_records_are_read_once_which_is_said(write: Callable[[str, object], str]) -> None:
     dataset = read_items(write("in.json", JAR + JAR))
     assert dataset.items == (DOG,)
-    assert "1 records stand twice: one of each is read" in dataset.notes[0]
+    assert "1 duplicate records: one of each is read" in dataset.notes[0]
 
 
 def test_annotations_need_no_list_of_images(write: Callable[[str, object], str]) -> None:
@@ -155,6 +155,12 @@ BAD_FILES: dict[str, tuple[object, str]] = {
         ANNOTATIONS,
         "is a COCO annotations file, which holds references; give it with --references",
     ),
+    "pretty annotations of Karpathy": (
+        json.dumps({"images": [{"cocoid": 1, "split": "test", "sentences": [{"raw": "a dog"}]}]}),
+        "is Karpathy's COCO file, which holds references; give it with --references",
+    ),
+    "no keys": ("{}", "an object without keys; looked for an id"),
+    "no keys in a list": ([{}], "a list of objects; looked for an id"),
     "unknown keys in a line": (lines({"img": 1}), "an object with the keys 'img'; looked for an id"),
     "a pretty object": (json.dumps({"a": 1}, indent=1), "an object with the keys 'a'; looked for an id"),
     "pretty annotations": (json.dumps(ANNOTATIONS, indent=1), "is a COCO annotations file, which holds references"),
@@ -234,7 +240,7 @@ BAD_PAIRS: dict[str, tuple[object, object, str]] = {
         ANNOTATIONS,
         "caption: is the image's own id or file name",
     ),
-    "references twice": (JAR, ANNOTATIONS, "refs: stands in the file although --references gives the references"),
+    "references twice": (JAR, ANNOTATIONS, "refs: is in the file although --references gives the references"),
     "image without caption": (
         RESULTS,
         annotated(annotations=ANNOTATIONS["annotations"][:1]),

@@ -113,10 +113,12 @@ def test_the_metrics_port_has_its_room_again_where_no_thread_can_be_started(
     wait_until(lambda: not is_refused(metrics))
 
 
-def test_a_taken_metrics_port_is_one_line() -> None:
+@pytest.mark.parametrize("option", ["address", "metrics_address"])
+def test_a_taken_port_is_one_line(option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        config = ServerConfig(address="127.0.0.1:0", store="memory", metrics_address=f"127.0.0.1:{port}")
+        addresses = {"address": "127.0.0.1:0", option: f"127.0.0.1:{port}"}
+        config = ServerConfig(store="memory", **addresses)
 
         async def start() -> None:
             server = app.Server(config)
@@ -174,7 +176,7 @@ def test_names_of_this_machine_alone(name: str, *, own: bool) -> None:
 
 def test_a_key_that_stands_twice_is_refused() -> None:
     for text in (b'{"captions": ["a"], "captions": ["b"]}', b'{"items": [{"id": "1", "id": "2"}]}'):
-        with pytest.raises(JsonError, match="stands twice") as failure:
+        with pytest.raises(JsonError, match="appears twice") as failure:
             from_json(text, pb.ScoreRequest)
         assert failure.value.field in {"captions", "id"}
     quoted = b'{"captions": ["a \\"sign\\": \\"stop\\": here", "\\\\"], "graphStyle": "GRAPH_STYLE_SCENE"}'

@@ -104,3 +104,29 @@ def test_the_library_s_names_are_those_that_type_checkers_see() -> None:
     )
     with pytest.raises(AttributeError, match="no attribute 'scores'"):
         spicegraph_scorer.scores  # noqa: B018
+
+
+WARM = """
+import sys
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_service.pool.evaluate import Evaluator
+from spicegraph_service.pool.tasks import ItemsWork, ItemWork, RequestData, Work
+
+opened = []
+evaluator = Evaluator(load_pipeline())
+evaluator.make_ready()
+evaluator.warm_up()
+sys.addaudithook(lambda event, values: opened.append(values[0]) if event == "open" else None)
+item = ItemWork("1", "two dogs play on a sofa", ("a cat sleeps",))
+for style in ("spice", "scene"):
+    group = ItemsWork(("spice",), 0, (item,), finish=True, given=RequestData(graph_style=style))
+    assert not evaluator.run(Work((group,), {})).groups[0].error
+print(opened)
+"""
+
+
+@pytest.mark.slow
+def test_the_first_call_of_a_worker_reads_no_file() -> None:
+    """It would take fifteen times as long as the next one, and so would the first one at the worker in reserve."""
+    done = subprocess.run([sys.executable, "-c", WARM], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -93,7 +93,7 @@ def test_the_scores_of_a_system_come_from_the_json_of_score(tmp_path):
     ("text", "message"),
     [
         ("name,M1\na,1\n", "names no column 'system'"),
-        ("system,M1\na,1\na,2\n", "stands twice"),
+        ("system,M1\na,1\na,2\n", "appears twice"),
         ("system,M1\na,good\n", r"line 2 \('a'\), M1: is 'good', expected a number"),
         ("system,M1\na,1,2\n", "line 2 does not have as many cells"),
         ("system,M1\n,1\n", "line 2, system: is missing"),

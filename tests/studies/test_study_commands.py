@@ -50,3 +50,12 @@ def test_studies_are_a_group_of_the_help_behind_scores(capsys: pytest.CaptureFix
     places = [shown.index(part) for part in ("\nScore:\n", "\nStudy:\n", "  agree ", "  bounds ", "\nPrepare:\n")]
     assert places[:2] == sorted(places[:2])
     assert places[1] < min(places[2:4]) < max(places[2:4]) < places[4]
+
+
+def test_help_of_agree_shows_options_under_headings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agree", "captions", "--help"]) == 0
+    shown = capsys.readouterr().out
+    places = [
+        shown.index(f"\n{part}:\n") for part in ("Protocol", "Input", "Metrics", "Output", "Tests", "Speed", "Parsing")
+    ]
+    assert places == sorted(places)

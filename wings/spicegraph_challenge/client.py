@@ -204,7 +204,7 @@ class ChallengeClient(Connection):
         return self._call(self._stub.CancelSubmission, pb.CancelSubmissionRequest(id=submission_id)).submission
 
     def choose(self, challenge: str, submission_id: str | None) -> None:
-        """Choose which of one's submissions stands on the leaderboard; ``None``: none."""
+        """Choose which of one's submissions is on the leaderboard; ``None``: none."""
         self._call(
             self._stub.ChooseSubmission, pb.ChooseSubmissionRequest(challenge=challenge, submission=submission_id)
         )

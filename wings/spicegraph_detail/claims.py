@@ -64,11 +64,11 @@ VAGUE: Final = PICTURES | PLACES_AND_PARTS | WORDS["vague"] | {PLURAL}
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A fact that one side states, and how it stands on the other side.
+    """A fact that one side states, and its status on the other side.
 
     Attributes:
         words: object; object and attribute; or subject, relation, object.
-        spans: where its words stand in the candidate, as character offsets; empty for claims of the references.
+        spans: where its words are in the candidate, as character offsets; empty for claims of the references.
         aspect: ``object``, ``attribute``, ``colour``, ``count``, ``size``, ``action`` or ``place``.
         status: of the candidate's claims ``supported``, ``contradicted`` or ``unmentioned``; of the references'
             ``supported`` or ``missing``; ``unchecked`` of either where a word is of nothing that can be seen.

@@ -63,7 +63,7 @@ _NEAR_ANIMALS: Final = 4  # a dog and a cat
 
 
 class Place(NamedTuple):
-    """Where a word stands in a reference: the reference's number, and character offsets in it."""
+    """The place of a word in a reference: the reference's number, and character offsets in it."""
 
     reference: int
     start: int
@@ -80,13 +80,13 @@ class ClaimDifference:
             ``text``.
         claim: what the candidate says, in words; empty where something is missing.
         reference: what the references say, in words; empty where they say nothing of it.
-        spans: where the claim's words stand in the candidate, as character offsets.
-        reference_spans: where those of the references' claim stand.
+        spans: where the claim's words are in the candidate, as character offsets.
+        reference_spans: where those of the references' claim are.
         severity: its share of the weight of all that the candidate says, or of all that the references say where that
             is more; in [0, 1].
         probability: that the claim is wrong, or that what is missing is not said; in [0, 1].
-        facts: the candidate's claims that it stands for, by their ``fact``.
-        reference_facts: the references' claims that it stands for.
+        facts: the candidate's claims behind it, by their ``fact``.
+        reference_facts: the references' claims behind it.
         correctness: what it takes from the correctness, in [0, 1].
         coverage: what it takes from the coverage, in [0, 1].
     """
@@ -110,7 +110,7 @@ class Differences:
     """The differences of an item, the most severe first, and its scores.
 
     1 minus ``correctness`` is the sum of the differences' and ``other_correctness``, which claims that hold lack
-    because nobody is certain of them; so it is for coverage.
+    because they are too unsure; likewise for coverage.
     """
 
     correctness: float

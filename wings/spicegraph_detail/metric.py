@@ -152,7 +152,7 @@ class Detail(Metric[DetailStatistic]):
 
     def working(self, statistic: DetailStatistic) -> tuple[Working, ...]:
         """Return how much holds, how much is said, and what both come to."""
-        text = f"{{}} of what the description says holds, {{}} of what the references say is said: {self.score} {{}}"
+        text = f"correctness {{}} of the description, coverage {{}} of the references: {self.score} {{}}"
         return (Working(self.score, text, (statistic.correctness, statistic.coverage, statistic.both)),)
 
     def explain(self, statistic: DetailStatistic, *, changes: int = 3) -> Claims | Differences | None:

@@ -1,4 +1,4 @@
-r"""The caption in a completion: without thoughts, and of what stands in ``<answer>``, ``<caption>`` or ``\boxed{}``."""
+r"""The caption in a completion: without thoughts, or the text in ``<answer>``, ``<caption>`` or ``\boxed{}``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def answer_of(completion: str) -> str:
     r"""Return the caption that a completion gives as its answer; nothing where it gives none.
 
     Thoughts are dropped: ``<think>`` to its ``</think>``, also nested, or to the end where it is never closed, and
-    what stands before a ``</think>`` that was never opened. Of the rest the answer is what stands in the last
+    the text before a ``</think>`` that was never opened. Of the rest the answer is the text in the last
     ``<answer>`` or ``<caption>``, the innermost one, and of that in the last ``\boxed{}``; without such marks it is
     the rest. What is opened and not closed is no answer; a mark without its partner inside of one is dropped.
 
@@ -52,7 +52,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _tagged(text: str) -> str | None:
-    """Return what stands in the last element that is whole; nothing if none is, and ``None`` without any tag."""
+    """Return the text of the last complete element; an empty text if none is, and ``None`` without any tag."""
     opened: list[tuple[str, int]] = []
     answer: tuple[int, int] | None = None
     tags = list(_ANSWER.finditer(text))
@@ -72,7 +72,7 @@ def _tagged(text: str) -> str | None:
 
 
 def _boxed(text: str) -> str | None:
-    r"""Return what stands in the last ``\boxed{}`` that is whole; nothing if none is, and ``None`` without any."""
+    r"""Return the text of the last complete ``\boxed{}``; an empty text if none is, and ``None`` without any."""
     boxes = list(_BOXED.finditer(text))
     for box in reversed(boxes):
         depth = 1

@@ -20,7 +20,7 @@ def reward(
         str,
         typer.Option(
             metavar="TERMS",
-            help="The terms with their weights, such as spice-g=1,cider-d=.1,length=-.01; or the name of a reward.",
+            help="The terms with their weights, such as spice-g=1,cider=.1,length=-.01; or the name of a reward.",
         ),
     ] = "guarded",
     given: kit.InputOptions,
@@ -39,8 +39,8 @@ def reward(
         bool,
         typer.Option(
             "--answer-tags",
-            help="Candidates are completions: score their answers alone, without <think>, and of what stands in "
-            "<answer>, <caption> or \\boxed{}; one without an answer scores 0.",
+            help="Candidates are completions: score only the answer, without <think>, or the text in <answer>, "
+            "<caption> or \\boxed{}; a completion without an answer scores 0.",
         ),
     ] = False,
     confidence: Annotated[

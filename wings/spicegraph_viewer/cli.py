@@ -13,6 +13,8 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_service.kit import ParsingOptions, PipelineOption, say, system_name, system_names
+from spicegraph_service.report import Pictures, image_sources
+from spicegraph_viewer.table import ResultTable
 
 _FIRST_LOOK_S = 5.0  # at most: a page is there as soon as a file has rows
 
@@ -40,10 +42,8 @@ def view(
         images: Show the images: a folder, or an address with {id} or {id:012} in it.
         spice_text: What SPICE parsed when the results were made: captions as written, or COCO's tokens.
     """
-    with needs_extra("web", "the page"):
-        from spicegraph_service.report import Pictures, image_sources  # noqa: PLC0415
+    with needs_extra("web", "spicegraph view"):
         from spicegraph_viewer.pages import serve_here  # noqa: PLC0415
-        from spicegraph_viewer.table import ResultTable  # noqa: PLC0415
         from spicegraph_viewer.viewer import Viewer  # noqa: PLC0415
     names = system_names(results)
     files = [(name, system_name(source)[1]) for name, source in zip(names, results, strict=True)]
@@ -80,7 +80,7 @@ def view(
 
 def demo(*, pipeline: PipelineOption = DEFAULT_PIPELINE, port: PortOption = 0, browser: BrowserOption = True) -> None:
     """Try captions in the browser: their graph, their tuples and their scores as you type, until Ctrl-C."""
-    with needs_extra("web", "the page"):
+    with needs_extra("web", "spicegraph demo"):
         from spicegraph_viewer.pages import demo_routes, serve_here  # noqa: PLC0415
     serve_here(demo_routes(pipeline), port=port, browse=browser, announce=_announce)
 

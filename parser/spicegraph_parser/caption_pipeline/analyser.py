@@ -123,11 +123,12 @@ def read_tokens(text: str, normal: str) -> ReadTokens:
     if words is not None:
         ends = [number for number, word in enumerate(words, 1) if word == "."] if "." in words[:-1] else []
         bounds = dict.fromkeys([0, *ends, len(words)])
-        lengths = cut_sentences([end - start for start, end in pairwise(bounds)])
+        lengths = cut_sentences(words, [end - start for start, end in pairwise(bounds)])
         return ReadTokens(words, words, lengths, text if len(lengths) < 2 else list(find_spans(words, text)))
     tokens = tokenize(normal, variant="spice")
     forms = [normal[start:end] for _, start, end in tokens]
     spans = [(start, end) for _, start, end in tokens]
     if text != normal:
         spans = list(find_spans(forms, without_surrogates(text)))
-    return ReadTokens([token.text for token in tokens], forms, cut_sentences(split_sentences(tokens)), spans)
+    ptb = [token.text for token in tokens]
+    return ReadTokens(ptb, forms, cut_sentences(ptb, split_sentences(tokens)), spans)

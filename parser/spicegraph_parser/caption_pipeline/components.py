@@ -240,4 +240,4 @@ def _sentence_lengths(doc: Doc) -> Sequence[int]:
         is_marked = _TOKENS not in doc.user_data
         starts = [token.i for token in doc if token.i and token.is_sent_start] if is_marked else []
         lengths = [end - start for start, end in itertools.pairwise([0, *starts, len(doc)])]
-    return cut_sentences(lengths)
+    return cut_sentences(_forms(doc), lengths)

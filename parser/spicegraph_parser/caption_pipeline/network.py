@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from numpy.typing import NDArray
+
     from spicegraph_parser.caption_pipeline.encoder import FirstStates, MakeProduct, SecondStates, Weights, WordNumbers
 
 _ENDS = ("arc_child", "arc_head", "label_child", "label_head")
@@ -154,6 +156,9 @@ class NetworkScores(NamedTuple):
 # Further analyses of the sentences in doubt: each tag and each head that is not the best, but likely, makes one. With a
 # tag given, the second layer reads the sentence again; with a head given, the best tree that has it is searched.
 _MOST_TAGS, _MOST_HEADS = 4, 5  # that are tried in one sentence, the likeliest
+# Where more heads are likely than a sentence has words, and more than these, it is a list of words: there is nothing to
+# choose from, and its many long analyses would take most of the time.
+_LISTED_HEADS: Final = 36
 
 
 def further_analyses(network: Network, read: Reading, forms: Integers, likely: float) -> Analyses | None:
@@ -162,8 +167,14 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
     layout = scored.layout
     log_tags = log_probabilities(scored.tags)
     log_heads = log_probabilities(scored.arcs)
-    by_tag = _doubtful_tags(log_tags, tags, layout, likely)
-    by_head = _doubtful_heads(log_heads, heads, likely)
+    likely_tags, likely_heads = log_tags >= np.log(likely), log_heads >= np.log(likely)
+    likely_tags[np.arange(len(tags)), tags] = False
+    np.put_along_axis(likely_heads, heads[:, :, None], values=False, axis=2)
+    is_list = np.count_nonzero(likely_heads, axis=(1, 2)) > np.maximum(layout.lengths, _LISTED_HEADS)
+    likely_tags[is_list[layout.sentence]] = False
+    likely_heads[is_list] = False
+    by_tag = _doubtful_tags(likely_tags, log_tags, layout)
+    by_head = _doubtful_heads(likely_heads, log_heads)
     in_doubt = np.union1d(by_tag[0], by_head[0])
     if not in_doubt.size:
         return None
@@ -204,21 +215,17 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
 
 
 def _doubtful_tags(
-    log_tags: Floats, best: Integers, layout: Layout, least: float
+    is_likely: NDArray[np.bool_], log_tags: Floats, layout: Layout
 ) -> tuple[Integers, Integers, Integers]:
-    """Return sentences, words in them, and tags that are likely but not the best."""
-    likely = log_tags >= np.log(least)
-    likely[np.arange(len(best)), best] = False
-    word, tag = np.nonzero(likely)
+    """Return sentences, words in them, and the likeliest of their tags that are likely but not the best."""
+    word, tag = np.nonzero(is_likely)
     kept = _likeliest(layout.sentence[word], log_tags[word, tag], _MOST_TAGS)
     return layout.sentence[word[kept]], layout.step[word[kept]], tag[kept]
 
 
-def _doubtful_heads(log_heads: Floats, best: Integers, least: float) -> tuple[Integers, Integers, Integers]:
-    """Return sentences, words in them, and heads that are likely but not in the best tree."""
-    likely = log_heads >= np.log(least)
-    np.put_along_axis(likely, best[:, :, None], values=False, axis=2)
-    sentence, word, head = np.nonzero(likely)
+def _doubtful_heads(is_likely: NDArray[np.bool_], log_heads: Floats) -> tuple[Integers, Integers, Integers]:
+    """Return sentences, words in them, and the likeliest of their heads that are likely but not in the best tree."""
+    sentence, word, head = np.nonzero(is_likely)
     kept = _likeliest(sentence, log_heads[sentence, word, head], _MOST_HEADS)
     return sentence[kept], word[kept], head[kept]
 
@@ -270,18 +277,39 @@ def _columns(
     return sentence, tags, heads, labels, scores
 
 
-# Words of a sentence: what is longer is parsed in parts, or its n * n scores would take all memory.
-_LONGEST: Final = 200
+# Words of a sentence and of the parts in which what is longer is parsed: the words of a sentence are read one after the
+# other, those of parts together; its scores are n * n, and a search of the best tree takes n * n * n steps.
+_LONGEST, _PART = 128, 64
+_LISTED: Final = 32  # the same of lists, in which a third of the words are these: their words lean on their neighbours
+_COMMAS, _CONJUNCTIONS = frozenset({",", ";", ":"}), frozenset({"and", "or"})
 _SENTENCES_AT_ONCE: Final = 256  # more share what each step costs; their numbers no longer fit a core's own cache
 _LONG_AT_ONCE: Final = 8  # of the same length, however long
 _SCORES_AT_ONCE: Final = 1 << 16  # of heads, n * n a sentence: a long sentence's do not pad many short ones
 
 
-def cut_sentences(lengths: Sequence[int]) -> Sequence[int]:
-    """Return the lengths of sentences after cutting those that are too long for the network."""
-    if not lengths or max(lengths) <= _LONGEST:
+def cut_sentences(words: Sequence[str], lengths: Sequence[int]) -> Sequence[int]:
+    """Return the lengths of sentences of ``words`` after cutting those that are too long for the network."""
+    if not lengths or max(lengths) <= _LISTED:
         return lengths
-    return [min(_LONGEST, length - start) for length in lengths for start in range(0, length, _LONGEST)]
+    cut, end = list[int](), 0
+    for length in lengths:
+        start, end = end, end + length
+        joining = sum(word in _COMMAS or word in _CONJUNCTIONS for word in words[start:end])
+        longest, most = (_LISTED, _LISTED) if 3 * joining >= length else (_LONGEST, _PART)
+        while length > longest and end - start > most:
+            cut.append(_part(words[start : start + most + 1]))
+            start += cut[-1]
+        cut.append(end - start)
+    return cut
+
+
+def _part(words: Sequence[str]) -> int:
+    """Return how many of these words, not all, are a part of a sentence; it ends behind a comma, if there is one."""
+    most = len(words) - 1
+    places = (
+        place for place in range(most, most // 2, -1) if words[place - 1] in _COMMAS or words[place] in _CONJUNCTIONS
+    )
+    return next(places, most)
 
 
 def analyse_sentences(network: Network, forms: Iterable[str], lengths: Sequence[int]) -> Integers:

@@ -80,12 +80,12 @@ def _quoted(text: str) -> str:
 def sng_dict(caption: ParsedCaption) -> JsonDict:
     """Return a caption's graph in the shape of ``sng_parser.parse``: an entity for each noun in a fact.
 
-    An entity is its head noun with what stands in front of it, as text; ``span_bounds`` counts the caption's words
+    An entity is its head noun with the words in front of it, as text; ``span_bounds`` counts the caption's words
     from 0, the end excluded, and ``type`` is always ``unknown``, as it is there for most entities. Relations give the
     indices of two entities.
 
     What SPICE calls an attribute of a predicate ("the wall is white") has no place there, unless the word
-    stands in front of its noun; it is added to the entity's modifiers with the name of the rule as ``dep``.
+    is in front of its noun; it is added to the entity's modifiers with the name of the rule as ``dep``.
 
     Example:
         >>> from spicegraph_parser import parse_captions

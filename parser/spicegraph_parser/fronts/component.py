@@ -110,7 +110,7 @@ class SpanGraph:
     def to_displacy(self) -> dict[str, Any]:
         """Return what ``displacy.render(..., manual=True)`` draws, with style ``dep`` or ``span``.
 
-        Arrows lead from subjects to objects and from objects to their attributes; below each word stands what it is.
+        Arrows lead from subjects to objects and from objects to their attributes; below each word is its role.
         """
         first = self.source.start if isinstance(self.source, Span) else 0
         kinds: dict[int, str] = {}
@@ -146,7 +146,7 @@ def _runs(doc: Doc, tokens: Sequence[int]) -> Iterator[Span]:
 
 
 class SceneGraphs:
-    """Finds the scene graph of each document; stands behind tagger, lemmatizer and parser."""
+    """Finds the scene graph of each document; its place is behind tagger, lemmatizer and parser."""
 
     def __init__(self, nlp: Language, name: str, style: str) -> None:
         if style == SCENE and nlp.lang != "en":

@@ -5,52 +5,18 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.scenes.prepositions import is_preposition_word, last_preposition
-from spicegraph_parser.scenes.relations import OFTEN, has_ing_form, own_name
-from spicegraph_parser.scenes.sentence import Sentence, lives, moved_ends
-from spicegraph_parser.scenes.words import FINITE, NOUNS, PLURAL, PREPOSITIONS, WORDS
-from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_parser.scenes.relations import OFTEN, RECIPROCAL, own_name
+from spicegraph_parser.scenes.words import FINITE, PLURAL, PREPOSITIONS, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spicegraph_parser.scenes.sentence import Sentence
+
 Relation = tuple[int, int, str]
 
-_RECIPROCAL: Final = (["each", "other"], ["one", "another"])
 _SIDE_BY_SIDE: Final = ["side", "by", "side"]
-
-
-def verbs_in_names(sentence: Sentence) -> Sentence:
-    """A verb behind a noun is no name: behind a plural of what lives, or in -s behind a singular with its article.
-
-    "two women hug": object hug, name women hug -> object women
-    """
-    labels, words = sentence.labels, sentence.words
-    pairs = (*labels.parts, *labels.attributes)
-    moved = {head: part for head, part in pairs if part == head - 1 and _is_verb(sentence, head)}
-    if not moved:
-        return sentence
-    own = moved_ends(sentence, moved)
-    verbs = {at: "VBZ" if words[at].endswith("s") else "VBP" for at in moved}
-    tags = [verbs.get(at, tag) for at, tag in enumerate(labels.tags)]
-    return own.deciding(tags=tags, parts=[pair for pair in own.labels.parts if pair[1] not in moved])
-
-
-def _is_verb(sentence: Sentence, at: int) -> bool:
-    """Say whether the last word of a name is a verb, and the word before it a subject or the end of a phrase."""
-    words, tags = sentence.words, sentence.labels.tags
-    if not {tags[at - 1], tags[at]} <= NOUNS or not FINITE.isdisjoint(tags) or not _may_be_done(words[at], sentence):
-        return False
-    if words[at].endswith("s"):
-        return tags[at - 1] not in PLURAL and not {"a", "an"}.isdisjoint(words[max(0, at - 3) : at - 1])
-    return tags[at - 1] in PLURAL and lives(plural_lemma(words[at - 1]))
-
-
-def _may_be_done(word: str, sentence: Sentence) -> bool:
-    """Say whether a word is the form of a verb of which captions have the "-ing" form."""
-    base = verb_lemma(word)
-    return has_ing_form(base, sentence.names.known) and bool(load_wordnet().senses(base, "v"))
 
 
 def reciprocals(sentence: Sentence) -> Sentence:
@@ -58,23 +24,28 @@ def reciprocals(sentence: Sentence) -> Sentence:
 
     "two giraffes stand next to each other": -> relation giraffes - stand next to - giraffes
     """
-    words = sentence.words
+    words, tags = sentence.words, sentence.labels.tags
     for at in range(len(words) - 1):
-        if words[at : at + 2] in _RECIPROCAL or words[at : at + 3] == _SIDE_BY_SIDE:
+        if words[at : at + 2] in RECIPROCAL or words[at : at + 3] == _SIDE_BY_SIDE:
             ends = _several(sentence, at)
             name = _reciprocal_name(sentence, ends[-1], at) if ends else None
             if name is not None and not any({*row[:2]} <= {*ends} for row in sentence.labels.relations):
-                numbers = _numbers_of(sentence, ends[0])
-                sentence = sentence.adding(relations=[(ends[0], ends[-1], name)], attributes=numbers)
+                numbers = [p for p in range(sentence.starts().get(ends[0], ends[0]), ends[0]) if tags[p] == "CD"]
+                sentence = sentence.adding(
+                    relations=[(ends[0], ends[-1], name)], attributes=[(ends[0], number) for number in numbers]
+                )
     return sentence
 
 
 def _several(sentence: Sentence, at: int) -> Sequence[int]:
     """Return the nearest noun before a position that names several, or the two that "and" joins, or none."""
     words, tags = sentence.words, sentence.labels.tags
-    before = sorted((noun for noun in sentence.labels.objects if noun < at), reverse=True)
+    before, starts = sorted((noun for noun in sentence.labels.objects if noun < at), reverse=True), sentence.starts()
     for second, first in pairwise([*before, -1]):
-        if tags[second] in PLURAL or (second and tags[second - 1] == "CD") or words[second] == "people":
+        if words[at - 1] == "with" and tags[starts.get(second, second) - 1].startswith("VB"):
+            continue  # "shake hands with each other"
+        inner = slice(max(0, second - 1), second + 1)
+        if tags[second] in PLURAL or tags[inner][0] == "CD" or not WORDS["several"].isdisjoint(words[inner]):
             return (second,)
         if first >= 0 and "and" in words[first:second]:
             return first, second
@@ -83,19 +54,12 @@ def _several(sentence: Sentence, at: int) -> Sequence[int]:
 
 def _reciprocal_name(sentence: Sentence, subject: int, at: int) -> str | None:
     """Return what several do to each other: the verb's base and prepositions, or prepositions alone."""
-    words, tags = sentence.words, sentence.labels.tags
-    verbs = [p for p in range(subject + 1, at) if tags[p].startswith("VB")][-1:]
-    verb = own_name([words[p] for p in verbs], [tags[p] for p in verbs], 0, len(verbs)) or ""
+    words = sentence.words
+    name = own_name(words, sentence.labels.tags, subject + 1, at)
     if words[at] == _SIDE_BY_SIDE[0]:
-        return f"{verb} side by side with".strip()
-    _, stated = last_preposition(tuple([words[p] for p in range(subject + 1, at) if tags[p] != "RB"]))
-    return own_name(words, tags, subject + 1, at) if stated is None else f"{verb} {stated.name}".strip()
-
-
-def _numbers_of(sentence: Sentence, noun: int) -> list[tuple[int, int]]:
-    """Return a noun's number in its phrase as an attribute."""
-    tags = sentence.labels.tags
-    return [(noun, at) for at in range(sentence.starts().get(noun, noun), noun) if tags[at] == "CD"]
+        return f"{name or ''} side by side with".strip()
+    _, stated = last_preposition(tuple(words[subject + 1 : at]))
+    return stated.name if name is None and stated else name
 
 
 def comparisons(sentence: Sentence) -> Sentence:
@@ -107,9 +71,15 @@ def comparisons(sentence: Sentence) -> Sentence:
     for at in [at for at, word in enumerate(words) if word == "than" and labels.tags[at - 1] in {"JJR", "RBR"}]:
         ends = max((noun for noun in labels.objects if noun < at), default=-1), sentence.behind(at).head
         if {*ends} <= {*labels.objects}:
-            others = [row for row in sentence.labels.relations if {*row[:2]} != {*ends}]
+            rows = sentence.labels.relations
+            others = [row for row in rows if {*row[:2]} != {*ends} and not _is_of_first(row, ends, rows)]
             sentence = sentence.deciding(relations=[*others, (*ends, f"{words[at - 1]} than")])
     return sentence
+
+
+def _is_of_first(row: Relation, ends: tuple[int, int], rows: Sequence[Relation]) -> bool:
+    """Say whether a relation of the second of two compared things is the first one's: "bigger than a box is on ..."."""
+    return row[0] == ends[1] and (ends[0], *row[1:]) in rows
 
 
 def of_others(sentence: Sentence) -> Sentence:
@@ -147,7 +117,7 @@ def _is_others(sentence: Sentence, noun: int, at: int) -> bool:
     is_part = tags[at] == "CD" or words[at] in WORDS["portions"]
     if not sentence.is_alone:
         return is_part or between != {"of"}
-    return is_part and bool(sentence.foreign) and [own for _, own in sentence.labels.attributes].count(at) > 1
+    return is_part and between != {"of"} and [own for _, own in sentence.labels.attributes].count(at) > 1
 
 
 def later_objects(sentence: Sentence) -> Sentence:
@@ -168,24 +138,3 @@ def _with_prepositions(sentence: Sentence) -> Iterator[Relation]:
         is_placed = is_plain and tags[at] in PREPOSITIONS and words[at] != "of"
         is_later = is_placed and any(row[::2] == (subject, name) and subject < row[1] < target for row in relations)
         yield subject, target, f"{name} {words[at]}" if is_later else name
-
-
-def stills(sentence: Sentence) -> Sentence:
-    """A still is what is "of" something, and the noun before it part of its name.
-
-    "a camera still of a man": object camera, relation camera - of - man -> name camera still, relation still - of - man
-    """
-    words, said = sentence.words, sentence.labels.objects
-    moved = {at - 1: at for at in range(1, len(words) - 1) if words[at : at + 2] == ["still", "of"] and at - 1 in said}
-    if not moved:
-        return sentence
-    own = moved_ends(sentence, moved)
-    rows = own.labels.relations
-    behind = sorted((row[:2] for row in rows if row[0] < row[1]), reverse=True)
-    shown = dict(behind)  # of each thing the nearest behind it
-    return own.deciding(
-        tags=["NN" if at in moved.values() else tag for at, tag in enumerate(own.labels.tags)],
-        relations=[
-            (*row[:2], "of") if row[0] in moved.values() and shown.get(row[0]) == row[1] else row for row in rows
-        ],
-    )

@@ -139,10 +139,7 @@ class _Said:
     def __init__(self, sentence: SentenceGraph, abstract: frozenset[str], offset: int, *, is_long: bool) -> None:
         self._sentence, self._offset, self._is_long = sentence, offset, is_long
         self._otherwise = ApartReason.SUMMARY if is_long and offset and is_summary(sentence.words) else None
-        shown = set() if is_long else {link.object for link in sentence.links if self._is_shown(link)}
-        self._standings = [
-            self._standing_of(node, frozenset() if at in shown else abstract) for at, node in enumerate(sentence.nodes)
-        ]
+        self._standings = [self._standing_of(node, abstract) for node in sentence.nodes]
         self._is_marked = any((*sentence.why, *self._standings))
         self._mentions = [self._moved(node.tokens) for node in sentence.nodes]
 
@@ -155,20 +152,10 @@ class _Said:
             standing = own or self._otherwise or (ApartReason.FAINT if node.is_faint else None)
             yield _Statement((node.name,), (mention,), standing, (node.entity,), node.rule)
 
-    def _is_shown(self, link: Link) -> bool:
-        """Say whether a relation's object is what a picture shows ("a timeline of the war"), which is drawn."""
-        return link.name == "of" and name_noun(self._sentence.nodes[link.subject].name) in WORDS["depictions"]
-
     def _standing_of(self, node: Node, abstract: frozenset[str]) -> ApartReason | None:
-        is_no_noun = self._is_long and self._is_no_noun(node.head)
-        if is_no_noun or name_noun(node.name) in abstract or node.name in PRONOUNS:
+        if name_noun(node.name) in abstract or node.name in PRONOUNS:
             return ApartReason.ABSTRACT
         return self._sentence.why[node.head]
-
-    def _is_no_noun(self, at: int) -> bool:
-        """Say whether a word is a verb, or an adjective before a noun ("framed art")."""
-        tags = self._sentence.tags
-        return tags[at] in {"VBZ", "VBD", "VBN"} or (tags[at] == "JJ" and tags[at + 1 : at + 2] in (["NN"], ["NNS"]))
 
     def _moved(self, tokens: Tokens) -> Tokens:
         """Return positions in the sentence as positions in its text."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from spicegraph_parser.scenes.relations import WHOLE, Stated, in_two_clauses, is
 from spicegraph_parser.scenes.visible import PICTURES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -71,6 +71,10 @@ class Labels(NamedTuple):
     def empty(cls, *, has_faint: bool = False) -> Labels:
         """Return labels to be filled in."""
         return cls([], [], [], [], [], cls.empty() if has_faint else None)
+
+    def side(self, *, is_clear: bool) -> Labels:
+        """Return these labels, or the faint ones, if there are any."""
+        return self if is_clear else self.faint or self
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,50 +151,33 @@ class SceneNetwork:
         first, second, objects = np.split(ends, self._bounds, axis=1)
         named = np.empty(len(tags), dtype=object)
         named[layout.place] = self._tags[tags]
+        sentences: list[Sequence[str]] = []
         start = 0
         for labels, length in zip(out, lengths.tolist(), strict=True):
-            labels.tags.extend(named[start : start + length].tolist())
-            start += length
-        faints = [labels.faint or labels for labels in out]
+            inner = slice(start, start + length)
+            labels.tags.extend(named[inner].tolist())
+            sentences.append(forms[inner])
+            start = inner.stop
         is_object = objects[:, 0] > OBJECT_MARGIN * strict[layout.sentence]
-        object_words = np.nonzero(objects[:, 0] > 0)[0]
-        rows = zip(
-            layout.sentence[object_words].tolist(),
-            layout.step[object_words].tolist(),
-            is_object[object_words].tolist(),
-            strict=True,
-        )
-        for sentence, word, is_clear in rows:
-            (out if is_clear else faints)[sentence].objects.append(word)
+        scored = np.nonzero(objects[:, 0] > 0)[0]
+        for sentence, word, is_clear in _rows(*(own[scored] for own in (layout.sentence, layout.step, is_object))):
+            out[sentence].side(is_clear=is_clear).objects.append(word)
         every, lead = self._pair_labels(first, second, layout)
-        is_drawn = every > 0
-        if strict.any():
-            is_left_out = ((strict > 0)[layout.sentence] & ~is_object)[layout.padded]
-            is_drawn[is_left_out[:, :, None] & (every != PART)] = False
-            is_drawn[is_left_out[:, None, :] & (every == RELATION)] = False
-        sentences, heads, others = np.nonzero(every)
-        kinds = every[sentences, heads, others]
-        is_clear = is_drawn[sentences, heads, others]
-        pairs = np.stack([sentences, heads, others, kinds, is_clear], axis=1)
-        for sentence, head, other, kind, clear in pairs[kinds != RELATION].tolist():
-            sentence_labels = (out if clear else faints)[sentence]
-            (sentence_labels.parts if kind == PART else sentence_labels.attributes).append((head, other))
+        pairs = np.nonzero(every)
+        kinds, is_drawn = every[pairs], _drawn(every, is_object, strict, layout)[pairs]
         related = kinds == RELATION
-        where = sentences[related], heads[related], others[related]
+        for sentence, head, other, kind, is_clear in _rows(*(own[~related] for own in (*pairs, kinds, is_drawn))):
+            labels = out[sentence].side(is_clear=is_clear)
+            (labels.parts if kind == PART else labels.attributes).append((head, other))
+        where = pairs[0][related], pairs[1][related], pairs[2][related]
         if len(where[0]):
-            starts = (np.cumsum(lengths) - lengths).tolist()
-            sentences_of = [
-                forms[start : start + length] for start, length in zip(starts, lengths.tolist(), strict=True)
-            ]
-            numbers, is_sure = self._relation_numbers(states, where, sentences_of, layout)
-            named_rows = zip(
-                *(part.tolist() for part in (*where, self._relations[numbers], is_sure, is_clear[related])), strict=True
-            )
-            for sentence, head, other, name, sure, clear in named_rows:
-                name_of = self._name(name, sentences_of[sentence], out[sentence], (head, other), is_sure=sure)
+            numbers, is_sure = self._relation_numbers(states, where, sentences, layout)
+            columns = (*where, self._relations[numbers], is_sure, is_drawn[related], lead[where])
+            for sentence, head, other, name, sure, is_clear, ahead in _rows(*columns):
+                name_of = self._name(name, sentences[sentence], out[sentence], (head, other), is_sure=sure)
                 if name_of is not None:
-                    drawn = clear and lead[sentence, head, other] > strict[sentence] * _margin(name_of)
-                    (out if drawn else faints)[sentence].relations.append((head, other, name_of))
+                    is_ahead = is_clear and ahead > strict[sentence] * _margin(name_of)
+                    out[sentence].side(is_clear=is_ahead).relations.append((head, other, name_of))
 
     def _pair_labels(self, first: Floats, second: Floats, layout: Layout) -> tuple[Integers, Floats]:
         """Best labels (sentences, n, n) of pairs of words, and how far a relation's score is ahead of others."""
@@ -271,6 +258,21 @@ class SceneNetwork:
         if caption_name is None or (is_sure and caption_name.partition(" ")[0] != name.partition(" ")[0]):
             return name
         return caption_name
+
+
+def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Return the rows of columns of one length, as Python's values."""
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _drawn(every: Integers, is_object: NDArray[np.bool_], strict: Floats, layout: Layout) -> NDArray[np.bool_]:
+    """Return which pairs with labels margins leave: names, and what is said of objects."""
+    is_drawn: NDArray[np.bool_] = every > 0
+    if strict.any():
+        is_left_out = ((strict > 0)[layout.sentence] & ~is_object)[layout.padded]
+        is_drawn[is_left_out[:, :, None] & (every != PART)] = False
+        is_drawn[is_left_out[:, None, :] & (every == RELATION)] = False
+    return is_drawn
 
 
 @lru_cache(maxsize=_MOST_NAMES)

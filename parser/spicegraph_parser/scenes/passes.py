@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes import attachment, denials, phrases, wording
+from spicegraph_parser.scenes import attachment, denials, phrases
 from spicegraph_parser.scenes.sentence import said_of, shown
-from spicegraph_parser.spice.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_RULE, SOUND_RULE, WORDING_RULE
+from spicegraph_parser.spice.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_RULE, WORDING_RULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -38,34 +38,22 @@ def _of_captions(treat: Callable[[Sentence], Sentence], rule: str = PHRASE_RULE)
     return Pass(treat, rule, of_descriptions=False)
 
 
-def _of_descriptions(treat: Callable[[Sentence], Sentence]) -> Pass:
-    return Pass(treat, WORDING_RULE, of_captions=False)
-
-
 PASSES: Final = (
     Pass(denials.not_seen, WORDING_RULE),
-    Pass(phrases.no_nouns, PHRASE_RULE),
-    _of_captions(attachment.verbs_in_names),
-    _of_captions(attachment.stills),
+    Pass(phrases.verbs_behind_nouns, PHRASE_RULE),
     Pass(phrases.noun_phrases, PHRASE_RULE),
     Pass(phrases.inside_of_prepositions, PHRASE_RULE),
     _of_captions(phrases.unknown_phrases),
-    _of_captions(phrases.before_unknown_nouns),
     _of_captions(phrases.between_phrases),
     _of_captions(phrases.pictures),
     _of_captions(phrases.amounts),
-    _of_captions(phrases.numbers_of_materials),
+    Pass(phrases.apart_from_names, PHRASE_RULE),
     Pass(phrases.own_prepositions, PREPOSITION_RULE),
     _of_captions(attachment.reciprocals),
     _of_captions(attachment.comparisons),
     Pass(attachment.of_others, PHRASE_RULE),
     _of_captions(attachment.later_objects),
-    _of_captions(phrases.silent_sounds, SOUND_RULE),
-    _of_descriptions(wording.positions_in_names),
-    _of_descriptions(wording.looks_of_owners),
-    _of_descriptions(wording.colours_apart),
-    _of_descriptions(wording.shared_adjectives),
-    _of_descriptions(wording.what_has_it),
+    Pass(phrases.shared_adjectives, WORDING_RULE, of_captions=False),
     Pass(denials.denied_modifiers, WORDING_RULE),
     Pass(denials.denied_objects, WORDING_RULE),
 )

@@ -29,6 +29,8 @@ _LONG: Final = 100  # words of a description of which people draw no more than t
 _STOP: Final = "."
 _UNREAD: Final = "VBN"  # the tag of a word that nobody reads, such as "labeled"
 _LACKS: Final = "with"
+_STILL: Final = ["still", "of"]
+_FOOTAGE: Final = "footage"
 
 
 class ReadText(NamedTuple):
@@ -55,7 +57,11 @@ class _Plan(NamedTuple):
     def read(self) -> list[str]:
         """Return the forms that are read; for a pronoun at the start a noun, as captions start."""
         start = plain_start(self.forms[0], self.words[1] if len(self.words) > 1 else "")
-        return [form for at, form in enumerate((start, *self.forms[1:])) if at not in self.cut]
+        forms = [start, *self.forms[1:]]
+        for at in range(1, len(forms) - 1):
+            if self.words[at : at + 2] == _STILL:
+                forms[at] = _FOOTAGE
+        return [form for at, form in enumerate(forms) if at not in self.cut]
 
 
 def read_texts(network: SceneNetwork, product: MakeProduct, texts: Sequence[str], first: int) -> Iterator[ReadText]:

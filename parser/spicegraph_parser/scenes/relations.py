@@ -21,7 +21,7 @@ from spicegraph_parser.scenes.words import FINITE, NAMES, WORDS
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from spicegraph_parser.caption_pipeline.layout import Floats
 
@@ -30,6 +30,7 @@ HAVE: Final = "have"
 OFTEN: Final = frozenset([HAVE, "wear"])
 """What people draw for verbs of many kinds."""
 
+RECIPROCAL: Final = (["each", "other"], ["one", "another"])
 _MOST_STEMS: Final = 100_000
 _VERBS: Final = ("VBG", "VBN", "VBZ")
 _NAMED: Final = re.compile(r"[XP.]*(?:B[XPBN.]*)?V[VXP.]*")
@@ -75,7 +76,8 @@ def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *,
         return None
     verb = kinds.rindex("V")
     base = verb_base(forms[verb], tags[start + verb])
-    others = [form for form, kind in zip(forms[verb:], kinds[verb:], strict=True) if kind == "P"]
+    behind = max([verb, *(at + 2 for at in range(len(forms)) if forms[at : at + 2] in RECIPROCAL)])
+    others = [form for form, kind in zip(forms[behind:], kinds[behind:], strict=True) if kind == "P"]
     if turned:
         return base if others == ["by"] else None
     return " ".join([base, *others])
@@ -152,14 +154,7 @@ def preposition_between(
     if not before:
         return stated.name
     verb, tag = before[-1]
-    base = _base_before(verb, tag)
-    return None if base is None else f"{base} {stated.name}"
-
-
-def _base_before(verb: str, tag: str) -> str | None:
-    if not tag.startswith("VB"):
-        return verb_base(verb, "VBG") if verb.endswith("ing") else None
-    return verb_base(verb, tag)
+    return f"{verb_base(verb, tag)} {stated.name}" if tag.startswith("VB") else None
 
 
 def _is_said(name: str, stated: str, before: Sequence[tuple[str, str]]) -> bool:
@@ -190,28 +185,13 @@ def other_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], 
 
 
 def stated_between(
-    words: Sequence[str], tags: Sequence[str], before: int, phrase: tuple[int, int], left_out: Collection[int]
-) -> tuple[int, int, str] | None:
-    """Return the relation that the words between a noun and the next phrase (its start, its noun) state, if any."""
+    words: Sequence[str], before: int, phrase: tuple[int, int], left_out: Collection[int]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the relation that the words between a noun and the next phrase (its start, its noun) state, if any."""
     start, head = phrase
     inner = [at for at in range(before + 1, start) if at not in left_out]
     texts = [words[at] for at in inner]
     if texts == ["of"]:
-        return (before, head, "of") if words[before] in WORDS["depictions"] else (head, before, HAVE)
-    stated = preposition(texts, int(not WORDS["copulas"].isdisjoint(texts[:1])), len(texts))
-    if stated is not None:
-        return None if stated.name == "without" else (before, head, stated.name)
-    name, is_turned = _by_verb(words, tags, inner, start)
-    return None if not name else (head, before, name) if is_turned else (before, head, name)
-
-
-def _by_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], start: int) -> tuple[str | None, bool]:
-    """Return the name of a relation that a verb states before a phrase, and whether the later thing is its subject."""
-    verb = next((at for at in inner if tags[at].startswith("VB") and words[at] not in WORDS["copulas"]), None)
-    if verb is None or not tags[inner[0]].startswith(("VB", "RB", "WDT")):
-        return None, False
-    last = words[inner[-1]]
-    if words[verb] in NAMES["covered"] and last in {"by", "with", "in"}:
-        return NAMES["covered"][words[verb]], True
-    is_passive = tags[verb] == "VBN" and words[verb + 1 : inner[-1] + 1] == ["by"]
-    return HAVE if last == "has" else own_name(words, tags, inner[0], start, turned=is_passive), is_passive
+        yield (before, head, "of") if words[before] in WORDS["depictions"] else (head, before, HAVE)
+    elif (stated := preposition(texts, 0, len(texts))) and stated.name != "without":
+        yield before, head, stated.name

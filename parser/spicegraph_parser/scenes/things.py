@@ -27,7 +27,6 @@ _WEAR: Final = "wear"
 _PEOPLE: Final = PERSONS | WORDS["women"] | WORDS["men"]
 _ANYONE: Final = PERSONS - WORDS["women"] - WORDS["men"]
 _DECISIVE: Final = WORDS["new"] | WORDS["ordinals"] | WORDS["definite"]
-_IN_LISTS: Final = frozenset({"DT", "JJ", "NN", "NNS", "NNP", "NNPS", "CD", "CC", ",", "PRP$"})
 _BEHIND_PLACES: Final = frozenset({",", "EX", "VBZ", "VBP", "VBD"})
 _DETERMINED: Final = 4  # words between a noun and what says whether it is new
 _NEAR: Final = 3  # words between an owner's pronoun and the noun
@@ -86,7 +85,6 @@ class Resolved:
         self._kinds: list[Property] = []
         self._has_first = False
         self._has_owners = not WORDS["owners"].isdisjoint(sentence.words)
-        self._has_lists = not {"including", "such"}.isdisjoint(sentence.words)
         self._possessed = {link.object for link in sentence.links if link.name in HAVE_NAMES or link.name == _WEAR}
         self._said: list[set[str]] = [set() for _ in sentence.nodes]
         for own in sentence.properties:
@@ -116,8 +114,7 @@ class Resolved:
             return self._named(index, node, thing, thing.name)
         if word in WORDS["stand_ins"] and (not tag.startswith("NN") or (node.head == 0 and word in WORDS["members"])):
             return self._stand_in(word, node)
-        full = node._replace(name=_full_name(node, self._sentence, self._entities.things, is_plural=tag in PLURAL))
-        return full if node.is_faint else self._noun(index, full, is_plural=tag in PLURAL)
+        return node if node.is_faint else self._noun(index, node, is_plural=tag in PLURAL)
 
     def _named(self, index: int, node: Node, thing: Thing | None, name: str) -> Node:
         """Return a node for a thing that was named before, or for one that a pronoun alone names."""
@@ -142,8 +139,6 @@ class Resolved:
         entities, said = self._entities, self._said[index]
         entity = entities.of_noun(node.name, said, _decided(self._sentence, node), is_plural=is_plural)
         entities.attributes[entity] |= said
-        if self._has_lists and entities.groups[entity] is None:
-            entities.groups[entity] = self._listed_in(node)
         if name_noun(node.name) not in self._abstract:
             owned = self._has_owners and self._owned(index, node)
             head = singular(node.name)
@@ -152,17 +147,6 @@ class Resolved:
             entities.things.append(Thing(node.name, head, is_plural, entity, is_first, is_part))
             self._has_first = self._has_first or is_first
         return node._replace(entity=entity)
-
-    def _listed_in(self, node: Node) -> int | None:
-        """Return the group whose members a sentence lists ("animals such as a cow and a horse"), if the node is one."""
-        words, tags = self._sentence.words, self._sentence.tags
-        for at in range(node.tokens[0] - 1, 0, -1):
-            if words[at] == "including" or words[at - 1 : at + 1] == ["such", "as"]:
-                several = (own for own in reversed(self._nodes) if own.head < at and tags[own.head] in PLURAL)
-                return next((own.entity for own in several), None)
-            if tags[at] not in _IN_LISTS:
-                return None
-        return None
 
     def _owned(self, index: int, node: Node) -> bool:
         """Say whether a pronoun owns a node ("its roof"), and add that what it stands for has it."""
@@ -218,23 +202,9 @@ def _owner(sentence: SentenceGraph, node: Node, things: Sequence[Thing]) -> tupl
         if words[at] in WORDS["owners"]:
             head = singular(node.name)
             is_object = words[at + 1] == ","  # "behind her, two children"
-            thing = None if is_object else antecedent(words[at], things, lives=head in WORDS["of_the_living"])
+            thing = None if is_object else antecedent(words[at], things)
             return at, thing if thing and thing.head != head else None
     return -1, None
-
-
-def _full_name(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> str:
-    """Return the longer name that a definite noun of one word has had before, or its own."""
-    start = node.tokens[0]
-    if " " in node.name or WORDS["definite"].isdisjoint(sentence.words[max(0, start - 2) : start]):
-        return node.name
-    ends = (node.name, f" {node.name}")
-    named = (
-        own.name
-        for own in reversed(things)
-        if own.name == ends[0] or (own.is_plural == is_plural and own.name.endswith(ends[1]))
-    )
-    return next(named, node.name)
 
 
 def _named_before(node: Node, sentence: SentenceGraph, things: Sequence[Thing], *, is_plural: bool) -> Thing | None:
@@ -271,24 +241,12 @@ def _broader(noun: str) -> frozenset[Synset]:
     return frozenset(above for sense in senses for above in wordnet.ancestors(sense))
 
 
-def antecedent(word: str, things: Sequence[Thing], *, lives: bool = False) -> Thing | None:
-    """Return what a pronoun stands for: the first thing for "it" and "they", else the nearest; parts last.
-
-    ``lives``: it has a part of a body, so what lives is meant, if anything named does and the first thing is not meant.
-    """
+def antecedent(word: str, things: Sequence[Thing]) -> Thing | None:
+    """Return what a pronoun stands for: the first thing for "it" and "they", else the nearest; parts last."""
     is_of_subject = word in {*THINGS, "they"}
     first = [thing for thing in reversed(things) if thing.is_first and is_of_subject][:1]
-    inward = [*first, *reversed(things)]
-    agreeing = [thing for thing in inward if _agrees(word, thing)]
-    is_first = first == agreeing[:1] != [] and not first[0].is_part  # "its head" after a dog
-    agreeing = (_living(word, inward, agreeing) if lives and not is_first else []) or agreeing
+    agreeing = (thing for thing in (*first, *reversed(things)) if _agrees(word, thing))
     return min(agreeing, key=lambda thing: thing.is_part, default=None)
-
-
-def _living(word: str, inward: Sequence[Thing], agreeing: Sequence[Thing]) -> list[Thing]:
-    """Return the living things that a pronoun may stand for; of "their", any."""
-    living = [thing for thing in inward if not thing.is_part and _lives(thing.head)]
-    return living if word in SEVERAL else [thing for thing in living if thing in agreeing]
 
 
 def _agrees(word: str, thing: Thing) -> bool:
@@ -301,10 +259,6 @@ def _agrees(word: str, thing: Thing) -> bool:
     return (
         not thing.is_plural and thing.head not in others and (thing.head in _PEOPLE or _is_kind(thing.head, "person"))
     )
-
-
-def _lives(noun: str) -> bool:
-    return noun in _PEOPLE or _is_kind(noun, "person") or _is_kind(noun, "animal")
 
 
 def plain_start(word: str, behind: str) -> str:

@@ -303,16 +303,19 @@ def _done_by(tree: _Tree, noun: int) -> tuple[int, str]:
 
 def _before_verb(tree: _Tree, at: int, noun: int) -> int:
     """Return the noun that a denial ends with: of "without makeup brushes her hair" the one before the verb."""
-    before = noun - 1
-    if before <= at or tree.label[before] not in {"compound", "amod"} or not _is_noun(tree.words[before]):
-        return noun
-    if _is_verb(f"{tree.words[noun]} {verb_lemma(tree.behind(noun))}"):
-        return before  # "without gloves ski jumps"
-    if not tree.words[noun].endswith("s") or not _is_verb(verb_lemma(tree.words[noun])):
-        return noun
-    is_single = not {"a", "an"}.isdisjoint(tree.words[at + 1 : noun])  # "without a helmet rides"
-    is_followed = tree.behind(noun) in _FOLLOWING and _FINITE.isdisjoint(tree.tags)
-    return before if is_single or is_followed else noun
+    names = [word for word in range(at + 1, noun) if tree.label[word] in _NAMES and _is_noun(tree.words[word])]
+    return next((before for before in names if _is_done(tree, at, before + 1, noun)), noun)
+
+
+def _is_done(tree: _Tree, at: int, verb: int, noun: int) -> bool:
+    """Say whether a word of a name is a verb: "ski" of "without gloves ski jumps", "rides" of "a helmet rides"."""
+    if verb == noun and _is_verb(f"{tree.words[noun]} {verb_lemma(tree.behind(noun))}"):
+        return True
+    if not tree.words[verb].endswith("s") or not _is_verb(verb_lemma(tree.words[verb])):
+        return False
+    is_single = not {"a", "an"}.isdisjoint(tree.words[at + 1 : verb])  # "without a helmet rides"
+    is_followed = verb < noun or tree.behind(noun) in _FOLLOWING
+    return is_single or (is_followed and _FINITE.isdisjoint(tree.tags))
 
 
 def _is_noun(word: str) -> bool:
@@ -336,6 +339,7 @@ _ADVERBS: Final = word_set("longer yet")
 _VERBS: Final = ("xcomp", "ccomp", "acl", "advcl", "dep")
 _JOINED: Final = ("conj", "nmod", "dobj", "dep", "appos")
 _FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
+_NAMES: Final = ("compound", "amod")
 _LINKS: Final = {"instead": "of", "rather": "than"}
 _IN_PLACE_OF: Final = word_set("instead rather except besides but")
 _ALL: Final = word_set("everything everyone everybody all anything every")

@@ -65,7 +65,7 @@ class ParsedCaption:
     def said(self) -> tuple[Fact, ...]:
         """The facts that SPICE counts: of a scene graph also all else that the caption says.
 
-        What it denies is an object ("no hat"), and a content word at which no other fact stands an attribute, a
+        A denied thing is an object ("no hat"). A content word in no other fact is an attribute, a
         relation or an object: so captions that differ in a content word differ in their facts.
         """
         if not self.is_scene:

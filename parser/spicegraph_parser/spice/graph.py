@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Evidence(NamedTuple):
-    """A fact and the caption that it stands in, counted from 0 within the graph's captions."""
+    """A fact and its caption, counted from 0 within the graph's captions."""
 
     caption: int
     fact: Fact
@@ -131,7 +131,7 @@ class SceneGraph:
         """Return a directed multigraph of networkx: a node per object (its index), an edge per relation.
 
         Nodes and edges carry ``label``, ``strings``, ``synsets`` (names such as ``man.n.01``), ``rules``, ``evidence``
-        (the facts) and, of one parsed caption, ``spans``: where its words stand in the text. A node's ``attributes``
+        (the facts) and, of one parsed caption, ``spans``: where its words are in the text. A node's ``attributes``
         are a mapping from the label of each to the same data. All of it can be written as JSON.
         """
         attributes = [(part.object, part) for part in self.attributes]
@@ -179,7 +179,7 @@ def merge(
         captions: the facts of each caption, in order. The order decides between equally similar nodes.
         lexicon: where words get their synsets.
         exact: no synonyms: only equal strings merge (SPICE's ``-noSynsets``).
-        loose: with the facts of loose words, which SPICE has not; they stand behind a caption's other facts.
+        loose: with the facts of loose words, which SPICE does not have; they follow a caption's other facts.
 
     Example:
         >>> from spicegraph_parser import Fact, load_lexicon

@@ -92,7 +92,7 @@ class Parse:
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """Where each word stands in the caption; (-1, -1) where that is not known."""
+        """Where each word is in the caption; (-1, -1) if unknown."""
         spans = self._spans
         return tuple(find_spans(self.forms, spans)) if isinstance(spans, str) else spans
 

@@ -967,7 +967,7 @@ class GradedChange(_message.Message):
 
     @_builtins.property
     def by(self) -> _scene_graph_pb2.SceneTuple:
-        """What stands in its place after "replace"."""
+        """What replaces it after "replace"."""
 
     def __init__(
         self,
@@ -1485,13 +1485,13 @@ class ErrorFinding(_message.Message):
 
     @_builtins.property
     def spans(self) -> _containers.RepeatedCompositeFieldContainer[_scene_graph_pb2.TextSpan]:
-        """Where its words stand in the candidate: those of the tuple, or of its partner. Places in the text that was parsed:
+        """Where its words are in the candidate: those of the tuple, or of its partner. Places in the text that was parsed:
         with SPICE_TEXT_COCO, the tokens joined by spaces.
         """
 
     @_builtins.property
     def reference_spans(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReferenceSpan]:
-        """Where its words stand in the references."""
+        """Where its words are in the references."""
 
     def __init__(
         self,

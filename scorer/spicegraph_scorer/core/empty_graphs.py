@@ -28,7 +28,7 @@ def is_of_scenes(pipeline: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EmptyGraphs:
-    """The items of which the candidate, or all references, have an empty graph though they have words."""
+    """Items whose candidate, or whose references all, have words but an empty graph."""
 
     items: int = 0  # of all
     candidates: int = 0

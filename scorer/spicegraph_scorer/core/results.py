@@ -227,7 +227,7 @@ class Result:
 
     @property
     def empty_graphs(self) -> EmptyGraphs:
-        """The items of which the candidate, or all references, have words but an empty graph, by the first metric."""
+        """Items whose candidate, or whose references all, have words but an empty graph, by the first metric."""
         return empty_graphs_of(self.items, self.runs)
 
     @property

@@ -64,7 +64,7 @@ class Comparison:
     distribution shifted to the null hypothesis as in Riezler and Maxwell 2005), ``p_randomization`` that of
     approximate randomisation (Noreen 1989). Both are at least ``1 / (draws + 1)``. All are ``None`` where a
     score is undefined; interval and p also where fewer than two items of either system have the score, since then
-    nothing varies. ``p_corrected`` is the larger of the two, corrected for the number of tests that stand beside it
+    nothing varies. ``p_corrected`` is the larger of the two, corrected for the number of tests beside it
     (see :func:`corrected`): by it alone a difference is called sure.
     """
 
@@ -159,7 +159,7 @@ def share_as_extreme(null: Vector, observed: float) -> float | None:
 
 
 def percentile_bounds(values: Vector, level: float = LEVEL) -> tuple[float | None, float | None]:
-    """Return the percentile interval of resampled values, of which NaN are left out; ``None``: there are none."""
+    """Return the percentile interval of resampled values without NaN; ``None`` if none is left."""
     values = values[~np.isnan(values)]
     if not len(values):
         return None, None

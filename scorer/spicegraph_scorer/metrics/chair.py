@@ -56,7 +56,7 @@ _TOKEN: Final = re.compile(r"\w+(?:-\w+)*|[^\w\s]")
 
 
 class ObjectMention(NamedTuple):
-    """An object that a caption mentions: the class, the words and where they stand, as character offsets."""
+    """An object that a caption mentions: the class, the words and their places, as character offsets."""
 
     object: str
     words: str

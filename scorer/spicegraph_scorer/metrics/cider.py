@@ -15,6 +15,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.ptb import tokenize
@@ -60,10 +61,11 @@ CiderStatistic: TypeAlias = float | None  # In [0, 10]; ``None`` where the refer
 class Cider(Metric[CiderStatistic]):
     """CIDEr with n-grams up to four words, in [0, 10], of a variant; the corpus value is the mean over the items.
 
-    ``CIDEr-D`` clips counts and penalises a difference in length; it is what the COCO toolkit calls CIDEr. ``CIDEr`` is
-    the plain cosine of the paper, without stemming. ``CIDEr-R`` clips, and penalises repeated words and a difference in
-    length by the share of the reference's, for references of any length. Without ``frequencies`` the images are those
-    of the corpus, as in the toolkit: a corpus of one image then has no score (a ``CiderWarning`` and ``None``).
+    ``CIDEr-D`` clips counts and penalises a difference in length; its score is ``CIDEr``, as in the COCO toolkit.
+    ``CIDEr`` is the plain cosine of the paper, without stemming; its score is ``CIDEr-plain``. ``CIDEr-R`` clips, and
+    penalises repeated words and a difference in length by the share of the reference's, for references of any length.
+    Without ``frequencies`` the images are those of the corpus, as in the toolkit: a corpus of one image then has no
+    score (a ``CiderWarning`` and ``None``).
     """
 
     needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies", "cider_scale"}))
@@ -72,23 +74,17 @@ class Cider(Metric[CiderStatistic]):
 
     variant: Variant = "CIDEr-D"
     frequencies: DocumentFrequencies | None = None
-    key: str | None = None  # The name of the score; ``None``: the variant's.
     scale: float = SCALE
 
     @classmethod
     def of(cls, given: Resources) -> Cider:
-        """Return the metric ``cider-d``."""
-        return cls(frequencies=given.data.frequencies, scale=given.data.cider_scale or SCALE)
-
-    @classmethod
-    def of_coco(cls, given: Resources) -> Cider:
         """Return the metric ``cider``."""
-        return replace(cls.of(given), key=COCO_CIDER.key)
+        return cls(frequencies=given.data.frequencies, scale=given.data.cider_scale or SCALE)
 
     @classmethod
     def of_plain(cls, given: Resources) -> Cider:
         """Return the metric ``cider-plain``."""
-        return replace(cls.of(given), variant="CIDEr", key="CIDEr-plain")
+        return replace(cls.of(given), variant="CIDEr")
 
     @classmethod
     def of_robust(cls, given: Resources) -> Cider:
@@ -97,8 +93,8 @@ class Cider(Metric[CiderStatistic]):
 
     @property
     def name(self) -> str:
-        """The key of the metric: ``cider``, ``cider-d`` or ``cider-r``."""
-        return (self.key or self.variant).lower()
+        """The key of the metric: ``cider``, ``cider-plain`` or ``cider-r``."""
+        return _FORMS[self.variant].name.lower()
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable."""
@@ -139,8 +135,8 @@ class Cider(Metric[CiderStatistic]):
         return cider_credits(corpus, self, scores)
 
     def total(self, statistics: Sequence[CiderStatistic]) -> tuple[Score, ...]:
-        """Return the score, under the variant's name or :attr:`key`."""
-        return (Score.mean(self.key or self.variant, statistics),)
+        """Return the score, under the one name that the variant has."""
+        return (Score.mean(_FORMS[self.variant].name, statistics),)
 
     def workings(self, corpus: Corpus, statistics: Sequence[CiderStatistic]) -> list[tuple[Working, ...]]:
         """Return the mean cosines with the references by the length of the n-grams."""
@@ -156,11 +152,11 @@ class Cider(Metric[CiderStatistic]):
             means = [np.bincount(counts.item, p, minlength=counts.items) / references for p in (*cosines, penalty)]
             values = zip(*(mean.tolist() for mean in means), strict=True)
             text = f"{self.scale:g} {_FORMS[self.variant].text}"
-            workings += [(Working(self.key or self.variant, text, row),) for row in values]
+            workings += [(Working(_FORMS[self.variant].name, text, row),) for row in values]
         return workings
 
 
-COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")  # CIDEr-D under the key that the COCO toolkit gives it, ``CIDEr``.
+COCO_CIDER: Final = Cider()  # what the COCO toolkit calls CIDEr
 
 
 def cider_statistics(
@@ -206,8 +202,6 @@ def _cosines(
     counts: CorpusCounts, images: int, images_with_ngrams: Sequence[Integers], variant: Variant
 ) -> Iterator[Floats]:
     """Yield the cosines of each reference with its candidate, by the order of the n-grams."""
-    from scipy import sparse  # noqa: PLC0415 (see ngram)
-
     for ngrams, images_of in zip(counts.orders, images_with_ngrams, strict=True):
         weights = math.log(images) - np.log(np.maximum(1, images_of))
         weighted = sparse.csr_array(ngrams.matrix * weights)
@@ -239,8 +233,6 @@ def _length_penalty(counts: CorpusCounts) -> Floats:
 
 def _relative_penalty(counts: CorpusCounts) -> Floats:
     """Return CIDEr-R's penalty of each reference: on words repeated more or less than in it, and on another length."""
-    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
-
     # Repetition: the geometric mean, over the candidate's words, of 1 / (1 + d), where d is how much more or less often
     # than the reference it has a word, and of one that the reference lacks, how often it says it again. Words are runs
     # of letters and digits. Length: exp(-d^2), where d is the difference in words as a share of the reference's words.
@@ -262,8 +254,9 @@ def _relative_penalty(counts: CorpusCounts) -> Floats:
 
 
 class _Form(NamedTuple):
-    """What a variant does beside the cosines, what its signature says of that, and its working in words."""
+    """A variant: its score's name, what it does beside the cosines, what its signature says of that, its working."""
 
+    name: str
     clips: bool
     penalty: Callable[[CorpusCounts], Floats]
     signature: Mapping[str, str]
@@ -276,18 +269,21 @@ _COSINES: Final = (
 )
 _FORMS: Final[Mapping[Variant, _Form]] = {
     "CIDEr": _Form(
+        "CIDEr-plain",
         clips=False,
         penalty=lambda counts: np.ones(len(counts.item)),
         signature={"sigma": "none"},
         text=f"{_COSINES} (without a penalty: {{}})",
     ),
     "CIDEr-D": _Form(
+        "CIDEr",
         clips=True,
         penalty=_length_penalty,
         signature={"sigma": f"{SIGMA:g}"},
         text=f"{_COSINES}, each reference times its penalty on another length ({{}} in the mean)",
     ),
     "CIDEr-R": _Form(
+        "CIDEr-R",
         clips=True,
         penalty=_relative_penalty,
         signature={"sigma": "none", "penalties": f"repetition^{REPETITION:g} length^{LENGTH:g}"},
@@ -346,7 +342,7 @@ class Spider(Metric[SpiderStatistic]):
 
     def working(self, statistic: SpiderStatistic) -> tuple[Working, ...]:
         """Return the two scores whose mean it is."""
-        text = "the mean of CIDEr-D ({}) and SPICE ({})"
+        text = "the mean of CIDEr ({}) and SPICE ({})"
         return (Working("SPIDEr", text, (statistic.cider, statistic.spice.f1(ALL))),)
 
     def credit(self, corpus: Corpus, statistics: Sequence[SpiderStatistic]) -> list[Credit]:
@@ -430,8 +426,6 @@ def _credits_of_counts(
     counts: CorpusCounts, variant: Variant, frequencies: DocumentFrequencies, scale: float
 ) -> tuple[list[tuple[CountMatrix, list[Tokens]]], Sequence[float]]:
     """Return for each order what its n-grams earned (items, n-grams) and these, and what each item's length did."""
-    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
-
     references = np.bincount(counts.item, minlength=counts.items)
     share = scale / ORDERS / references[counts.item]
     growth, penalty = _growth(counts, variant)
@@ -470,8 +464,6 @@ def _row(matrix: CountMatrix, texts: Sequence[Tokens], item: int) -> Iterator[tu
 
 
 def _scaled(matrix: CountMatrix, rows: Floats) -> CountMatrix:
-    from scipy import sparse  # noqa: PLC0415 (see ngram.counts)
-
     return sparse.csr_array(matrix.multiply(rows[:, None]))
 
 

@@ -111,7 +111,7 @@ def read_items(
         empty: what is done with an empty candidate: ``refuse`` it, or keep it to be scored as ``zero``.
         control_tokens: what is done with captions that hold what models leave behind, such as ``<eos>``: ``refuse``
             the file, ``strip`` it off, or ``keep`` it to be scored as words.
-        columns: where ids and captions stand, if they are not called what people usually call them; in JSON, paths
+        columns: where ids and captions are, if they do not have usual names; in JSON, paths
             such as ``doc.answer``.
         ids: ``number`` compares ids with those of the references by the last number in them, so that
             ``COCO_val2014_000000000143.jpg``, ``"143"`` and 143 are one image; ``stem`` by file names without folder
@@ -370,7 +370,8 @@ class _Collected:
         if image_id is not None:
             references = self._references(fields, image_id, name, names, faults)
             if self._is_repeated(image_id, place, candidates, references):
-                faults.append(Fault(name, id_key, f"is also the id of {self._first[image_id][0]}"))
+                which = f", as {shown(given)} is image {shown(image_id)}" if given != image_id else ""
+                faults.append(Fault(name, id_key, f"is also the id of {self._first[image_id][0]}{which}"))
             if references is not None and not faults:
                 self._keep(image_id, candidates, references)
         yield from faults
@@ -398,7 +399,7 @@ class _Collected:
             and [item.candidate] == candidates
             and item.references == references
         ):
-            self.said["records stand twice: one of each is read"] += 1
+            self.said["duplicate records: one of each is read"] += 1
             return False
         self.has_several = True
         return True
@@ -506,7 +507,7 @@ class _Collected:
             return tuple(value) if isinstance(value, list) else ()
         known = self._annotations.captions
         if key in fields and not self._format.soft:
-            faults.append(Fault(name, key, "stands in the file although --references gives the references"))
+            faults.append(Fault(name, key, "is in the file although --references gives the references"))
         elif key in fields:
             self.said[f"records with {key} of their own: those of --references are taken"] += 1
         if image_id not in known or (self._split and self._annotations.splits.get(image_id) != self._split):

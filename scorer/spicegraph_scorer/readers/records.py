@@ -168,7 +168,7 @@ def _syntax(text: str, error: json.JSONDecodeError) -> tuple[str, int]:
     if place >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
         return "it ends too early: is the file cut off?", place
     if error.msg == "Extra data":
-        return "several values stand one behind another: write one on each line, or one list", place
+        return "several values follow one another: write one on each line, or one list", place
     character = text[place]
     if character == "'" or ((word := _TOKENS.match(text, place)) and word[0] in {"None", "True", "False"}):
         return "single quotes or words of Python, as print writes them: write the file with json.dumps", place

@@ -21,7 +21,7 @@ Side: TypeAlias = Literal["both", "candidates", "references"]  # What of a file 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Files of one kind: how they are recognised, and where ids and captions stand in them.
+    """Files of one kind: how they are recognised, and where their ids and captions are.
 
     Paths are keys between dots; ``[]`` stands for the entries of a list and ``*`` for the values of an object. Names of
     fields are separated by spaces, ``a|b`` is the one that is there, and ``a+b`` puts both together with ``_``. What is
@@ -380,7 +380,7 @@ def find_fields(
     side: Side = "both",
     is_text: Callable[[str], bool] = lambda _: True,
 ) -> Columns:
-    """Return where ids and captions stand: as named, or under their usual names, of those that hold texts."""
+    """Return where ids and captions are: as named, or under usual names with texts."""
     named = named or Columns()
     by_name = {plain(_last(name, names)): name for name in reversed(names)}
 

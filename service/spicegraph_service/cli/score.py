@@ -1,4 +1,4 @@
-"""``spicegraph score`` and ``compare``: files of captions in; scores, or every difference between two systems, out."""
+"""``spicegraph score``: files of captions in, scores out."""
 
 from __future__ import annotations
 
@@ -9,34 +9,15 @@ import typer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling
-from spicegraph_scorer.metrics import METRICS, make_metrics
-from spicegraph_scorer.readers.checks import check_items
-from spicegraph_scorer.scoring import compare_systems, resources
+from spicegraph_scorer.metrics import METRICS
 from spicegraph_service.cli import options
 from spicegraph_service.engines import CandidateRule, Engine, Task
 from spicegraph_service.engines.table import ENGINES, find_engine
-from spicegraph_service.output.results import (
-    COMPARISON_BY_ENDING,
-    ComparisonFormat,
-    ResultFormat,
-    ResultOutput,
-    pair_text,
-)
-from spicegraph_service.output.tables import comparison_tables, difference_tables
-from spicegraph_service.output.terminal import (
-    check_output,
-    format_by_ending,
-    say,
-    say_error,
-    say_warning,
-    warned_progress,
-    write_text,
-)
+from spicegraph_service.output.results import ResultFormat, ResultOutput
+from spicegraph_service.output.terminal import say, warned_progress
 
 if TYPE_CHECKING:
-    from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.results import Result, Summary
-    from spicegraph_service.engines import System
 
 
 _PER_ITEM = frozenset({ResultFormat.JSONL, ResultFormat.CSV, ResultFormat.SPICE})
@@ -64,25 +45,33 @@ def score(
 ) -> None:
     """Score captions against references, with SPICE by category and the COCO metrics.
 
-    Options:
+    Input:
         sources: Captions in any shape that spicegraph inputs knows: the SPICE jar's JSON, COCO results with
             --references, JSON Lines, captions by id, tables, plain text ...; - reads standard input. The scores of
             several systems, each a file or NAME=FILE, stand side by side, as table or json; as csv, markdown or latex a
             line a system, SPICE by category, the best marked.
+        candidates: If an image has several candidates: refuse them (one), score the best by SPIDEr (best: SPIDEr-max),
+            score each as an item of its own (each), or all together (set): AllSPICE, and mean and best of each score.
+
+    Output:
         form: The format of the result; spice is the jar's own JSON. Default: the one of -o's file ending, else a table.
         output: Write to this file or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of
             parts. Without --format the table is printed too.
-        candidates: If an image has several candidates: refuse them (one), score the best by SPIDEr (best: SPIDEr-max),
-            score each as an item of its own (each), or all together (set): AllSPICE, and mean and best of each score.
         explain: In JSON and JSON Lines: for spice-g, every tuple's best partner and which changes would raise the score
             most; for chair, the objects that a caption mentions; for capture, what each element found; for fluency, the
             probability of each kind of error.
         credit: In JSON and JSON Lines: what each word of a caption earned or cost of its SPICE, SPICE-G, CIDEr or
             SPIDEr; the credits of the words add up to the score.
+
+    Intervals:
         confidence: Add a 95 % bootstrap interval to every corpus score.
         seed: Seed of the resampling: the same seed gives the same intervals.
+
+    Speed:
         engine: Where to score: on this machine, or on a Ray cluster: the one that RAY_ADDRESS names, else a new one on
             this machine. Ray reads JSON Lines or Parquet: a file, a folder, or a URL such as s3://bucket/folder.
+
+    Parsing:
         parses: Take every caption's parse from this CoNLL-U file (Universal Dependencies v1 or v2, with # text) instead
             of parsing.
         graphs: Read captions such as ( man , ride , horse ) as scene graphs, on either side, for SPICE; also in the
@@ -166,123 +155,3 @@ def _scored(task: Task, engine: Engine, target: ResultOutput) -> Result | Summar
     if engine.summarize is None or task.confidence is not None or target.format not in _WITHOUT_ITEMS:
         return engine.score(task)
     return engine.summarize(task, target.path if target.format is ResultFormat.PARQUET else None)
-
-
-def compare(
-    first: Annotated[str, typer.Argument(metavar="[NAME=]A")],
-    second: Annotated[str, typer.Argument(metavar="[NAME=]B")],
-    *,
-    given: options.PagedInputOptions,
-    scoring: options.ScoringOptions,
-    form: Annotated[ComparisonFormat | None, typer.Option("--format")] = None,
-    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
-    draws: Annotated[int, typer.Option(min=1)] = 1000,
-    seed: Annotated[int, typer.Option(min=0)] = 12345,
-    page: options.PageOptions,
-    changes: Annotated[bool, typer.Option("--changes")] = False,
-    fail_if: Annotated[str | None, typer.Option(metavar="CONDITIONS")] = None,
-    parsing: options.ParsingOptions,
-) -> None:
-    """Compare two systems by every score: paired bootstrap and approximate randomisation over the images.
-
-    Options:
-        first: One system's captions, as for score.
-        second: The other system's, for the same images.
-        form: The format of the result; html is the page that report writes. Default: the one of -o's file ending, else
-            a table.
-        output: Write to this file instead: .json, or .html for a page.
-        draws: Number of resamples for each test.
-        seed: The same seed gives the same p-values.
-        fail_if: Exit with 1 where B minus A fulfils one of these conditions: "SPICE < -0.005, Color.f < -0.02,
-            object_invented.rate > +0.01": scores, categories (.f, .pr, .re) and rates of kinds of errors.
-        changes: Show instead which tuples B adds and removes, image by image, and which of them the references support;
-            with --metrics spice or spice-exact.
-    """
-    names = scoring.names
-    chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)
-    if fail_if is not None and (changes or chosen is ComparisonFormat.HTML):
-        raise InputError("--fail-if: goes with the formats table and json")
-    if changes and chosen is ComparisonFormat.HTML:
-        raise InputError("--changes: can be written as table or json")
-    if chosen is ComparisonFormat.HTML:
-        from spicegraph_service.cli.report import report  # noqa: PLC0415 (a page of two systems is their report)
-        from spicegraph_service.report import ReportFormat  # noqa: PLC0415
-
-        report(
-            [first, second],
-            given=given,
-            scoring=scoring,
-            form=ReportFormat.HTML,
-            output=output,
-            page=page,
-            draws=draws,
-            seed=seed,
-            parsing=parsing,
-            remote=options.RemoteOptions(),
-        )
-        return
-    if output is not None:
-        check_output(output)
-    if page.pictures(output) is not None:
-        raise InputError("--images: only an HTML page (-o FILE.html) shows images")
-    if page.split_page:
-        raise InputError("--split: only an HTML page (-o FILE.html) can be split")
-    data = scoring.data()
-    called = options.system_name(first)[0], options.system_name(second)[0]
-    names_of = called if called[0] != called[1] else (first, second)
-    a, b = (
-        given.system(source, name=name, empty=scoring.empty, language=scoring.language)
-        for source, name in zip((first, second), names_of, strict=True)
-    )
-    with parsing.facts() as facts:
-        if changes:
-            # Imported here: most runs compare numbers, which need neither SPICE nor what draws reports.
-            from spicegraph_scorer.metrics.spice.difference import differences  # noqa: PLC0415
-            from spicegraph_scorer.metrics.spice.metric import JAR_METRICS, Spice  # noqa: PLC0415
-
-            with warned_progress() as progress:
-                metric, *more = make_metrics(names, resources(facts, progress, data)).values()
-                if more or not isinstance(metric, Spice):
-                    raise InputError(f"--changes: shows the tuples of one metric, {' or '.join(JAR_METRICS)}")
-                different = differences(check_items(a.items), check_items(b.items), metric)
-            write_text(pair_text(different, (a.name, b.name), chosen, difference_tables), output)
-            return
-        with warned_progress() as progress:
-            broken = _broken(fail_if, (a, b), scoring, Resampling(draws, seed), facts=facts, progress=progress)
-            comparison = compare_systems(
-                a.items,
-                b.items,
-                names,
-                pipeline=facts,
-                resampling=Resampling(draws, seed),
-                progress=progress,
-                data=data,
-            )
-    for system, empty in zip((a, b), comparison.empty_graphs, strict=True):
-        for note in empty.notes():
-            say_warning(f"{system.name}: {note}")
-    write_text(pair_text(comparison, (a.name, b.name), chosen, comparison_tables), output)
-    if broken:
-        say_error("\n".join(broken))
-        raise typer.Exit(1)
-
-
-def _broken(
-    conditions: str | None,
-    systems: tuple[System, System],
-    scoring: options.ScoringOptions,
-    draws: Resampling,
-    *,
-    facts: FactSource,
-    progress: Progress | None,
-) -> list[str]:
-    """Return the conditions of ``--fail-if`` that two systems fulfil, with what came out: a report's answer."""
-    if conditions is None:
-        return []
-    from spicegraph_service.report import ReportOptions, build_report  # noqa: PLC0415 (most runs need no report)
-    from spicegraph_service.report.gates import broken_line  # noqa: PLC0415
-
-    texts = tuple(conditions.split(","))
-    wanted = ReportOptions(scoring.names, data=scoring.data("spice"), resampling=draws, human=False, gates=texts)
-    results = build_report(systems, wanted, pipeline=facts, progress=progress).gates
-    return [broken_line(result) for result in results if not result.passed]

@@ -107,14 +107,17 @@ def create(
     *,
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="score (parse and score) or references (manage reference sets); default: both."),
+        typer.Option(
+            metavar="SCOPE", help="score (parse and score) or references (manage reference sets); default: both."
+        ),
     ] = None,
     rate: Annotated[float, typer.Option(help="Captions per second; 0: the server's limit.", min=0)] = 0.0,
     tenant: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="Who owns the reference sets and the cached parses that calls with the token store: tokens of one "
-            "tenant see the same ones. Default: the token's name."
+            "tenant see the same ones. Default: the token's name.",
         ),
     ] = None,
     expires: ExpiresOption = None,

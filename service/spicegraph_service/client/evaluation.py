@@ -229,6 +229,7 @@ _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SC
 
 def _complete(options: ScoreOptions) -> ScoreOptions:
     """Return options with the defaults of others."""
+    inputs.check_options(options, ScoreOptions.__annotations__)
     whole = _DEFAULTS | options
     return whole | {"metrics": inputs.names(whole["metrics"], "metrics")}
 
@@ -282,7 +283,7 @@ class Client(Connection):
     """A synchronous client. Its calls raise :class:`ServiceError`; it may be shared by threads.
 
     Args:
-        address: ``HOST:PORT``, ``unix:PATH`` or ``dns:///NAME:PORT`` (all servers that the name stands for).
+        address: ``HOST:PORT``, ``unix:PATH`` or ``dns:///NAME:PORT`` (all servers behind the name).
         token: a bearer token, if the server demands one.
         tls: how to trust the server; ``None``: no TLS.
         timeout_s: the deadline of calls but of streams and uploads, in seconds; ``None``: none.

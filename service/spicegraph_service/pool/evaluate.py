@@ -105,6 +105,10 @@ class Evaluator:
         for metric in self._metrics.values():
             metric.make_ready()
 
+    def warm_up(self) -> None:
+        """Load what a pipeline loads with its first caption, which takes a tenth of a second and more."""
+        self._parse([tasks.StyledText("A man rides a horse on the beach.", style) for style in self._pipelines])
+
     def run(self, task: tasks.Task) -> tasks.WorkReply | tasks.GroupReply:
         """Do a task; what fails is reported in the reply of its group."""
         if isinstance(task, tasks.Work):

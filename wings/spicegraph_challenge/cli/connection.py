@@ -7,17 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path  # noqa: TC003 (typer reads the annotations when it runs)
 from typing import TYPE_CHECKING, Annotated, cast
 
+import grpc
 import typer
+from google.rpc.error_details_pb2 import BadRequest
+from grpc_status import rpc_status
 
+from spicegraph_challenge.client import ChallengeClient
 from spicegraph_challenge.model.settings import SETTINGS, flag
 from spicegraph_parser.errors import InputError, SpicegraphError
+from spicegraph_service.client import TlsOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    import grpc
-
-    from spicegraph_challenge.client import ChallengeClient
 
 
 ChallengeArgument = Annotated[str, typer.Argument(metavar="CHALLENGE")]
@@ -34,7 +35,8 @@ def connection(
         str, typer.Option(metavar="HOST:PORT", help="The evaluation server.", envvar="SPICEGRAPH_SERVER")
     ] = "localhost:50051",
     token: Annotated[
-        str, typer.Option(help="Your token; the environment variable is safer.", envvar="SPICEGRAPH_TOKEN")
+        str,
+        typer.Option(metavar="TOKEN", help="Your token; the environment variable is safer.", envvar="SPICEGRAPH_TOKEN"),
     ] = "",
     tls: Annotated[
         bool, typer.Option("--tls", help="Use TLS with the system's certificate authorities.", envvar="SPICEGRAPH_TLS")
@@ -71,11 +73,6 @@ _WORDS: Mapping[str, str] = {
 @contextmanager
 def connected(context: typer.Context, *, file: str | None = None) -> Iterator[ChallengeClient]:
     """Give a client; what the server says against a call, or a file, becomes one error in the command line's words."""
-    import grpc  # noqa: PLC0415
-
-    from spicegraph_challenge.client import ChallengeClient  # noqa: PLC0415
-    from spicegraph_service.client import TlsOptions  # noqa: PLC0415
-
     address: str
     token: str
     with_tls: bool
@@ -98,10 +95,6 @@ def connected(context: typer.Context, *, file: str | None = None) -> Iterator[Ch
 
 def _told(server: str, error: grpc.RpcError, file: str | None) -> str:
     """Return what the server says, with everything that it finds wrong."""
-    import grpc  # noqa: PLC0415
-    from google.rpc.error_details_pb2 import BadRequest  # noqa: PLC0415
-    from grpc_status import rpc_status  # noqa: PLC0415
-
     call = cast("grpc.Call", error)  # what gRPC raises is both
     text = call.details() or "no reason given"
     if call.code() is grpc.StatusCode.UNAVAILABLE and "connect" in text:

@@ -24,8 +24,18 @@ from spicegraph_challenge.model.settings import (
     timestamp,
     warnings,
 )
+from spicegraph_challenge.pages.tables import user_table
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_service.kit import ExpiresOption, check_output, note, token_end, whole_path, write_stdout
+from spicegraph_service.kit import (
+    CallError,
+    ExpiresOption,
+    check_output,
+    note,
+    rendered,
+    token_end,
+    whole_path,
+    write_stdout,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
@@ -46,8 +56,10 @@ ChallengesOption = Annotated[
         envvar="SPICEGRAPH_CHALLENGES",
     ),
 ]
-SplitOption = Annotated[str, typer.Option(help="The split; default: the first.")]
-SetOption = Annotated[str, typer.Option("--set", help="The reference set; default: the first of the split.")]
+SplitOption = Annotated[str, typer.Option(metavar="NAME", help="The split; default: the first.")]
+SetOption = Annotated[
+    str, typer.Option("--set", metavar="NAME", help="The reference set; default: the first of the split.")
+]
 
 
 class MembershipChange(StrEnum):
@@ -110,7 +122,6 @@ def init(
     from spicegraph_challenge.model.accounts import add_user  # noqa: PLC0415
     from spicegraph_challenge.model.database import Database  # noqa: PLC0415
     from spicegraph_challenge.model.schema import Role  # noqa: PLC0415
-    from spicegraph_service.kit import CallError  # noqa: PLC0415
 
     try:
         with Database(challenges) as database, database.writing() as session:
@@ -176,7 +187,8 @@ def update(
     name: ChallengeArgument,
     *,
     split: Annotated[
-        list[str] | None, typer.Option(help="Splits that --scores, --leaderboard and --phase-... are for.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Splits that --scores, --leaderboard and --phase-... are for."),
     ] = None,
     settings: Mapping[str, str],
 ) -> None:
@@ -264,7 +276,9 @@ def add_user(
         bool, typer.Option("--organiser", help="The user manages all challenges and users of the server.")
     ] = False,
     host: Annotated[bool, typer.Option("--host", help="The user creates challenges, and owns those.")] = False,
-    team: Annotated[str, typer.Option(help="Their team: members share limits and a row on leaderboards.")] = "",
+    team: Annotated[
+        str, typer.Option(metavar="NAME", help="Their team: members share limits and a row on leaderboards.")
+    ] = "",
     expires: ExpiresOption = None,
 ) -> None:
     """Add a user and print their token. It is shown only once: the server keeps only its hash."""
@@ -290,9 +304,6 @@ def put_into_team(
 @user.command("list")
 def list_users(context: typer.Context) -> None:
     """List users and their tokens."""
-    from spicegraph_challenge.pages.tables import user_table  # noqa: PLC0415
-    from spicegraph_service.kit import rendered  # noqa: PLC0415
-
     with connected(context) as client:
         write_stdout(rendered(user_table(client.list_users())))
 
@@ -309,7 +320,7 @@ def make_token(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="PURPOSE", help="What the token is for.")],
     *,
-    of: Annotated[str, typer.Option("--user", help="Whose token; default: your own.")] = "",
+    of: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose token; default: your own.")] = "",
     expires: ExpiresOption = None,
 ) -> None:
     """Make another token and print it."""

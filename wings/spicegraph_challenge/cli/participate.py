@@ -6,15 +6,27 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
 
+import grpc
+import msgspec
 import typer
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 
 from spicegraph_challenge.cli.connection import ChallengeArgument, connected
-from spicegraph_service.kit import check_output, format_by_ending, note, progress_bar, write_stdout, write_text
+from spicegraph_challenge.pages import tables
+from spicegraph_challenge.pages.tables import BOARD_FORMATS, board_tables, state_name
+from spicegraph_service.kit import (
+    check_output,
+    format_by_ending,
+    note,
+    progress_bar,
+    rendered,
+    write_stdout,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from google.protobuf.message import Message
 
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_challenge.client import ChallengeClient
@@ -71,14 +83,17 @@ def submit(
     ],
     *,
     method: Annotated[
-        str, typer.Option(help="The method's name on the leaderboard; default: taken from the file's name.")
+        str,
+        typer.Option(metavar="NAME", help="The method's name on the leaderboard; default: taken from the file's name."),
     ] = "",
     description: Annotated[str, typer.Option(help="A note that is stored with the submission.")] = "",
-    split: Annotated[str, typer.Option(help="The split of a JSON file whose name does not contain it.")] = "",
-    key: Annotated[
-        str, typer.Option(help="A key that makes retries safe: the same key means the same submission.")
+    split: Annotated[
+        str, typer.Option(metavar="NAME", help="The split of a JSON file whose name does not contain it.")
     ] = "",
-    team: Annotated[str, typer.Option(help="Who made the method, for the leaderboard.")] = "",
+    key: Annotated[
+        str, typer.Option(metavar="KEY", help="A key that makes retries safe: the same key means the same submission.")
+    ] = "",
+    team: Annotated[str, typer.Option(metavar="NAME", help="Who made the method, for the leaderboard.")] = "",
     paper: Annotated[str, typer.Option(metavar="URL", help="Where its paper is; the leaderboard links to it.")] = "",
     code: Annotated[str, typer.Option(metavar="URL", help="Where its code is.")] = "",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the scores.")] = True,
@@ -117,7 +132,9 @@ def submissions(
     context: typer.Context,
     challenge: ChallengeArgument,
     *,
-    of: Annotated[str, typer.Option("--user", help="For organisers: only the submissions of this user.")] = "",
+    of: Annotated[
+        str, typer.Option("--user", metavar="NAME", help="For organisers: only the submissions of this user.")
+    ] = "",
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """List your submissions, the newest first; organisers see all."""
@@ -135,7 +152,7 @@ def images(
     context: typer.Context,
     challenge: ChallengeArgument,
     *,
-    split: Annotated[str, typer.Option(help="The split; default: the first.")] = "",
+    split: Annotated[str, typer.Option(metavar="NAME", help="The split; default: the first.")] = "",
 ) -> None:
     """Write the images that results must describe, as COCO's image info file (JSON)."""
     with connected(context) as client:
@@ -153,7 +170,7 @@ def choose(
     challenge: ChallengeArgument,
     submission: Annotated[str | None, typer.Argument(metavar="[SUBMISSION]", help="Default: none.")] = None,
 ) -> None:
-    """Choose which of your submissions stands on the leaderboard; by default, the latest with results for a split."""
+    """Choose which of your submissions is on the leaderboard; by default, the latest with results for a split."""
     with connected(context) as client:
         client.choose(challenge, submission)
 
@@ -162,9 +179,11 @@ def leaderboard(
     context: typer.Context,
     challenge: ChallengeArgument,
     *,
-    split: Annotated[list[str] | None, typer.Option(help="Splits; default: all.")] = None,
-    reference_set: Annotated[str, typer.Option("--set", help="The reference set; default: all of the split.")] = "",
-    domain: Annotated[str, typer.Option(help="The domain; default: all images, and each domain.")] = "",
+    split: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Splits; default: all.")] = None,
+    reference_set: Annotated[
+        str, typer.Option("--set", metavar="NAME", help="The reference set; default: all of the split.")
+    ] = "",
+    domain: Annotated[str, typer.Option(metavar="NAME", help="The domain; default: all images, and each domain.")] = "",
     by: Annotated[
         str, typer.Option(metavar="SCORE", help="The score that determines the ranking, e.g. SPICE_Color.")
     ] = "",
@@ -175,11 +194,6 @@ def leaderboard(
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Show the leaderboards of a challenge: a table, JSON, CSV, or a self-contained HTML page."""
-    import grpc  # noqa: PLC0415
-
-    from spicegraph_challenge.pages.tables import BOARD_FORMATS, board_tables  # noqa: PLC0415
-    from spicegraph_service.kit import rendered  # noqa: PLC0415
-
     if output is not None:
         check_output(output)
     chosen = form or format_by_ending(output, _BY_ENDING, BoardShownAs.TABLE)
@@ -213,8 +227,6 @@ def leaderboard(
 
 def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
     """Return a submission that has ended; on a terminal, show how it gets there."""
-    from spicegraph_challenge.pages.tables import state_name  # noqa: PLC0415
-
     submission = client.get_submission(submission_id)
     with progress_bar() as progress:
         for submission in client.watch(submission_id):
@@ -226,8 +238,6 @@ def _watched(client: ChallengeClient, submission_id: str) -> pb.Submission:
 
 def _show(submission: pb.Submission, form: ShownAs, *, wait: bool) -> None:
     """Write a submission; leave with an error where it was waited for and has no scores."""
-    from spicegraph_challenge.pages.tables import state_name  # noqa: PLC0415
-
     _write(submission, form, "submission_view")
     if wait and state_name(submission) != "SUCCEEDED":
         raise typer.Exit(FAILED)
@@ -236,15 +246,8 @@ def _show(submission: pb.Submission, form: ShownAs, *, wait: bool) -> None:
 def _write(messages: Message | Sequence[Message], form: ShownAs, view: str = "") -> None:
     """Write messages as JSON with the contract's field names, or as a view of ``pages.tables`` shows them."""
     if form is ShownAs.TABLE:
-        from spicegraph_challenge.pages import tables  # noqa: PLC0415
-        from spicegraph_service.kit import rendered  # noqa: PLC0415
-
         write_stdout(rendered(getattr(tables, view)(messages)))
         return
-    import msgspec  # noqa: PLC0415
-    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415
-    from google.protobuf.message import Message  # noqa: PLC0415
-
     plain = partial(MessageToDict, preserving_proto_field_name=True)
     value = plain(messages) if isinstance(messages, Message) else [plain(message) for message in messages]
     write_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")

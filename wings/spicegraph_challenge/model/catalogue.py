@@ -106,7 +106,7 @@ def _check_names(path: str, names: Sequence[str]) -> None:
     for position, name in enumerate(names):
         check_name(f"{path}[{position}].name", name)
         if name in names[:position]:
-            raise wrong(path, f"{name!a} stands twice")
+            raise wrong(path, f"{name!a} appears twice")
 
 
 def find_challenge(session: Session, name: str, *, lock: bool = False) -> Challenge:

@@ -118,8 +118,16 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
         value, low, high = (
             None if end is None else max(math.floor(end * unit / steps + moved + 0.5) * steps, 0) / unit for end in ends
         )
-        shown.append(pb.CorpusScore(name=row.name, value=value, low=low, high=high, digits=digits))
+        within = _reach((steps, digits), challenge)
+        shown.append(pb.CorpusScore(name=row.name, value=value, low=low, high=high, digits=digits, within=within))
     return shown
+
+
+def _reach(step: tuple[int, int], challenge: Challenge) -> float:
+    """Return how far a shown score may be from its exact one: half a step, and noise moves it by up to one more."""
+    steps, digits = step
+    reach: float = (0.5 + challenge.settings.noise) * steps / 10**digits
+    return reach
 
 
 def _step(row: RunScore, challenge: Challenge) -> tuple[int, int]:
@@ -164,12 +172,6 @@ def _ranking_score(score: str, challenge: Challenge, names: Sequence[str]) -> st
         raise wrong("score", f"there is no score {score!a}; there are {', '.join(names)}")
     by = score or challenge.settings.primary_score
     return by if by and (by in names or not names) else names[0] if names else ""
-
-
-def _reach(rows: Iterable[Sequence[RunScore]], by: str, challenge: Challenge) -> list[float]:
-    """Return how far each shown score may be from its exact one: half a step, and up to one more by noise."""
-    steps = (_step(score, challenge) for scores in rows for score in scores if score.name == by)
-    return [(0.5 + challenge.settings.noise) * step / 10**digits for step, digits in steps]
 
 
 def _is_exact(challenge: Challenge, account: Account, now: datetime) -> bool:
@@ -218,8 +220,9 @@ def standing(
     scored = sum(not order(row)[0][0] for row in rows) if by else 0
     places: list[tuple[int, int]] = []
     if not exact:
-        values = [order(row)[0][1] for row in rows[:scored]]
-        places = possible_places(values, _reach([scores for _, scores in rows[:scored]], by, challenge))
+        named = (score for _, scores in rows[:scored] for score in scores if score.name == by)
+        reach = [_reach(_step(score, challenge), challenge) for score in named]
+        places = possible_places([order(row)[0][1] for row in rows[:scored]], reach)
     ranked = tuple(
         BoardRow(rank if rank <= scored else None, submission, scores, between)
         for rank, ((submission, scores), between) in enumerate(zip_longest(rows, places), start=1)

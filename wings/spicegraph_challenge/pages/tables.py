@@ -151,6 +151,8 @@ def submission_view(submission: pb.Submission) -> Iterator[Grid | Text]:
             for score in scores.scores
         ]
         yield Grid(title, headings("Score|text", "Value|figure", "95 % interval|figure"), rows)
+        if noise := noise_note(scores.scores):
+            yield Text(noise)
         if scores.errors:
             kinds = [(error.title, error_words(error), f"at least {error.image_count:,}") for error in scores.errors]
             yield Grid("Errors that many images have", headings("Error|text", "Words|text", "Images|figure"), kinds)
@@ -159,6 +161,13 @@ def submission_view(submission: pb.Submission) -> Iterator[Grid | Text]:
 def error_words(error: pb.ErrorCount) -> str:
     """Return the words of an error, each with what it is."""
     return "; ".join(f"{column.lower()}: {word}" for column, word in zip(error.columns, error.words, strict=False))
+
+
+def noise_note(scores: Iterable[pb.CorpusScore]) -> str:
+    """Say how far scores are from the exact ones, where participants see others; empty: they are exact."""
+    within = max((score.within for score in scores), default=0.0)
+    exact = f"an exact score is within {within:.4g} of the one shown, and its interval moves with it"
+    return f"Shown roughly, which protects the references: {exact}." if within else ""
 
 
 def number(score: pb.CorpusScore, end: Literal["value", "low", "high"] = "value") -> str:

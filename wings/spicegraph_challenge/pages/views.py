@@ -219,6 +219,7 @@ def submission_page(submission: pb.Submission, before: pb.Submission | None, *, 
         parts.append(
             {
                 "heading": shown.board_name(part),
+                "noise": shown.noise_note(part.scores),
                 "image_count": part.image_count,
                 "scores": [shown_cell for shown_cell in cells if not shown_cell["name"].startswith(CATEGORY)],
                 "categories": [shown_cell for shown_cell in cells if shown_cell["name"].startswith(CATEGORY)],

@@ -270,9 +270,7 @@ def choose(session: Session, account: Account, challenge_name: str, submission_i
         if submission is None or not account.submits_as(submission.user) or submission.challenge_id != challenge.id:
             raise not_found("submission", submission_id)
         if submission.state is not State.SUCCEEDED:
-            raise refused(
-                "NOT_SUCCEEDED", "only a submission that succeeded can stand on the leaderboard", submission_id
-            )
+            raise refused("NOT_SUCCEEDED", "only a submission that succeeded can be on the leaderboard", submission_id)
     ours = select(User.id).where(User.team == account.team if account.team else User.id == account.user_id)
     session.execute(delete(Choice).where(Choice.challenge_id == challenge.id, Choice.user_id.in_(ours)))
     session.add(Choice(challenge_id=challenge.id, user_id=account.user_id, submission_id=submission_id))

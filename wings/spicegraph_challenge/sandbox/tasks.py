@@ -14,10 +14,21 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from spicegraph_api.challenge.v1 import challenge_pb2 as pb
+from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.sandbox.files import packed, read_images, read_references, read_results, reference_frames
+from spicegraph_challenge.sandbox.validation import read_submission, split_images
 from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_scorer.core.data import Resources
+from spicegraph_scorer.core.facts import FunctionSource
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import SpiceText  # noqa: TC001 (msgspec reads the annotation)
-from spicegraph_service.kit import read_frame
+from spicegraph_scorer.metrics import METRICS
+from spicegraph_scorer.readers.checks import check_items
+from spicegraph_scorer.readers.records import read_all
+from spicegraph_scorer.readers.references import annotations_of
+from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
+from spicegraph_service.kit import ChunkStatistics, System, read_frame, unpack_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -139,10 +150,6 @@ SandboxReply: TypeAlias = Validated | Prepared | Finished | TaskFailed | None
 
 
 def _validate(task: Validate) -> Validated:
-    from spicegraph_api.challenge.v1 import challenge_pb2 as pb  # noqa: PLC0415
-    from spicegraph_challenge.model.settings import with_defaults  # noqa: PLC0415
-    from spicegraph_challenge.sandbox.validation import read_submission, split_images  # noqa: PLC0415
-
     splits = {name: split_images(read_images(Path(path)) for path in paths) for name, paths in task.splits.items()}
     by_split, faults = read_submission(
         task.path,
@@ -167,10 +174,6 @@ def _validate(task: Validate) -> Validated:
 
 
 def _prepare(task: Prepare) -> Prepared:
-    from spicegraph_scorer.readers.records import read_all  # noqa: PLC0415
-    from spicegraph_scorer.readers.references import annotations_of  # noqa: PLC0415
-    from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source  # noqa: PLC0415
-
     try:
         with open_source(task.path) as opened:
             source = opened._replace(name="annotations")
@@ -223,12 +226,8 @@ def _task_scores(task: Finish, run: Run, domain: str, highest: float) -> Iterato
 
 def finish(task: Finish) -> Finished:
     """Return the scores of all metrics, with 95 % intervals."""
-    from spicegraph_scorer.core.data import Resources  # noqa: PLC0415
-    from spicegraph_scorer.core.facts import FunctionSource  # noqa: PLC0415
     from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
     from spicegraph_scorer.core.significance import Resampling  # noqa: PLC0415
-    from spicegraph_scorer.metrics import METRICS  # noqa: PLC0415
-    from spicegraph_service.kit import ChunkStatistics, unpack_data  # noqa: PLC0415
 
     with Path(task.statistics).open("rb") as stream:
         chunks = [ChunkStatistics.unpack(data) for data in iter(lambda: read_frame(stream), None)]
@@ -304,9 +303,6 @@ def least_images(places: Sequence[int], secret: str, *what: str, step: int = _RO
 
 def _report(task: ReportTask) -> None:
     """Write the error report of a submission, which shows references: for organisers."""
-    from spicegraph_scorer.core.items import Item  # noqa: PLC0415
-    from spicegraph_scorer.readers.checks import check_items  # noqa: PLC0415
-    from spicegraph_service.kit import System, unpack_data  # noqa: PLC0415
     from spicegraph_service.report import REPORT_FORMATS, ReportFormat, ReportOptions, build_report  # noqa: PLC0415
 
     captions = read_results(Path(task.results))

@@ -295,7 +295,7 @@ def _record_faults(
         yield item, "", f"is {shown(record)}, expected an object"
         return
     if isinstance(record, _RepeatedKeyObject):
-        yield item, shown(record.key).strip("'"), "stands twice in the object"
+        yield item, shown(record.key).strip("'"), "appears twice in the object"
         return
     image_id = record.get("image_id")
     problems = list(id_faults(image_id)) if "image_id" in record else ["is missing"]

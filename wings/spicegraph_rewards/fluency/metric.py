@@ -127,7 +127,7 @@ SpiderFlStatistic: TypeAlias = tuple[SpiderStatistic, FluencyStatistic]  # one i
 
 @dataclass(frozen=True, slots=True)
 class SpiderFl(Metric[SpiderFlStatistic]):
-    """SPIDEr-FL: SPIDEr, of which a caption that counts as broken keeps a tenth, as the DCASE challenge ranks."""
+    """SPIDEr-FL: SPIDEr, times .1 for a caption that counts as broken, as in the DCASE challenge."""
 
     english: ClassVar[bool] = True
     needs: ClassVar[Needs] = Spider.needs

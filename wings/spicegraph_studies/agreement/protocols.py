@@ -54,7 +54,7 @@ class ReferenceChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CaptionProtocol:
-    """How ratings of captions are held against a metric."""
+    """How ratings of captions are compared with a metric."""
 
     name: str
     about: str
@@ -67,7 +67,7 @@ class CaptionProtocol:
 
 @dataclass(frozen=True, slots=True)
 class PairProtocol:
-    """How choices between two captions are held against a metric."""
+    """How choices between two captions are compared with a metric."""
 
     name: str
     about: str
@@ -113,7 +113,7 @@ CAPTION_PROTOCOLS: Mapping[str, CaptionProtocol] = by_name(
     CaptionProtocol("plain", "Each caption with the mean of its ratings; nothing is removed."),
     CaptionProtocol(
         "flickr8k-expert",
-        "Every single expert rating is an observation (three a caption, not averaged). Captions that stand among "
+        "Every single expert rating is an observation (three a caption, not averaged). Captions that are among "
         "their image's references are left out: 158 of 5,822, which leaves 16,992 ratings.",
         f"{_SPICE}; {_CLIPSCORE}",
         "tau_c",

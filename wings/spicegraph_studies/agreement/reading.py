@@ -216,7 +216,7 @@ def _table(content: Content) -> SystemTable:
         if not isinstance(system, str) or not system.strip():
             faults.append(Fault(place, _SYSTEM, "is missing"))
         elif system in table:
-            row.fault(_SYSTEM, "stands twice")
+            row.fault(_SYSTEM, "appears twice")
         else:
             table[system] = {name: row.number(name, value) for name, value in cells.items() if name != _SYSTEM}
     if not table and not faults:

@@ -207,7 +207,7 @@ class BoundsResult:
 
     @property
     def lower_is_better(self) -> tuple[str, ...]:
-        """The scores of which the lowest is the best: under 100 per cent of the human one is better than people."""
+        """The scores that are better if lower: under 100 per cent of the human one is better than people."""
         lower = lower_is_better(self.human.metrics)
         return tuple(bound.name for bound in self.human.scores if bound.name in lower)
 
@@ -266,7 +266,7 @@ def find_bounds(
     Args:
         study: the images and their captions.
         trials: systems and substitutes (:func:`~spicegraph_studies.bounds.system`,
-            :func:`~spicegraph_studies.bounds.lower_trials`), which stand in for the held-out captions.
+            :func:`~spicegraph_studies.bounds.lower_trials`), which replace the held-out captions.
         metrics: names as for :func:`spicegraph_scorer.score`.
         data: likewise; unless given, CIDEr's document frequencies are in each round those of the references in it.
         pipeline: what parses captions for SPICE; every text is parsed once.

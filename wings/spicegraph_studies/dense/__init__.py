@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from spicegraph_scorer import Corpus, Item
 from spicegraph_scorer.core.ngrams import CorpusCounts, NgramCounts, count_ngrams, split_at_spaces
@@ -321,8 +322,6 @@ def _cider(metric: Cider, items: Sequence[Item], work: Sequence[tuple[int, ...]]
 
 def _apart(ngrams: NgramCounts, chosen: Integers, group: Integers) -> NgramCounts:
     """Return the counts of some captions, in which an n-gram is another one in each group."""
-    from scipy import sparse  # noqa: PLC0415 (as in ngrams)
-
     cells = ngrams.matrix[chosen].tocoo()
     width = ngrams.matrix.shape[1]
     codes, column = np.unique(group[cells.row] * width + cells.col, return_inverse=True)

@@ -305,8 +305,8 @@ def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Judgem
     if agreement.thresholds:
         limits = ", ".join(f"{limit:.3f} ({rate:.0%})" for rate, limit in agreement.thresholds.items())
         notes.append(
-            "Verdicts of SPICE-G: probability of being wrong above which words are flagged, by the share of the words "
-            f"that nobody marked which it flags: {limits}."
+            "Verdicts of SPICE-G: a word is flagged if its probability of being wrong is above a threshold. "
+            f"Thresholds, each with the share of unmarked words that it flags: {limits}."
         )
     grid = Grid("What metrics find of the words that people marked", columns, shown, notes)
     rows = [

@@ -31,7 +31,7 @@ _LOWER_TOGETHER: Final = 4
 _RANKS_TOGETHER: Final = 16  # so many side by side fit a terminal
 
 _INTERVALS = (
-    "Intervals: 95 % percentile bootstrap over images, the same draws for people and what stands in their place."
+    "Intervals: 95 % percentile bootstrap over images, the same draws for people and for the replacement texts."
 )
 _SPREAD = "Mean to max: single captions. Of images: means of each image's captions."
 _METHOD = (

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _METHOD: Final = (
     "Each corpus is a study of its own: every caption is held out once and scored against the others of its image, and "
-    "so is what stands in its place. Document frequencies, unless given, are those of each corpus. Of a corpus with "
+    "so is each replacement text. Document frequencies, unless given, are those of each corpus. Of a corpus with "
     "more captions an image BLEU and METEOR are higher: compare corpora with --draw.",
     "After Wang and Gaizauskas, LREC 2016, “Cross-validating Image Description Datasets and Evaluation Metrics”.",
 )

@@ -1631,6 +1631,7 @@ class CorpusScore(_message.Message):
     LOW_FIELD_NUMBER: _builtins.int
     HIGH_FIELD_NUMBER: _builtins.int
     DIGITS_FIELD_NUMBER: _builtins.int
+    WITHIN_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Name: "SPICE", "SPICE_Color", "Bleu_4", "CIDEr"."""
     value: _builtins.float
@@ -1641,6 +1642,8 @@ class CorpusScore(_message.Message):
     """Upper end of it."""
     digits: _builtins.int
     """Decimal places to show the three with: those that the caller may see, or four."""
+    within: _builtins.float
+    """How far the exact score, and the ends of its interval, may be from the three. Absent: they are exact."""
     def __init__(
         self,
         *,
@@ -1649,10 +1652,11 @@ class CorpusScore(_message.Message):
         low: _builtins.float | None = ...,
         high: _builtins.float | None = ...,
         digits: _builtins.int = ...,
+        within: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "_value", b"_value", "high", b"high", "low", b"low", "value", b"value"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "_value", b"_value", "_within", b"_within", "high", b"high", "low", b"low", "value", b"value", "within", b"within"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "_value", b"_value", "digits", b"digits", "high", b"high", "low", b"low", "name", b"name", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_high", b"_high", "_low", b"_low", "_value", b"_value", "_within", b"_within", "digits", b"digits", "high", b"high", "low", b"low", "name", b"name", "value", b"value", "within", b"within"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__high: _TypeAlias = _typing.Literal["high"]  # noqa: Y015
     _WhichOneofArgType__high: _TypeAlias = _typing.Literal["_high", b"_high"]  # noqa: Y015
@@ -1660,12 +1664,16 @@ class CorpusScore(_message.Message):
     _WhichOneofArgType__low: _TypeAlias = _typing.Literal["_low", b"_low"]  # noqa: Y015
     _WhichOneofReturnType__value: _TypeAlias = _typing.Literal["value"]  # noqa: Y015
     _WhichOneofArgType__value: _TypeAlias = _typing.Literal["_value", b"_value"]  # noqa: Y015
+    _WhichOneofReturnType__within: _TypeAlias = _typing.Literal["within"]  # noqa: Y015
+    _WhichOneofArgType__within: _TypeAlias = _typing.Literal["_within", b"_within"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__high) -> _WhichOneofReturnType__high | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__low) -> _WhichOneofReturnType__low | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__value) -> _WhichOneofReturnType__value | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__within) -> _WhichOneofReturnType__within | None: ...
 
 Global___CorpusScore: _TypeAlias = CorpusScore  # noqa: Y015
 

@@ -76,7 +76,7 @@ class RewardRequest(_message.Message):
     credit: _builtins.bool
     """Whether to say which words earned each reward."""
     answer_tags: _builtins.bool
-    """Whether candidates are completions of which the answer alone is rewarded: without <think>, and of what stands in
+    """Whether candidates are completions of which only the answer is rewarded: without <think>, or the text in
     <answer>, <caption> or LaTeX's boxed{}. One without an answer is an empty caption. Offsets are those of the answer.
     """
     @_builtins.property

@@ -59,9 +59,9 @@ def build_table(
 ) -> VectorTable:
     """Learn a table from the captions of images, each caption its set of words (:func:`word_sets`).
 
-    Two words are counted together when they stand in *different* captions of an image: what people say of the same
+    Two words are counted together if they are in *different* captions of an image: what people say of the same
     thing, not what they say together. "sofa" and "couch" are then close; "red" and "blue", or "two" and "three",
-    are not, although they stand between the same neighbours. The counts become positive pointwise mutual
+    are not, although they have the same neighbours. The counts become positive pointwise mutual
     information (contexts to the power of 0.75, Levy, Goldberg and Dagan, TACL 2015; times n / (n + 10), Pantel and
     Lin 2002), and the left singular vectors at length 1 are the words' vectors.
     """
@@ -70,7 +70,7 @@ def build_table(
     frequencies = Counter(chain.from_iterable(chain.from_iterable(images)))
     words = sorted((w for w, n in frequencies.items() if n >= fewest), key=lambda w: (-frequencies[w], w))
     if len(words) < 3:
-        raise InputError(f"only {len(words)} words stand in {fewest} or more captions; a table needs at least 3")
+        raise InputError(f"only {len(words)} words are in {fewest} or more captions; a table needs at least 3")
     number = {word: index for index, word in enumerate(words)}
     rows = [sorted(number[word] for word in caption if word in number) for image in images for caption in image]
     ends = np.cumsum([0, *map(len, rows)])

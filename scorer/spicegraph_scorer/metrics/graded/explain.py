@@ -167,7 +167,7 @@ class Change:
 
     action: str
     words: tuple[str, ...]  # object; object, attribute; or subject, relation, object
-    by: tuple[str, ...] | None  # what stands in its place after ``replace``
+    by: tuple[str, ...] | None  # what replaces it after ``replace``
     score: float  # the item's F1 after the change
     gain: float
 

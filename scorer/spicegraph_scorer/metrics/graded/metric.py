@@ -247,7 +247,7 @@ class SpiceG(Metric[GradedStatistic]):
 
     def working(self, statistic: GradedStatistic) -> tuple[Working, ...]:
         """Return how far the caption is supported (P), how much of the references it covers (R), and F1."""
-        text = "supported are {} of what the caption says (P), covered {} of what the references say (R): F {}"
+        text = "P {} (the share of the caption that is supported), R {} (the share of the references covered), F {}"
         total = statistic.weights[ALL]
         return (Working(NAME, text, (total.precision, total.recall, statistic.f1(ALL))),)
 
