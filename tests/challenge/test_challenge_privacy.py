@@ -10,7 +10,7 @@ import grpc
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.timestamp_pb2 import Timestamp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
@@ -299,6 +299,7 @@ def ends(score: pb.CorpusScore) -> tuple[float, float, float]:
 
 
 @given(st.integers(0, 65_535), st.floats(0, 1), st.integers(2, 100_000), st.sampled_from([1, 5, 20, 100]))
+@example(65_535, 0.0, 10_000, 5)  # an end of the interval at half a step
 def test_noise_moves_a_score_and_its_interval_by_one_step_at_most(
     draw: int, value: float, images: int, total: int
 ) -> None:

@@ -17,7 +17,7 @@ from spicegraph_rewards.reward import DRAFT_TERMS, parse_reward
 from spicegraph_service import kit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["RewardService"]
@@ -86,27 +86,30 @@ class RewardServicer(RewardServiceServicer):
         except InputError as error:
             raise kit.invalid([kit.Violation("reward", str(error).removeprefix("reward: "))]) from error
         names = dict.fromkeys(term.name for term in terms)
-        violations = [
-            kit.Violation(
-                "reward",
-                f"{metric.name} depends on the other items of a request here, so that a reward would, too; "
-                "start the server with document frequencies (--idf)",
-            )
-            for metric in info.metrics
-            if metric.name in names and metric.corpus_dependent
-        ]
         compares = not set(DRAFT_TERMS).isdisjoint(names)
-        for field, values, wanted in (("drafts", request.drafts, compares), ("groups", request.groups, False)):
-            if (values or wanted) and len(values) != len(request.items):
-                violations.append(kit.Violation(field, f"has {len(values)} entries for {len(request.items)} items"))
-        if request.drafts and not compares:
-            violations.append(kit.Violation("drafts", "no term of the reward compares with drafts"))
-        for index, draft in enumerate(request.drafts):
-            violations += kit.caption_faults(f"drafts[{index}]", draft, self._host.limits)
+        violations = list(self._violations(request, info, names, compares=compares))
         if violations:
             raise kit.invalid(violations)
         computed = tuple(metric.name for metric in info.metrics if metric.name in names)
         return (*computed, "spice") if compares and "spice" not in computed else computed
+
+    def _violations(
+        self, request: pb.RewardRequest, info: kit.WorkerInfo, names: Collection[str], *, compares: bool
+    ) -> Iterator[kit.Violation]:
+        """Yield what is wrong with the fields of a request, whose reward has the terms of these names."""
+        for metric in info.metrics:
+            if metric.name in names and metric.corpus_dependent:
+                reason = "depends on the other items of a request here, so that a reward would, too"
+                yield kit.Violation(
+                    "reward", f"{metric.name} {reason}; start the server with document frequencies (--idf)"
+                )
+        for field, values, wanted in (("drafts", request.drafts, compares), ("groups", request.groups, False)):
+            if (values or wanted) and len(values) != len(request.items):
+                yield kit.Violation(field, f"has {len(values)} entries for {len(request.items)} items")
+        if request.drafts and not compares:
+            yield kit.Violation("drafts", "no term of the reward compares with drafts")
+        for index, draft in enumerate(request.drafts):
+            yield from kit.caption_faults(f"drafts[{index}]", draft, self._host.limits)
 
 
 def _response(request: pb.RewardRequest, results: Iterable[bytes], corpus: bytes) -> pb.RewardResponse:

@@ -170,6 +170,31 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
+def _check_captions(
+    captions: Mapping[ItemId, Sequence[str]], system: Mapping[ItemId, Sequence[str]] | None, wanted: int
+) -> None:
+    few = [image for image, texts in captions.items() if len(texts) < wanted]
+    missing = [] if system is None else [image for image in captions if not system.get(image)]
+    for images, what in ((few, f"with fewer than {wanted} captions"), (missing, "without a caption of the system")):
+        if images or not captions:
+            shown = ", ".join(f"{image!a}" for image in images[:5])
+            raise InputError(f"{counted(len(images), 'image')} {what}: {shown}" if images else "there are no captions")
+
+
+def _agreement(
+    word: str, kinds: Counter[str], uses: Sequence[int], people: int, shares: Sequence[float]
+) -> WordAgreement:
+    """Return how people agree on a word, given its uses by image, and the shares of a system's captions with it."""
+    histogram = [uses.count(times) for times in range(people + 1)]
+    p, q = fit(histogram) or (0.0, 0.0)
+    points = [human_point(histogram, k) for k in range(1, people)]
+    recall = points[-1][0]
+    at_recall = precision_at_recall(shares, uses, people, recall or 0.0) if shares else None
+    models = tuple(model_point(p, k)[1] for k in range(1, people))
+    precisions = tuple(precision for _, precision in points)
+    return WordAgreement(word, kinds.most_common(1)[0][0], kinds.total(), p, q, recall, precisions, models, at_recall)
+
+
 def find_word_agreement(
     captions: Mapping[ItemId, Sequence[str]],
     system: Mapping[ItemId, Sequence[str]] | None = None,
@@ -188,13 +213,7 @@ def find_word_agreement(
     Raises:
         InputError: an image has fewer than two captions, or fewer than ``first``, or none of the system.
     """
-    wanted = max(2, first or 0)
-    few = [image for image, texts in captions.items() if len(texts) < wanted]
-    missing = [] if system is None else [image for image in captions if not system.get(image)]
-    for images, what in ((few, f"with fewer than {wanted} captions"), (missing, "without a caption of the system")):
-        if images or not captions:
-            shown = ", ".join(f"{image!a}" for image in images[:5])
-            raise InputError(f"{counted(len(images), 'image')} {what}: {shown}" if images else "there are no captions")
+    _check_captions(captions, system, max(2, first or 0))
     people = first or min(map(len, captions.values()))
     by_image = {image: texts[:people] for image, texts in captions.items()}
     own: Mapping[ItemId, Sequence[str]] = system or {}
@@ -208,15 +227,6 @@ def find_word_agreement(
     found = []
     for word in ordered:
         uses = [sum(word in tagged[text] for text in texts) for texts in by_image.values()]
-        at_recall = None
-        histogram = [uses.count(times) for times in range(people + 1)]
-        p, q = fit(histogram) or (0.0, 0.0)
-        points = [human_point(histogram, k) for k in range(1, people)]
-        if own:
-            shares = [sum(word in tagged[text] for text in own[name]) / len(own[name]) for name in by_image]
-            at_recall = precision_at_recall(shares, uses, people, points[-1][0] or 0.0)
-        models = tuple(model_point(p, k)[1] for k in range(1, people))
-        precisions = tuple(precision for _, precision in points)
-        kind, total = kinds[word].most_common(1)[0][0], kinds[word].total()
-        found.append(WordAgreement(word, kind, total, p, q, points[-1][0], precisions, models, at_recall))
+        shares = [sum(word in tagged[text] for text in own[name]) / len(own[name]) for name in by_image] if own else []
+        found.append(_agreement(word, kinds[word], uses, people, shares))
     return WordStudy(len(by_image), people, tuple(found), load_pipeline().signature)

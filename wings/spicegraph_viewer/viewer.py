@@ -65,21 +65,39 @@ class Overview:
     charts: Mapping[str, Markup]
 
 
+def _of_one(
+    table: ResultTable, name: str, mark: Mark, told: float | None, categories: Mapping[str, Sequence[Mark]]
+) -> Verdict:
+    """Return what is to be said of a single system, whose file told a corpus score or not."""
+    points = strongest_and_weakest({category: marks[0].value for category, marks in categories.items()})
+    of_corpus = f"; of the corpus {told:.3f}" if told is not None else ""
+    ends = f"95 % interval {number(mark.low)} to {number(mark.high)}"
+    detail = f"The mean of {table.count:,} items, {ends}{of_corpus}."
+    return Verdict(f"{name} {number(mark.value)}", detail, tuple(points))
+
+
+def _comparisons(table: ResultTable, names: Iterable[str], best: int, other: int) -> dict[str, Comparison]:
+    """Return by how much one system is better than another in each score, over the items that both have."""
+    tests = {}
+    for name in names:
+        first, second = table.column(other, name), table.column(best, name)
+        size = min(len(first), len(second))
+        tests[name] = Comparison(name, None, None, *_interval(second[:size] - first[:size]), None, None)
+    return tests
+
+
 def overview_of(table: ResultTable) -> Overview:
     """Return who is better by the items read so far; intervals are 1.96 standard errors."""
     names = [system.name for system in table.systems]
     columns = table.scores  # more may come while this is made
     plain, metrics = by_category(columns)
     lower = lower_is_better(METRICS)
-    score = next((name for name in _FIRST_SCORES if name in columns), plain[0] if plain else "")
+    score = next((name for name in (*_FIRST_SCORES, *plain) if name in columns), "")
     if not score:
         return Overview(table.count, Verdict("No scores have been read", "", ()), {}, {}, (0, None), "", {})
-    label = "SPICE" if score == "All_f" else score  # as the SPICE program calls it
-    categories = {
-        category: parts["f"]
-        for category, parts in next(iter(metrics.values()), {}).items()
-        if "f" in parts and parts["f"] != score
-    }
+    label = {"All_f": "SPICE"}.get(score, score)  # as the SPICE program calls it
+    parts = next(iter(metrics.values()), {})
+    categories = {category: of["f"] for category, of in parts.items() if of.get("f", score) != score}
     means = {
         name: [Mark(who, *_within(table.column(n, name)), ink(n)) for n, who in enumerate(names)]
         for name in dict.fromkeys((*plain, score, *categories.values()))
@@ -92,21 +110,10 @@ def overview_of(table: ResultTable) -> Overview:
     rows = {name: means[name] for name in dict.fromkeys((*plain, score))}
     of_categories = {name: means[column] for name, column in categories.items()}
     if other is None:
-        points = strongest_and_weakest({name: marks[0].value for name, marks in of_categories.items()})
-        mark, told = means[score][0], corpus[score][0]
-        of_corpus = f"; of the corpus {told:.3f}" if told is not None else ""
-        ends = f"95 % interval {number(mark.low)} to {number(mark.high)}"
-        headline = f"{names[0]}: {label} {number(mark.value)}"
-        detail = f"The mean of {table.count:,} items, {ends}{of_corpus}."
-        decided = Verdict(headline, detail, tuple(points))
+        decided = _of_one(table, f"{names[0]}: {label}", means[score][0], corpus[score][0], of_categories)
     else:
-        pair = names[best], names[other]
-        tests = {}
-        for name in means:
-            first, second = table.column(other, name), table.column(best, name)
-            size = min(len(first), len(second))
-            tests[name] = Comparison(name, None, None, *_interval(second[:size] - first[:size]), None, None)
-        both = values[best], values[other]
+        pair, both = (names[best], names[other]), (values[best], values[other])
+        tests = _comparisons(table, means, best, other)
         headline, detail = pair_headline(
             label, pair, both, tests[score], systems=len(names), of="items", lower=score in lower
         )

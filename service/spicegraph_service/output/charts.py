@@ -8,14 +8,14 @@ import hashlib
 import math
 import re
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 UNDEFINED: Final = "–"
 HUMAN_INK: Final = "sh"  # the class of what a person wrote
@@ -52,6 +52,11 @@ class Mark(NamedTuple):
     high: float | None = None
     ink: str = "s0"  # the class of its colour
     note: str = ""  # what its tip adds to name, label and value
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Both ends of the interval, or nothing."""
+        return () if self.low is None or self.high is None else (self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +215,8 @@ def interval_chart(
     """Return a label and its points with intervals for each row, from the top; ``signed``: values are differences."""
     head = _HEAD if any(len(label) > _BESIDE for label, _ in rows) else 0.0
     heights = [_MARK * len(marks) + _GROUP + head for _, marks in rows]
-    ends = (end for _, marks in rows for mark in marks for end in (mark.value, mark.low, mark.high))
-    low, high = _span([end for end in ends if end is not None])
+    ends = [end for _, marks in rows for mark in marks for end in (mark.value, *mark.ends) if end is not None]
+    low, high = _span(ends)
     plot = _Plot((low, high), None, sum(heights) + 46, left=2 if head else 25, right=13)
     plot.across(axis, signed=signed)
     if low < 0:
@@ -226,9 +231,9 @@ def interval_chart(
             if mark.value is None:
                 continue
             interval = ""
-            if mark.low is not None and mark.high is not None:
-                plot.line((plot.x(mark.low), plot.x(mark.high)), (y, y), f"stroke {mark.ink}")
-                interval = f", {mark.low:{form}} to {mark.high:{form}}"
+            if mark.ends:
+                plot.line((plot.x(mark.ends[0]), plot.x(mark.ends[1])), (y, y), f"stroke {mark.ink}")
+                interval = f", {mark.ends[0]:{form}} to {mark.ends[1]:{form}}"
             note = f" ({mark.note})" if mark.note else ""
             tip = f"{mark.name}, {label}: {mark.value:{form}}{interval}{note}"
             plot.glyph(mark.value, y, tip, colour=mark.ink, shape=3 if mark.ink == HUMAN_INK else number)
@@ -259,6 +264,12 @@ def box_chart(title: str, boxes: Sequence[Line], *, axis: str, description: str)
     return plot.done(title, description)
 
 
+def _runs(points: Iterable[tuple[int, float]]) -> list[list[tuple[float, float]]]:
+    """Return the stretches of points at spots that follow each other."""
+    of_runs = groupby(enumerate(points), key=lambda numbered: numbered[1][0] - numbered[0])
+    return [[point for _, point in run] for _, run in of_runs]
+
+
 def line_chart(
     title: str,
     labels: Sequence[str],
@@ -280,13 +291,7 @@ def line_chart(
     plot.names(labels, x)
     for number, line in enumerate(lines):
         points = [(spot, value) for spot, value in enumerate(line.values) if value is not None]
-        runs: list[list[tuple[float, float]]] = []
-        for spot, value in points:
-            if runs and runs[-1][-1][0] == spot - 1:
-                runs[-1].append((spot, value))
-            else:
-                runs.append([(spot, value)])
-        for run in runs:
+        for run in _runs(points):
             corners = [[(spot, before), (spot, value)] for (_, before), (spot, value) in pairwise(run)]
             plot.path([run[0], *chain.from_iterable(corners)] if stepped else run, colour=line.ink)
         for spot, value in points:

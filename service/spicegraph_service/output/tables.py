@@ -152,7 +152,11 @@ def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Content]
             title = f"{runs[0].headline[0].name} F by category"
             values = [{name: (means.f, None, None) for name, means in run.categories.items()} for run in runs]
             yield _side_by_side(title, "Category", heads, values)
-    signatures = [summary.signature for summary in summaries]
+    yield from _signatures_of(heads, [summary.signature for summary in summaries])
+
+
+def _signatures_of(heads: Sequence[str], signatures: Sequence[Mapping[str, Json]]) -> Iterator[Content]:
+    """Yield what the signatures of several systems share, and then what each has of its own."""
     common = {key: value for key, value in signatures[0].items() if all(each.get(key) == value for each in signatures)}
     if _is_toolkit_text(common):
         yield Text(TOOLKIT_NOTE)

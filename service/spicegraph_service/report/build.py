@@ -106,21 +106,9 @@ def build_report(
     fingerprint = replace(Fingerprint.of(items), empty=empty, marks=marks)
     signature = signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()})
     signature["resampling"] = {**draws.signature(), "correction": "holm"}
-    sources = image_sources(options.images, [item.id for item in items]) if options.images else {}
-    images = tuple(
-        ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
-        for item, *candidates in zip(map(metrics[_SPICE].reads, items), *columns, strict=True)
-    )
-    changes: list[ScoreChange] = []  # the second of two systems minus the first, by image, the largest loss first
-    if len(runs_of) == 2:
-        f1s = [[statistic.counts[ALL].f1 for statistic in runs[0].statistics] for runs in runs_of]
-        rows = zip(items, *f1s, strict=True)
-        changes = [ScoreChange(number, item.id, first, second) for number, (item, first, second) in enumerate(rows)]
-        changes.sort(key=attrgetter("difference"))
-    human = None
-    if options.human and all(len(item.references) > 1 for item in items):
-        held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
-        human, *_ = _score("Held-out reference", held_out, metrics, draws)
+    images = tuple(_image_views(list(map(metrics[_SPICE].reads, items)), columns, options.images))
+    gained, lost = _changes(items, runs_of)
+    human = _held_out(items, metrics, draws) if options.human else None
     tests = {
         (a, b): corrected(
             test
@@ -139,14 +127,13 @@ def build_report(
         ranked(tuple(views), lower_is_better(metrics)),
         human,
         {(names[a], names[b]): of_pair for (a, b), of_pair in tests.items()},
-        tuple(change for change in reversed(changes) if change.difference > _EQUAL)[:_MOST_CHANGED],
-        tuple(change for change in changes if change.difference < -_EQUAL)[:_MOST_CHANGED],
+        gained,
+        lost,
         images,
         synset_views(images),
         tuple(score.name for score in _other_scores(runs_of[0])),
         options.provenance,
-        # SPICE, which explains every error, unless only others were asked for
-        next((run.headline[0].name for run in runs_of[0] if _SPICE not in asked and run.name in asked), "SPICE"),
+        _first_score(runs_of[0], asked),
         _standings(views, tests, human, _of_random(items, spice, draws) if options.human else ()),
         gate_results(gates, views, [runs[0].statistics for runs in runs_of], tests, draws),
         tuple(
@@ -155,6 +142,43 @@ def build_report(
             for note in empty_graphs_of(corpus, runs).notes()
         ),
     )
+
+
+def _image_views(
+    items: Sequence[Item], columns: Sequence[Iterator[CandidateView]], pictures: Pictures | None
+) -> Iterator[ImageView]:
+    sources = image_sources(pictures, [item.id for item in items]) if pictures else {}
+    for item, *candidates in zip(items, *columns, strict=True):
+        yield ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
+
+
+def _changes(
+    items: Sequence[Item], runs_of: Sequence[Sequence[Run]]
+) -> tuple[tuple[ScoreChange, ...], tuple[ScoreChange, ...]]:
+    """Return the images on which the second of two systems is better, and those on which it is worse, most first."""
+    if len(runs_of) != 2:
+        return (), ()
+    f1s = [[statistic.counts[ALL].f1 for statistic in runs[0].statistics] for runs in runs_of]
+    rows = zip(items, *f1s, strict=True)
+    changes = [ScoreChange(number, item.id, first, second) for number, (item, first, second) in enumerate(rows)]
+    changes.sort(key=attrgetter("difference"))
+    return (
+        tuple(change for change in reversed(changes) if change.difference > _EQUAL)[:_MOST_CHANGED],
+        tuple(change for change in changes if change.difference < -_EQUAL)[:_MOST_CHANGED],
+    )
+
+
+def _held_out(items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Resampling) -> SystemView | None:
+    """Return how people score: the first reference of each image against its others, where each has others."""
+    if any(len(item.references) < 2 for item in items):
+        return None
+    held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
+    return _score("Held-out reference", held_out, metrics, draws)[0]
+
+
+def _first_score(runs: Sequence[Run], asked: Sequence[str]) -> str:
+    """Return SPICE, which explains every error, unless only others were asked for."""
+    return next((run.headline[0].name for run in runs if _SPICE not in asked and run.name in asked), "SPICE")
 
 
 def _standings(

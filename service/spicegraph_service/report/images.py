@@ -29,6 +29,7 @@ from spicegraph_service.store import StoredParse, stored_parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_parser.export.picture import Card
     from spicegraph_parser.spice.index import Concept
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.items import Item, ItemId
@@ -156,6 +157,29 @@ def _senses(name: str) -> tuple[Synset, ...]:
     return load_wordnet().senses(name, "nvar")
 
 
+def _box(
+    index: int,
+    card: Card,
+    of: tuple[Concept, data.TupleState, int],
+    attributes: Sequence[tuple[int, Concept, data.TupleState, int]],
+) -> data.CardPicture:
+    """Return an object's card with its attributes, each with its own state."""
+    states = [(state, number) for owner, _, state, number in attributes if owner == index]
+    stated = tuple((name, *rest) for name, rest in zip(card.attributes, states, strict=True))
+    corner = (int(card.x), int(card.y), int(card.width), int(card.height))
+    return data.CardPicture(card.name, of[1], *corner, stated, of[2])
+
+
+def _route(cards: Sequence[Card]) -> tuple[tuple[int, int], ...]:
+    """Return the points of an arrow's line, from the side of its first card to that of its last."""
+    first, *between, last = cards
+    ends = (first.right, last.x) if first.x <= last.x else (first.x, last.right)
+    if first.x == last.x:
+        ends = first.right, last.right
+    points = [(ends[0], first.port), *((card.x, card.port) for card in between), (ends[1], last.port)]
+    return tuple((int(x), int(y)) for x, y in points)
+
+
 def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> data.GraphPicture:
     """Lay both graphs of a match over each other; ``near`` are the candidate's tuples that are almost right."""
     objects: list[tuple[Concept, data.TupleState, int]] = []
@@ -194,28 +218,15 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> data.GraphPi
             tuple(Relation(a, b, concept, ()) for a, b, concept, *_ in relations),
         )
     )
-    boxes = []
-    for index, (_, state, number) in enumerate(objects):
-        card = layout.cards[index]
-        states = [(of_attribute, at) for of, _, of_attribute, at in attributes if of == index]
-        stated = tuple((name, *rest) for name, rest in zip(card.attributes, states, strict=True))
-        corner = (int(card.x), int(card.y), int(card.width), int(card.height))
-        boxes.append(data.CardPicture(card.name, state, *corner, stated, number))
+    boxes = [_box(index, layout.cards[index], of, attributes) for index, of in enumerate(objects)]
     lines = []
     for arrow in layout.arrows:
-        cards = [layout.cards[index] for index in arrow.route]
-        rightward = cards[0].x <= cards[-1].x
-        first, *between, last = cards
-        ends = (first.right, last.x) if rightward else (first.x, last.right)
-        if first.x == last.x:
-            ends = first.right, last.right
-        points = [(ends[0], first.port), *((card.x, card.port) for card in between), (ends[1], last.port)]
         labels = tuple(
             (concept.label, state, number)
             for a, b, concept, state, number in relations
             if (a, b) == (arrow.route[0], arrow.route[-1])
         )
-        lines.append(data.ArrowPicture(labels, tuple((int(x), int(y)) for x, y in points)))
+        lines.append(data.ArrowPicture(labels, _route([layout.cards[index] for index in arrow.route])))
     return data.GraphPicture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
 
 

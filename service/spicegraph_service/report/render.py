@@ -233,14 +233,6 @@ _DIGITS = 4
 
 def index(report: Report) -> str:
     """Return the packed index: names, kinds, and for each image what it can be sorted and filtered by."""
-    errors: list[list[list[int]]] = [[[] for _ in report.images] for _ in report.systems]
-    for system, view in enumerate(report.systems):
-        for kind in view.kinds:
-            for number, group in enumerate(kind.groups):
-                for item in group.items:
-                    errors[system][item] += _KINDS[kind.name], number
-    columns = [[image.candidates[system] for image in report.images] for system in range(len(report.systems))]
-    sources = [image.source for image in report.images]
     return _packed(
         {
             "chunk": CHUNK,
@@ -254,20 +246,39 @@ def index(report: Report) -> str:
             "groups": [[[g.words for g in kind.groups] for kind in view.kinds] for view in report.systems],
             "senses": _senses(report),
             "workings": list(_workings(report)),
-            # Those that are in the page stand with the details.
-            "sources": [None if s is None or s.startswith(_IN_PAGE) else s for s in sources] if any(sources) else None,
-            "ids": [permalink(image.id) for image in report.images],
-            "captions": [[view.caption for view in views] for views in columns],
-            # Of the references there are as many tuples for every system.
-            "reference": [[counts.reference for counts in view.counts] for view in columns[0]],
-            "counts": [[[n for counts in view.counts for n in counts[:2]] for view in views] for views in columns],
-            "values": [
-                [_rounded([view.metrics[metric] for view in views]) for metric in range(len(report.metrics))]
-                for views in columns
-            ],
-            "errors": errors,
+            **_by_image(report),
         }
     )
+
+
+def _by_image(report: Report) -> dict[str, object]:
+    """Return what each image can be sorted and filtered by, its numbers by system."""
+    columns = list(zip(*(image.candidates for image in report.images), strict=True))
+    sources = [image.source for image in report.images]
+    return {
+        # Those that are in the page stand with the details.
+        "sources": [None if s is None or s.startswith(_IN_PAGE) else s for s in sources] if any(sources) else None,
+        "ids": [permalink(image.id) for image in report.images],
+        "captions": [[view.caption for view in views] for views in columns],
+        # Of the references there are as many tuples for every system.
+        "reference": [[counts.reference for counts in view.counts] for view in columns[0]],
+        "counts": [[[n for counts in view.counts for n in counts[:2]] for view in views] for views in columns],
+        "values": [
+            [_rounded([view.metrics[metric] for view in views]) for metric in range(len(report.metrics))]
+            for views in columns
+        ],
+        "errors": [_errors(view, len(report.images)) for view in report.systems],
+    }
+
+
+def _errors(view: SystemView, images: int) -> list[list[int]]:
+    """Return the errors of each image: one after the other, the number of its kind and that of its group."""
+    errors: list[list[int]] = [[] for _ in range(images)]
+    for kind in view.kinds:
+        for number, group in enumerate(kind.groups):
+            for item in group.items:
+                errors[item] += _KINDS[kind.name], number
+    return errors
 
 
 def _workings(report: Report) -> dict[tuple[str, str], int]:

@@ -320,6 +320,28 @@ def _sentence_of(view: CandidateView, kind: str | None = None, words: tuple[str,
     return max(spans, key=lambda span: sum(span[0] <= start < span[1] for start in starts))
 
 
+def _known(view: TupleView, candidate: CandidateView) -> int | None:
+    """Return how many captions have the counterpart of an error; ``None``: the candidate has its word as well."""
+    if view.counterpart is None:
+        return 0
+    reference = candidate.reference[view.counterpart]
+    # A caption that calls a bull black and white also has the word that the references have.
+    words = reference.strings[1].split("/") if len(reference.strings) > 1 else ()
+    if any(word in candidate.caption.lower() for word in words):
+        return None
+    return len({mention.caption for mention in reference.mentions})
+
+
+def _says_same(caption: str, other: str, places: Sequence[tuple[int, int]]) -> bool:
+    """Return whether another caption has a sentence of a caption in which something stands at one of the places."""
+    return any(
+        caption[first:last] in other
+        for first, last in sentence_spans(caption)
+        for start, _ in places
+        if first <= start < last
+    )
+
+
 def _weighted_errors(
     report: Report, wrong: int, better: int | None, *, is_long: bool
 ) -> Iterator[tuple[float, int, str]]:
@@ -332,20 +354,10 @@ def _weighted_errors(
         for view in candidate.candidate:
             is_avoided = (view.kind, view.strings if is_long else ()) not in avoided
             if is_long and is_avoided and rival and view.mentions:
-                starts = [start for start, _ in view.mentions[0].spans]
-                spans = sentence_spans(candidate.caption)
-                is_avoided = not any(
-                    candidate.caption[a:b] in rival.caption for a, b in spans for s in starts if a <= s < b
-                )
+                is_avoided = not _says_same(candidate.caption, rival.caption, view.mentions[0].spans)
             if gap > 0 and view.kind is not None and view.kind in _SENTENCES and is_avoided:
-                known = 0
-                if view.counterpart is not None:
-                    reference = candidate.reference[view.counterpart]
-                    # A caption that calls a bull black and white also has the word that the references have.
-                    words = reference.strings[1].split("/") if len(reference.strings) > 1 else ()
-                    if any(word in candidate.caption.lower() for word in words):
-                        continue
-                    known = len({mention.caption for mention in reference.mentions})
+                if (known := _known(view, candidate)) is None:
+                    continue
                 brief = -len(candidate.caption) / _LONG_CAPTION
                 yield _SENTENCES[view.kind][0] + 3 * gap + known / len(image.references) + brief, -item, view.kind
 

@@ -101,8 +101,8 @@ def visible(when: pb.Visibility.ValueType, split: Split, account: Account, now: 
 def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Account) -> list[pb.CorpusScore]:
     """Return scores as a caller may see them: participants see rounded ones, and no category of few images."""
     # A score and its interval are moved by up to one step, then rounded to whole ones: always so for a file. Noise
-    # before rounding leaves no value at which a small change shows. All three move by the same: ends with draws of
-    # their own would tell three times as much.
+    # before rounding (halves up: to even ones, a step could become two) leaves no value at which a small change shows.
+    # All three move by the same: ends with draws of their own would tell three times as much.
     member = account.may(MemberRole.VIEWER, challenge)
     shown = []
     for row in rows:
@@ -116,7 +116,7 @@ def shown_scores(rows: Iterable[RunScore], challenge: Challenge, account: Accoun
         moved = 2 * row.draw / _HIGHEST_DRAW - 1 if challenge.settings.noise else 0.0
         unit = 10**digits
         value, low, high = (
-            None if end is None else max(round(end * unit / steps + moved) * steps, 0) / unit for end in ends
+            None if end is None else max(math.floor(end * unit / steps + moved + 0.5) * steps, 0) / unit for end in ends
         )
         within = _reach((steps, digits), challenge)
         shown.append(pb.CorpusScore(name=row.name, value=value, low=low, high=high, digits=digits, within=within))
@@ -166,6 +166,19 @@ def check_visible(split: Split, account: Account, now: datetime) -> None:
         raise denied(f"the leaderboard of the split {split.name!r} is {when}", reason="NOT_VISIBLE")
 
 
+def _ranking_score(score: str, challenge: Challenge, names: Sequence[str]) -> str:
+    """Return the score that ranks: the one asked for, the challenge's, or else the first that there is."""
+    if score and names and score not in names:
+        raise wrong("score", f"there is no score {score!a}; there are {', '.join(names)}")
+    by = score or challenge.settings.primary_score
+    return by if by and (by in names or not names) else names[0] if names else ""
+
+
+def _is_exact(challenge: Challenge, account: Account, now: datetime) -> bool:
+    has_closed = challenge.closes is not None and now >= challenge.closes
+    return has_closed or account.may(MemberRole.VIEWER, challenge) or challenge.settings.digits == ALL_DIGITS
+
+
 def standing(
     session: Session, reference_set: SplitReferences, request: pb.GetLeaderboardRequest, account: Account, now: datetime
 ) -> Standing:
@@ -183,11 +196,7 @@ def standing(
     ]
     seen = (row.name for _, scores in rows for row in shown_scores(scores, challenge, account))
     names = list(dict.fromkeys(seen))
-    by = score or challenge.settings.primary_score or (names[0] if names else "")
-    if by and names and by not in names:
-        if score:
-            raise wrong("score", f"there is no score {by!a}; there are {', '.join(names)}")
-        by = names[0]
+    by = _ranking_score(score, challenge, names)
 
     def shown_value(submission: Submission, name: str = by) -> float | None:
         scores = shown_scores(scores_of(submission.runs[-1], reference_set.id, domain), challenge, account)
@@ -195,11 +204,7 @@ def standing(
 
     # Until the close participants see the order of what they see: an exact one would show what noise hides. Not as
     # soon as the split has closed: until the challenge has, users choose what stands.
-    exact = (
-        account.may(MemberRole.VIEWER, challenge)
-        or (challenge.closes is not None and now >= challenge.closes)
-        or challenge.settings.digits == ALL_DIGITS
-    )
+    exact = _is_exact(challenge, account, now)
     lowest = lower_is_better(challenge.settings.metrics)
 
     def order(row: tuple[Submission, tuple[RunScore, ...]]) -> tuple[tuple[bool, float], ...]:

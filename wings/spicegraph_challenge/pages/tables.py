@@ -211,6 +211,14 @@ def board_name(scores: pb.SplitScores | pb.GetLeaderboardResponse) -> str:
     return ", ".join(filter(None, (scores.split, scores.reference_set, scores.domain)))
 
 
+def _rank(row: pb.LeaderboardRow) -> str | None:
+    return f"{row.rank} ({places(row)})" if places(row) else str(row.rank or "") or None
+
+
+def _method(row: pb.LeaderboardRow) -> str:
+    return row.method + ("*" if row.origin.outdated else "")
+
+
 def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Grid | Text]:
     """Yield a table for each leaderboard; SPICE's categories are in the other formats, unless one ranks."""
     for board in boards:
@@ -231,9 +239,7 @@ def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Grid |
         rows, styles = [], []
         for row, of_row in zip(board.rows, scores, strict=True):
             values = [number(of_row[name]) if name in of_row else None for name in shown]
-            method = row.method + ("*" if row.origin.outdated else "")
-            rank = f"{row.rank} ({places(row)})" if places(row) else str(row.rank or "") or None
-            rows.append((rank, row.user, method, *values, when(row.create_time)[:10]))
+            rows.append((_rank(row), row.user, _method(row), *values, when(row.create_time)[:10]))
             styles.append(
                 {n: marks[name].get(v or "", "") for n, (name, v) in enumerate(zip(shown, values, strict=True), 3)}
             )

@@ -27,7 +27,7 @@ from spicegraph_challenge.pages.tables import CATEGORY, UNDEFINED, cell, minute
 from spicegraph_service.kit import Line, Mark, ink, interval_chart, line_chart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _LONG = 10_000  # characters of a text that has several lines
 _ADDRESS = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)\]}]")
@@ -307,40 +307,51 @@ def method_page(boards: Sequence[pb.GetLeaderboardResponse], user: str) -> dict[
 def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
     """Return the figures of a leaderboard: the score that ranks with its intervals, and how it came about."""
     scored = [(row, score) for row in board.rows for score in row.scores if score.name == board.score]
-    ranked = [(row, score) for row, score in scored if score.HasField("value")][:_DRAWN]
+    ranked = [pair for pair in scored if pair[1].HasField("value")][:_DRAWN]
     if not ranked:
         return {}
     inks = {row.user: ink(index) for index, (row, _) in enumerate(ranked)}
-    rows = [
-        (
-            row.user,
-            (
-                Mark(
-                    row.method,
-                    score.value,
-                    score.low if score.HasField("low") else None,
-                    score.high if score.HasField("high") else None,
-                    inks[row.user],
-                ),
-            ),
-        )
-        for row, score in ranked
-    ]
+    rows = [(row.user, (_mark(row.method, score, inks[row.user]),)) for row, score in ranked]
     charts = {"standing": interval_chart(board.score, rows, axis=board.score, form=f".{ranked[0][1].digits or 4}f")}
     points = [(point.create_time.ToDatetime(UTC), point.user, point.value) for point in board.history]
-    moments = sorted({moment for moment, *_ in points})
-    if len(moments) > _MOMENTS:
-        moments = [moments[index * (len(moments) - 1) // (_MOMENTS - 1)] for index in range(_MOMENTS)]
+    moments = _spread({moment for moment, *_ in points})
     if len(moments) < 2:
         return charts
-    form = "%H:%M" if moments[0].date() == moments[-1].date() else "%m-%d"
     standing = [{user: value for moment, user, value in points if moment <= now} for now in moments]
-    ordered = (sorted(values.values(), reverse=board.score not in board.lower_is_better) for values in standing)
-    places = [  # equal values share one
-        {user: order.index(value) + 1 for user, value in values.items()}
-        for values, order in zip(standing, ordered, strict=True)
-    ]
-    lines = [
+    form = "%H:%M" if moments[0].date() == moments[-1].date() else "%m-%d"
+    history = line_chart(
+        f"{board.score} over time",
+        [moment.strftime(form) for moment in moments],
+        _history(standing, inks, is_lower_better=board.score in board.lower_is_better),
+        x="submitted (UTC)",
+        y=board.score,
+        description=_HISTORY,
+        zero=False,
+        stepped=True,
+    )
+    return charts | {"history": history, "legend": [(colour, user) for user, colour in inks.items()]}
+
+
+def _spread(moments: Iterable[datetime]) -> list[datetime]:
+    """Return moments in order: of very many, some that are equally far apart in it."""
+    ordered = sorted(moments)
+    if len(ordered) <= _MOMENTS:
+        return ordered
+    return [ordered[index * (len(ordered) - 1) // (_MOMENTS - 1)] for index in range(_MOMENTS)]
+
+
+def _mark(method: str, score: pb.CorpusScore, colour: str) -> Mark:
+    low, high = (getattr(score, end) if score.HasField(end) else None for end in ("low", "high"))
+    return Mark(method, score.value, low, high, colour)
+
+
+def _history(standing: Sequence[Mapping[str, float]], inks: Mapping[str, str], *, is_lower_better: bool) -> list[Line]:
+    """Return each user's values over time, with the places that they had; equal values share one."""
+    places = []
+    for values in standing:
+        order = sorted(values.values(), reverse=not is_lower_better)
+        places.append({user: order.index(value) + 1 for user, value in values.items()})
+    return [
         Line(
             user,
             [values.get(user) for values in standing],
@@ -349,18 +360,6 @@ def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         )
         for user, colour in inks.items()
     ]
-    labels = [moment.strftime(form) for moment in moments]
-    history = line_chart(
-        f"{board.score} over time",
-        labels,
-        lines,
-        x="submitted (UTC)",
-        y=board.score,
-        description=_HISTORY,
-        zero=False,
-        stepped=True,
-    )
-    return charts | {"history": history, "legend": [(colour, user) for user, colour in inks.items()]}
 
 
 def user_row(user: pb.User) -> dict[str, Any]:

@@ -31,7 +31,9 @@ from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 from spicegraph_service.kit import ChunkStatistics, System, read_frame, unpack_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_scorer.core.results import Run
 
 
 _FEWEST_PLACES, _MOST_PLACES = 1, 4
@@ -204,6 +206,24 @@ def _domains(given: Mapping[int | str, str], captions: Mapping[int | str, Sequen
     return domains
 
 
+def _task_scores(task: Finish, run: Run, domain: str, highest: float) -> Iterator[TaskScore]:
+    """Yield the scores of a metric, each with its interval, and how many images it is a mean of."""
+    bounds = {bound.name: bound for bound in run.intervals}
+    headline = {score.name for score in run.headline}
+    for score in run.scores:
+        bound, images = bounds[score.name], sum(value is not None for value in score.each)
+        yield TaskScore(
+            score.name,
+            score.value,
+            bound.low,
+            bound.high,
+            None if score.name in headline and not domain else images,
+            decimal_places(images, highest=highest),
+            noise_of(f"{task.secret} {domain}", score.name),
+            domain,
+        )
+
+
 def finish(task: Finish) -> Finished:
     """Return the scores of all metrics, with 95 % intervals."""
     from spicegraph_scorer.core.results import run_of  # noqa: PLC0415
@@ -227,22 +247,7 @@ def finish(task: Finish) -> Finished:
             if domain:  # as if its images had been scored alone
                 collected = [collected[place] for place in parts[domain]]
             run = run_of(name, metric, metric.finish(collected), confidence=Resampling())
-            bounds = {bound.name: bound for bound in run.intervals}
-            headline = {score.name for score in run.headline}
-            for score in run.scores:
-                bound, images = bounds[score.name], sum(value is not None for value in score.each)
-                rows.append(
-                    TaskScore(
-                        score.name,
-                        score.value,
-                        bound.low,
-                        bound.high,
-                        None if score.name in headline and not domain else images,
-                        decimal_places(images, highest=metric.highest),
-                        noise_of(f"{task.secret} {domain}", score.name),
-                        domain,
-                    )
-                )
+            rows += _task_scores(task, run, domain, metric.highest)
     return Finished(tuple(rows), errors)
 
 

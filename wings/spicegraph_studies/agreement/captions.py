@@ -125,6 +125,15 @@ def agree_on_captions(
     return correlate(kept, scores, protocol, removed=removed, resampling=resampling, signature=signature)
 
 
+def _observations(judgements: Sequence[Judgement], protocol: CaptionProtocol) -> tuple[Vector, Indices, Vector]:
+    """Return the mean rating of each caption; and of each observation, the number of its caption and its rating."""
+    means = np.array([float(np.mean(judgement.ratings)) for judgement in judgements])
+    if protocol.ratings is not Ratings.EACH:
+        return means, np.arange(len(judgements)), means
+    captions = np.repeat(np.arange(len(judgements)), [len(judgement.ratings) for judgement in judgements])
+    return means, captions, np.array([rating for judgement in judgements for rating in judgement.ratings], np.float64)
+
+
 def correlate(
     judgements: Sequence[Judgement],
     scores: MetricScores,
@@ -136,17 +145,14 @@ def correlate(
 ) -> CaptionAgreement:
     """Correlate ready scores with ratings; captions for which a metric is undefined are left out for all."""
     resampling = resampling or Resampling()
-    table = {name: np.array([np.nan if v is None else v for v in each]) for name, each in scores.items()}
+    table = {name: np.array(each, np.float64) for name, each in scores.items()}
     defined = np.all([~np.isnan(values) for values in table.values()], axis=0)
     if not defined.any():
         raise InputError("no caption has a value of every metric")
     kept = [judgement for judgement, known in zip(judgements, defined, strict=True) if known]
-    means = np.array([float(np.mean(judgement.ratings)) for judgement in kept])
-    captions, ratings = np.arange(len(kept)), means  # of each observation: the number of its caption, and its rating
-    if protocol.ratings is Ratings.EACH:
-        captions = np.repeat(captions, [len(judgement.ratings) for judgement in kept])
-        ratings = np.array([rating for judgement in kept for rating in judgement.ratings], dtype=np.float64)
-    groups = numbered(judgement.image for judgement in kept)[captions]
+    means, captions, ratings = _observations(kept, protocol)
+    images = numbered(judgement.image for judgement in kept)
+    groups = images[captions]
     values = {name: each[defined][captions] for name, each in table.items()}
     ordered = {name: PairOrder(each, ratings) for name, each in values.items()}
     pairs = image_pairs(values, ratings, groups)
@@ -154,7 +160,7 @@ def correlate(
     return CaptionAgreement(
         protocol,
         len(kept),
-        len({judgement.image for judgement in kept}),
+        int(images.max()) + 1,
         len(ratings),
         dict(removed or {}),
         {name: _intervals(of, draws[name]) for name, of in ordered.items()},

@@ -29,6 +29,8 @@ from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from spicegraph_scorer.core.metric import Score
+
 Span = tuple[int, int]
 
 
@@ -179,41 +181,30 @@ def agree_on_hallucinations(
     """Score captions, by default with SPICE-G on scene graphs, and hold every score against what people marked."""
     # SPICE-G has three scores: its own, and two of its verdicts.
     scoring, resampling = scoring or JudgementScoring(("spice-g",), SCENE), resampling or Resampling()
-    labels = np.array([caption.ratings[0] for caption in captions])
-    faulty = int(labels.sum())
-    if not 0 < faulty < len(captions):
-        raise InputError(f"{faulty} of {len(captions)} captions have a marked word: expected some, and not all")
-    missing = [Fault(caption.place, "references", "are missing") for caption in captions if not caption.references]
-    if missing:
-        raise input_error("marked captions", missing)
+    faulty = _check_marked(captions)
     items = tuple(Item(n, caption.candidate, caption.references) for n, caption in enumerate(captions))
     given = resources(scoring.pipeline, scoring.progress, scoring.data, metrics=scoring.metrics)
     made = make_metrics(scoring.metrics, given)
     statistics = collect(items, made)
     result = result_of(items, made, statistics, progress=scoring.progress)
     lower = lower_is_better(scoring.metrics)
+    labels = np.array([caption.ratings[0] for caption in captions])
     suspicion: dict[str, Vector] = {}
     of_words: dict[str, Vector] = {}
-    undefined, thresholds = {}, {}
+    undefined: dict[str, int] = {}
+    thresholds: dict[float, float] = {}
     for name, run in zip(made, result.runs, strict=True):
-        localiser = LOCALISERS.get(name)
-        suspects = [] if localiser is None else [localiser(made[name], each) for each in statistics[name]]
+        suspects = [LOCALISERS[name](made[name], each) for each in statistics[name]] if name in LOCALISERS else []
         shares = located(captions, suspects, protocol) if suspects else None
         for score in run.headline:
             undefined[score.name] = sum(value is None for value in score.each)
-            sign = 1 if score.name in lower else -1
-            suspicion[score.name] = np.array([np.inf if value is None else sign * value for value in score.each])
+            suspicion[score.name] = _suspicion(score, is_lower_better=score.name in lower)
             if shares is not None and score.name in lower:
                 of_words[score.name] = shares
         if name == "spice-g" and shares is not None:
-            each = [np.array([word.probability for word in words]) for words in suspects]
-            pairs = zip(captions, suspects, strict=True)
-            right = [word.probability for caption, words in pairs for word in words if not word.is_marked(caption)]
-            thresholds = {rate: conformal_threshold(right, rate) for rate in (0.05, 0.1, 0.2)}
-            worst, mean = "SPICE-G verdicts, worst word", "SPICE-G verdicts, mean of words"
-            suspicion[worst] = np.array([probabilities.max(initial=0) for probabilities in each])
-            suspicion[mean] = np.array([probabilities.mean() if len(probabilities) else 0.0 for probabilities in each])
-            of_words |= {worst: shares, mean: shares}
+            of_verdicts, thresholds = _of_verdicts(captions, suspects)
+            suspicion |= of_verdicts
+            of_words |= dict.fromkeys(of_verdicts, shares)
     groups = numbered(caption.image for caption in captions)
     return HallucinationAgreement(
         protocol,
@@ -230,6 +221,37 @@ def agree_on_hallucinations(
             word_counts(caption.candidate for caption in captions),
         ),
     )
+
+
+def _suspicion(score: Score, *, is_lower_better: bool) -> Vector:
+    """Return how suspicious each caption is; one without a value is the most."""
+    sign = 1 if is_lower_better else -1
+    return np.array([np.inf if value is None else sign * value for value in score.each])
+
+
+def _check_marked(captions: Sequence[Judgement]) -> int:
+    """Return how many captions have a marked word: some, and not all; every one needs references."""
+    faulty = sum(caption.ratings[0] > 0 for caption in captions)
+    if not 0 < faulty < len(captions):
+        raise InputError(f"{faulty} of {len(captions)} captions have a marked word: expected some, and not all")
+    missing = [Fault(caption.place, "references", "are missing") for caption in captions if not caption.references]
+    if missing:
+        raise input_error("marked captions", missing)
+    return faulty
+
+
+def _of_verdicts(
+    captions: Sequence[Judgement], suspects: Sequence[Sequence[Suspect]]
+) -> tuple[dict[str, Vector], dict[float, float]]:
+    """Return the scores of SPICE-G's verdicts, and their thresholds by the share of unmarked words that are flagged."""
+    each = [np.array([word.probability for word in words]) for words in suspects]
+    pairs = zip(captions, suspects, strict=True)
+    right = [word.probability for caption, words in pairs for word in words if not word.is_marked(caption)]
+    worst = np.array([probabilities.max(initial=0) for probabilities in each])
+    mean = np.array([probabilities.mean() if len(probabilities) else 0.0 for probabilities in each])
+    return {"SPICE-G verdicts, worst word": worst, "SPICE-G verdicts, mean of words": mean}, {
+        rate: conformal_threshold(right, rate) for rate in (0.05, 0.1, 0.2)
+    }
 
 
 def located(

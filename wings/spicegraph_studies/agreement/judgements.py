@@ -116,33 +116,39 @@ def pair_scores(pairs: Sequence[CaptionPair], scoring: JudgementScoring) -> tupl
     return first, second
 
 
+def _computed(
+    rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scoring: JudgementScoring
+) -> tuple[dict[str, Sequence[float | None]], Mapping[str, Json]]:
+    """Compute metrics of rows; one of which the lowest score is the best becomes 1 minus its score."""
+    missing = [
+        Fault(place, "references", "are missing, but a metric is to be computed")
+        for place, _, references, _ in rows
+        if not references
+    ]
+    if missing:
+        raise input_error("judgements", missing)
+    result = score(
+        [Item(index, caption, references) for index, (_, caption, references, _) in enumerate(rows)],
+        scoring.metrics,
+        pipeline=scoring.pipeline,
+        progress=scoring.progress,
+        data=scoring.data,
+        empty=scoring.empty,
+        control_tokens="keep",  # people judged the captions as they are
+    )
+    each: dict[str, Sequence[float | None]] = {}
+    lower = lower_is_better(scoring.metrics)
+    for headline in chain.from_iterable(run.headline for run in result.runs):
+        if headline.name in lower:
+            each[f"1 - {headline.name}"] = [None if value is None else 1 - value for value in headline.each]
+        else:
+            each[headline.name] = headline.each
+    return each, result.signature
+
+
 def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scoring: JudgementScoring) -> Scored:
     """Score rows of place, caption, references and given scores; a given score must stand in all rows."""
-    each: dict[str, Sequence[float | None]] = {}
-    signature: Mapping[str, Json] = {}
-    if scoring.metrics:
-        missing = [
-            Fault(place, "references", "are missing, but a metric is to be computed")
-            for place, _, references, _ in rows
-            if not references
-        ]
-        if missing:
-            raise input_error("judgements", missing)
-        result = score(
-            [Item(index, caption, references) for index, (_, caption, references, _) in enumerate(rows)],
-            scoring.metrics,
-            pipeline=scoring.pipeline,
-            progress=scoring.progress,
-            data=scoring.data,
-            empty=scoring.empty,
-            control_tokens="keep",  # people judged the captions as they are
-        )
-        signature, lower = result.signature, lower_is_better(scoring.metrics)
-        for headline in chain.from_iterable(run.headline for run in result.runs):
-            if headline.name in lower:
-                each[f"1 - {headline.name}"] = [None if value is None else 1 - value for value in headline.each]
-            else:
-                each[headline.name] = headline.each
+    each, signature = _computed(rows, scoring) if scoring.metrics else ({}, {})
     names = list(dict.fromkeys(name for *_, given in rows for name in given))
     faults = [
         Fault(place, f"metrics.{name}", "is missing, but other rows have it")

@@ -132,17 +132,21 @@ def agree_on_pairs(
     resampling = resampling or Resampling()
     scoring = (scoring or JudgementScoring()).shared()
     kept, removed = protocols.prepare_pairs(pairs, protocol)
-    wrong = [count for count in (*curve, protocol.references) if count is not None and count < 1]
-    if wrong or protocol.draws < 1:
-        raise InputError(f"numbers of references and draws begin at 1, got {wrong[0] if wrong else protocol.draws}")
+    counts = (*curve, protocol.references, protocol.draws)
+    if wrong := [count for count in counts if count is not None and count < 1]:
+        raise InputError(f"numbers of references and draws begin at 1, got {wrong[0]}")
     if curve and any(pair.given for pair in kept):
         raise InputError("given scores belong to one set of references: there is no curve over their number")
+
+    def with_fewer(references: int) -> int:
+        return sum(len(pair.references) < references for pair in kept)
+
     categories = tuple(sorted({pair.category for pair in kept} - {""}))
     table = _Table(kept, categories, protocol, scoring, resampling)
     main = tuple(table.accuracies())
-    curves = {}
-    for count in sorted(set(curve)):
-        curves[count] = tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
+    unknown = tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
+    curves = dict.fromkeys(sorted(set(curve)), unknown)
+    for count in curves:
         if enough := [pair for pair in kept if len(pair.references) >= count]:
             of_count = _Table(enough, categories, replace(protocol, references=count), scoring, resampling)
             curves[count] = tuple(of_count.accuracies())
@@ -152,12 +156,12 @@ def agree_on_pairs(
         len({pair.image for pair in kept}),
         categories,
         removed,
-        sum(len(pair.references) < (protocol.references or 0) for pair in kept),
+        with_fewer(protocol.references or 0),
         table.undefined,
         main,
         tuple(table.comparisons()),
         curves,
-        {count: sum(len(pair.references) < count for pair in kept) for count in curve},
+        {count: with_fewer(count) for count in curve},
         {**table.signature, "resampling": resampling.signature()},
         table.of_like_length(kept),
     )
@@ -209,7 +213,7 @@ class _Table:
 
         sums: dict[str, coefficients.Matrix] = {}
         signature: Mapping[str, Json] = {}
-        preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
+        preferred = np.array([pair.preferred for pair in pairs], np.float64)
         for _ in range(draws):
             drawn = []
             for pair in pairs:
@@ -217,7 +221,7 @@ class _Table:
                 drawn.append(replace(pair, references=references, second=others))
             (first, signature), (second, _) = pair_scores(drawn, scoring)
             for name in first:
-                scores = np.array([[np.nan if v is None else v for v in side] for side in (first[name], second[name])])
+                scores = np.array([first[name], second[name]], np.float64)
                 difference = np.where(preferred == 0, scores[0] - scores[1], scores[1] - scores[0])
                 outcomes = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)
                 outcomes[np.isnan(preferred)] = 0.5, 0, 0.5  # half right and half wrong where people are tied
@@ -254,7 +258,7 @@ class _Table:
         words = np.maximum([word_counts(pair.captions) for pair in pairs], 1)
         if words.mean() <= LONG:
             return {}
-        preferred = np.array([np.nan if pair.preferred is None else pair.preferred for pair in pairs])
+        preferred = np.array([pair.preferred for pair in pairs], np.float64)
         decided = ~np.isnan(preferred)
         unequal = decided & (words[:, 0] != words[:, 1])
         longer = (words[:, 1] > words[:, 0]) == (preferred == 1)

@@ -71,6 +71,16 @@ class SystemAgreement:
         }
 
 
+def _bounded(values: Vector, ratings: Vector, resampling: Resampling) -> dict[str, Bounded]:
+    """Return every coefficient with its interval, where there are enough systems for one."""
+    row = {key: correlation(key, values, ratings) for key in SYSTEM_COEFFICIENTS}
+    draws = _draws(values, ratings, resampling) if len(values) >= _FEWEST else {}
+    for key, exact in row.items():
+        if exact.value is not None:
+            row[key] = exact._replace(**dict(zip(("low", "high"), percentile_bounds(draws[key]), strict=True)))
+    return row
+
+
 def agree_on_systems(
     human: SystemTable, scores: SystemTable, *, resampling: Resampling | None = None
 ) -> SystemAgreement:
@@ -104,11 +114,7 @@ def agree_on_systems(
     length: dict[str, dict[str, float | None]] = {}
     for metric, measure in product(metrics, measures):
         values, ratings = _columns((scores, human), (metric, measure))
-        row = {key: correlation(key, values, ratings) for key in SYSTEM_COEFFICIENTS}
-        draws = _draws(values, ratings, resampling) if len(values) >= _FEWEST else {}
-        for key, exact in row.items():
-            if exact.value is not None:
-                row[key] = exact._replace(**dict(zip(("low", "high"), percentile_bounds(draws[key]), strict=True)))
+        row = _bounded(values, ratings, resampling)
         correlations.setdefault(metric, {})[measure] = row
         values, ratings, words = _columns((scores, human, human), (metric, measure, WORDS))
         length.setdefault(measure, {}).update(with_length_constant({metric: values}, ratings, words))

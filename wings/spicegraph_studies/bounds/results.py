@@ -285,9 +285,9 @@ def find_bounds(
         0.75
     """
     everyone = (human(study), *trials)
-    twice = [name for name, count in Counter(trial.name for trial in everyone).items() if count > 1]
-    if twice:
-        raise InputError(f"two trials are called {twice[0]!a}; give the systems names of their own")
+    for name, count in Counter(trial.name for trial in everyone).items():
+        if count > 1:
+            raise InputError(f"two trials are called {name!a}; give the systems names of their own")
     resampling = resampling or Resampling()
     texts = [text for trial in everyone for of_image in trial.candidates for text in of_image]
     data = with_spice_text(metrics, merged_data(data, fields))
@@ -305,31 +305,20 @@ def find_bounds(
     bounds_by_trial: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
     ranked: dict[str, Matrix] = {}
     length: dict[str, dict[str, LengthControl]] = {}
-    words: dict[str, Matrix] = {}  # of each system of descriptions, by image: the words of its captions and of people's
-    for trial in (trial for trial in everyone if trial.kind == "system"):
-        sides = [word_counts(chain.from_iterable(each)) for each in (trial.candidates, study.captions)]
-        lengths = np.stack([image_means(side[study.held], study) for side in sides], axis=1)
-        if are_descriptions(lengths.mean(axis=0, keepdims=True).tolist()):
-            words[trial.name] = lengths
+    words = _words_of_descriptions(everyone, study)
     for name, metric in chosen.items():
         advance = partial(progress, f"scoring {name}") if progress else lambda _done, _total: None
         tables = path_of(metric)(
             metric, study, [trial.candidates for trial in everyone], spread=spread, advance=advance
         )
-        category = f"{tables[0].names[0]}_"  # of the first score, as ``SPICE_Color``: none of these has a rank
-        headline = [(place, name) for place, name in enumerate(tables[0].names) if not name.startswith(category)]
-        scores_of = [{name: table.each[:, :, place] for place, name in headline} for table in tables]
+        scores_of = _headline(tables)
         ranked |= scores_of[0]
         for trial, scores in zip(everyone, scores_of, strict=True):
             if trial.name in words:
                 length.setdefault(trial.name, {}).update(_controls(study, words[trial.name], scores, scores_of[0]))
         for trial_bounds, bounds in zip(bounds_by_trial, bounds_of(metric, tables, study, weights), strict=True):
             trial_bounds[name] = bounds
-    items = [Item(name, captions[0], captions) for name, captions in zip(study.ids, study.captions, strict=True)]
-    fingerprint = replace(Fingerprint.of(items), empty=sum(not text.strip() for text in texts))
-    signature = signature_of(fingerprint, {name: metric.signature() for name, metric in chosen.items()})
-    signature["held out"] = "caption k of every image in round k"
-    signature["confidence"] = resampling.signature()
+    signature = _signature(study, chosen, sum(not text.strip() for text in texts), resampling)
     return BoundsResult(
         signature,
         len(study.ids),
@@ -343,6 +332,37 @@ def find_bounds(
         rank_agreement(ranked, study, lower_is_better(chosen)),
         length,
     )
+
+
+def _words_of_descriptions(trials: Sequence[Trial], study: BoundsStudy) -> dict[str, Matrix]:
+    """Return of each system of descriptions, by image, the words of its captions and of people's."""
+    words = {}
+    for trial in trials:
+        if trial.kind == "system":
+            sides = [word_counts(chain.from_iterable(each)) for each in (trial.candidates, study.captions)]
+            lengths = np.stack([image_means(side[study.held], study) for side in sides], axis=1)
+            if are_descriptions(lengths.mean(axis=0, keepdims=True).tolist()):
+                words[trial.name] = lengths
+    return words
+
+
+def _signature(
+    study: BoundsStudy, metrics: Mapping[str, Metric[Any]], empty: int, resampling: Resampling
+) -> dict[str, Json]:
+    items = [Item(name, captions[0], captions) for name, captions in zip(study.ids, study.captions, strict=True)]
+    fingerprint = replace(Fingerprint.of(items), empty=empty)
+    return {
+        **signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()}),
+        "held out": "caption k of every image in round k",
+        "confidence": resampling.signature(),
+    }
+
+
+def _headline(tables: Sequence[Table[Cube]]) -> list[dict[str, Matrix]]:
+    """Return a metric's scores of each trial without those of categories, which have no rank."""
+    category = f"{tables[0].names[0]}_"  # of the first score, as ``SPICE_Color``
+    headline = [(place, name) for place, name in enumerate(tables[0].names) if not name.startswith(category)]
+    return [{name: table.each[:, :, place] for place, name in headline} for table in tables]
 
 
 def _controls(

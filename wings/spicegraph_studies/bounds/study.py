@@ -182,7 +182,7 @@ def batches(study: BoundsStudy, trials: Sequence[Candidates]) -> Iterator[tuple[
 def part(metric: Metric[Any], statistics: Sequence[Any]) -> Table[Matrix]:
     """Return the scores of some statistics; the statistics themselves are not kept."""
     scores = metric.total(statistics)
-    each = np.array([[np.nan if v is None else v for v in score.each] for score in scores], np.float64).T
+    each = np.array([score.each for score in scores], np.float64).T
     return Table(tuple(score.name for score in scores), each, None if metric.means else metric.columns(statistics))
 
 

@@ -139,6 +139,15 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return math.fsum(defined) / len(defined) if defined else None
 
 
+def _check_sets(sets: Mapping[ItemId, Sequence[str]]) -> None:
+    empty = [image for image, captions in sets.items() if not captions or not all(text.strip() for text in captions)]
+    if empty:
+        shown = ", ".join(f"{image!a}" for image in empty[:5])
+        raise InputError(f"{counted(len(empty), 'image')} without captions, or with an empty one: {shown}")
+    if all(len(captions) < 2 for captions in sets.values()):
+        raise InputError("no image has several captions: diversity is measured among the captions of one image")
+
+
 def find_diversity(
     sets: Mapping[ItemId, Sequence[str]],
     *,
@@ -160,12 +169,7 @@ def find_diversity(
     Raises:
         InputError: an image has no caption, or no image has several.
     """
-    empty = [image for image, captions in sets.items() if not captions or not all(text.strip() for text in captions)]
-    if empty:
-        shown = ", ".join(f"{image!a}" for image in empty[:5])
-        raise InputError(f"{counted(len(empty), 'image')} without captions, or with an empty one: {shown}")
-    if all(len(captions) < 2 for captions in sets.values()):
-        raise InputError("no image has several captions: diversity is measured among the captions of one image")
+    _check_sets(sets)
     tokens = {image: [tuple(text) for text in tokenize_texts(captions)] for image, captions in sets.items()}
     seen = references.values() if references is not None else sets.values()
     frequencies = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in seen])
