@@ -22,10 +22,12 @@ from spicegraph_service.cli.options import (
     ScoringOptions,
     system_name,
 )
+from spicegraph_service.engines import CandidateRule, System
 from spicegraph_service.output.terminal import check_output, format_by_ending, say_warning, warned_progress, write_text
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Provenance
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
+from spicegraph_service.report.sets import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -62,6 +64,7 @@ def report(
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
     title: Annotated[str | None, typer.Option()] = None,
     page: PageOptions,
+    candidates: Annotated[CandidateRule, typer.Option()] = CandidateRule.ONE,
     human: Annotated[bool, typer.Option("--human/--no-human")] = True,
     draws: Annotated[int, typer.Option(min=1)] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 12345,
@@ -75,6 +78,8 @@ def report(
         form: The format; default: the one of -o's file ending, else html.
         output: Write to this file instead of standard output.
         title: The heading; default: the names of the systems.
+        candidates: If an image has several candidates: refuse them (one), or show what they say together (set), with
+            the mean and the best of each score.
         human: Also score the first reference of each image against the others.
         draws: Number of resamples for each interval and test.
         seed: The same seed gives the same intervals.
@@ -94,7 +99,13 @@ def report(
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     if page.split_page and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
-    systems = [given.system(source, empty=scoring.empty, language=scoring.language) for source in sources]
+    of_sets = candidates is CandidateRule.SET
+    if candidates not in {CandidateRule.ONE, CandidateRule.SET}:
+        raise InputError(f"--candidates {candidates}: a report is of one caption of each image, or of the set")
+    if of_sets and remote.server is not None:
+        raise InputError("--candidates set: a server's report is of one caption of each image")
+    read = [given.read(source, empty=scoring.empty, language=scoring.language, several=of_sets) for source in sources]
+    systems = [system_of(*each) if of_sets else System(each[0], each[1].items) for each in read]
     if remote.server is not None:
         from spicegraph_service.cli.remote import rendered, settings  # noqa: PLC0415 (only who asks a server needs grpc)
 

@@ -41,6 +41,7 @@ from spicegraph_service.report.data import (
 )
 from spicegraph_service.report.gates import gate_results, parse_gates
 from spicegraph_service.report.images import Pictures, Span, candidate_view, image_sources, synset_views, with_spans
+from spicegraph_service.report.sets import facts_together, metrics_of_sets, of_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,16 +88,20 @@ def build_report(
     gates = parse_gates(options.gates, len(corpora))
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     spans: dict[str, tuple[Span, ...]] = {}
-    given = resources(with_spans(source, spans), progress, options.data)
+    sets = {text: captions for system in systems for text, captions in system.sets.items()}
+    reading = with_spans(source, spans)
+    given = resources(facts_together(reading, spans, sets) if sets else reading, progress, options.data)
     asked = check_names(options.metrics)
     metrics = make_metrics((_SPICE, *asked), given)
+    if sets:
+        metrics = metrics_of_sets(metrics[_SPICE], metrics)
     draws = options.resampling
     spice = metrics[_SPICE]
     views: list[SystemView] = []
     runs_of: list[Sequence[Run]] = []
     columns: list[Iterator[CandidateView]] = []
     for name, corpus in corpora.items():
-        view, runs, errors = _score(name, corpus, metrics, options.resampling)
+        view, runs, errors = _score(name, corpus, of_items(metrics, corpus, sets), options.resampling)
         graded = _graded(name, runs, metrics, progress)
         views.append(replace(view, wrong=wrong_statements([why.explanation for why in graded if why is not None])))
         runs_of.append(runs)
@@ -120,7 +125,7 @@ def build_report(
     human = None
     if options.human and all(len(item.references) > 1 for item in items):
         held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
-        human, *_ = _score("Held-out reference", held_out, metrics, draws)
+        human, *_ = _score("Held-out reference", held_out, of_items(metrics, held_out, sets), draws)
     tests = {
         (a, b): corrected(
             test
@@ -154,6 +159,7 @@ def build_report(
             for (name, corpus), runs in zip(corpora.items(), runs_of, strict=True)
             for note in empty_graphs_of(corpus, runs).notes()
         ),
+        of_sets=bool(sets),
     )
 
 
