@@ -157,7 +157,7 @@ BOTH = scores_pb2.Item(id="1", candidate="a dog", candidates=["a dog"], referenc
         (
             [item_set("1", ["dog " * 450] * 12, ["a dog"])],
             {},
-            {"items[0].references": "characters, the limit is 20,000"},
+            {"items[0].candidates": "has 21,600 characters", "items[0].references": "the limit is 20,000"},
         ),
         (
             [item_set("1", ["dog\0", "a" * 2001], ["a dog"])],

@@ -30,7 +30,7 @@ from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_ht
 from spicegraph_service.report.sets import system_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def provenance(paths: Iterable[str | None]) -> Provenance:
@@ -99,13 +99,9 @@ def report(
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     if page.split_page and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
-    of_sets = candidates is CandidateRule.SET
-    if candidates not in {CandidateRule.ONE, CandidateRule.SET}:
-        raise InputError(f"--candidates {candidates}: a report is of one caption of each image, or of the set")
-    if of_sets and remote.server is not None:
+    if candidates is CandidateRule.SET and remote.server is not None:
         raise InputError("--candidates set: a server's report is of one caption of each image")
-    read = [given.read(source, empty=scoring.empty, language=scoring.language, several=of_sets) for source in sources]
-    systems = [system_of(*each) if of_sets else System(each[0], each[1].items) for each in read]
+    systems = _systems(sources, given, scoring, candidates)
     if remote.server is not None:
         from spicegraph_service.cli.remote import rendered, settings  # noqa: PLC0415 (only who asks a server needs grpc)
 
@@ -136,3 +132,13 @@ def report(
     for name, text in parts.items():
         write_text(text, str(folder / name))
     write_text(to_html(built, parts=folder.name), output)
+
+
+def _systems(
+    sources: Sequence[str], given: PagedInputOptions, scoring: ScoringOptions, candidates: CandidateRule
+) -> list[System]:
+    if candidates not in {CandidateRule.ONE, CandidateRule.SET}:
+        raise InputError(f"--candidates {candidates}: a report is of one caption of each image, or of the set")
+    sets = candidates is CandidateRule.SET
+    read = [given.read(source, empty=scoring.empty, language=scoring.language, several=sets) for source in sources]
+    return [system_of(*each) if sets else System(each[0], each[1].items) for each in read]

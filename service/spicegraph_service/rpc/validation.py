@@ -105,25 +105,29 @@ def check_items(
         seen.add(item.id)
         if isinstance(item, scores_pb2.Item) and (sets or item.candidates):
             violations += _set(path, item, limits, allowed=sets)
-        for field, text in tested(item):
+        captions = tested(item)
+        for field, text in captions:
             violations += caption_faults(f"{path}.{field}", text, limits)
             if empty == "refuse" and not text.strip():
                 violations.append(Violation(f"{path}.{field}", "is empty"))
-        if reference_set:
-            if item.references:
-                violations.append(
-                    Violation(f"{path}.references", "the request names a reference set: items carry none")
-                )
-            if item.HasField("reference_id"):
-                violations += _id(f"{path}.reference_id", item.reference_id, limits)
-        else:
-            if item.HasField("reference_id"):
-                violations.append(Violation(f"{path}.reference_id", "needs a reference set"))
-            lengths = [len(text) for _, text in tested(item)]
-            together = sum(lengths) if isinstance(item, scores_pb2.Item) else max(lengths, default=0)
-            violations += _references(path, item.references, limits, candidate=together)
+        lengths = [len(text) for _, text in captions]
+        together = sum(lengths) if isinstance(item, scores_pb2.Item) else max(lengths, default=0)
+        violations += _held_against(path, item, limits, reference_set=reference_set, candidate=together)
     _raise(violations)
     return marks.found()
+
+
+def _held_against(path: str, item: Any, limits: Limits, *, reference_set: bool, candidate: int) -> Iterator[Violation]:
+    """Yield what is wrong with an item's references, or with the entry of a reference set that it names."""
+    if not reference_set:
+        if item.HasField("reference_id"):
+            yield Violation(f"{path}.reference_id", "needs a reference set")
+        yield from _references(path, item.references, limits, candidate=candidate)
+        return
+    if item.references:
+        yield Violation(f"{path}.references", "the request names a reference set: items carry none")
+    if item.HasField("reference_id"):
+        yield from _id(f"{path}.reference_id", item.reference_id, limits)
 
 
 def tested(item: Any) -> list[tuple[str, str]]:
@@ -138,6 +142,9 @@ def _set(path: str, item: scores_pb2.Item, limits: Limits, *, allowed: bool) -> 
     elif item.candidate:
         yield Violation(f"{path}.candidate", "stands beside candidates: a set has candidates alone")
     yield from _count(f"{path}.candidates", len(item.candidates), limits.max_references)
+    if (characters := sum(map(len, item.candidates))) > limits.max_item_characters:
+        reason = f"has {characters:,} characters, the limit is {limits.max_item_characters:,}"
+        yield Violation(f"{path}.candidates", reason)
 
 
 def _marks(path: str, item: Any, marks: Marks) -> Iterator[Violation]:
