@@ -74,7 +74,7 @@ def read(path: Path | None) -> list[tuple[str, Sequence[str]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rows", type=Path, nargs="?")
-    parser.add_argument("--metrics", default="spice,spice-g,cider-d,spider")
+    parser.add_argument("--metrics", default="spice,spice-g,cider,spider")
     options = parser.parse_args()
     items = tuple(Item(n, text, tuple(references)) for n, (text, references) in enumerate(read(options.rows)))
     corpus, facts = Corpus(items), FactCache(load_pipeline())

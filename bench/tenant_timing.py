@@ -26,7 +26,7 @@ from load.captions import REFERENCES, new_candidates
 from load.server import server
 from spicegraph_service.client import Client, item
 from spicegraph_service.rpc.auth import create_token
-from spicegraph_service.store import open_store
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ from spicegraph_rewards import RewardModel
 from spicegraph_scorer.core.tokens import tokenize_texts
 
 IMAGES, SAMPLES, STEPS, LONGEST, RATE = 24, 12, 50, 14, 2.0
-REWARD = "spice-g=1,cider-d=.05,length=-.01,repetition=-.1"
+REWARD = "spice-g=1,cider=.05,length=-.01,repetition=-.1"
 COCO = Path(__file__).parents[1] / "coco" / "captions.json"
 
 

@@ -66,9 +66,11 @@ def kind_of(value: object) -> str:
     """Return what a value is, in the words of JSON.
 
     Example:
-        >>> kind_of(None), kind_of({}), kind_of(b"")
-        ('null', 'an object', 'bytes')
+        >>> kind_of(None), kind_of({}), kind_of(b""), kind_of(float("nan"))
+        ('null', 'an object', 'bytes', 'NaN (a missing value)')
     """
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 (NaN alone differs from itself)
+        return "NaN (a missing value)"
     return _KINDS.get(type(value), type(value).__name__)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache, partial
 from itertools import chain, groupby, islice
 from pkgutil import resolve_name
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, InputError, expect, expect_list, needs_extra
 from spicegraph_parser.fronts.documents import read_doc
-from spicegraph_parser.fronts.spacy import is_doc, load_spacy
+from spicegraph_parser.fronts.spacy import installed_pipelines, is_doc, load_spacy
 from spicegraph_parser.languages import Language, find_language
 from spicegraph_parser.scenes import SCENE, SCENE_VERSION, SCENE_WEIGHTS
 from spicegraph_parser.spice.discourse import LONG, resolve_across
@@ -166,9 +167,8 @@ def load_pipeline(name: str = DEFAULT_PIPELINE) -> CaptionPipeline:
     try:
         front_end = load_spacy(name)
     except DataError as error:
-        from difflib import get_close_matches  # noqa: PLC0415 (only who misspells a name needs it)
-
-        if close := get_close_matches(name, (DEFAULT_PIPELINE, SCENE), n=1, cutoff=0.8):
+        names = (DEFAULT_PIPELINE, SCENE, *installed_pipelines())
+        if close := get_close_matches(network, names, n=1, cutoff=0.8):
             raise DataError(f"there is no pipeline {name!a} (did you mean {close[0]}?)") from error
         raise
     return CaptionPipeline(front_end, spacy_signature(front_end.nlp), language=front_end.language.code)

@@ -47,9 +47,10 @@ def score(
     """Score candidates against their references.
 
     Args:
-        items: at least one; ids differ. Mappings, tuples and rows of a table are items, too;
-            two lists or mappings go to ``score_captions``. Documents that spaCy has
-            parsed may stand for captions: their parses count, and the signature names their pipeline.
+        items: at least one; ids differ. A ``GivenItem`` is an ``Item``, a mapping with the names of a file's fields
+            (``image_id``, ``candidate``, ``references`` ...), a tuple (id, candidate, references), or a row of a table;
+            two lists or mappings go to ``score_captions``. Documents that spaCy has parsed may stand for captions:
+            their parses count, and the signature names their pipeline.
         metrics: names of metrics (``spice``, ``spice-g``, ``bleu``, ``meteor``, ``rouge``, ``cider`` ...), or of a
             group: ``coco`` is what the COCO toolkit prints. A string holds several, with commas between them.
         data: document frequencies, categories, vectors and the text for SPICE that metrics use instead of their own.
@@ -69,8 +70,9 @@ def score(
             ``result.empty_candidates`` says how many there were.
         control_tokens: ``refuse`` captions that hold what models leave behind, such as ``<eos>``, ``▁`` or ``**``, as a
             fault, ``strip`` it off, or ``keep`` it to be scored as words; the signature says what was there.
-        fields: ``frequencies``, ``categories``, ``vectors`` and ``spice_text`` alone, in place of ``data``:
-            ``score(items, categories=mine)`` is ``score(items, data=MetricData(categories=mine))``.
+        fields: the fields of ``MetricData`` as keywords, in place of ``data``: ``frequencies``, ``categories``,
+            ``vectors``, ``meaning``, ``spice_text``, ``instances``, ``language``, ``reference_language``,
+            ``cider_scale``. ``score(items, categories=mine)`` is ``score(items, data=MetricData(categories=mine))``.
 
     Returns:
         The scores: ``result["SPICE"]`` of the corpus, ``for item in result`` of each item, ``result.to_frame()`` as a
@@ -196,7 +198,8 @@ def credit(
     >>> [word.text for word in divided.words if word.credit < 0]
     ['brown']
     """
-    if metric_names([metric]) and not METRICS[metric].kind.credits:
+    metric = metric_names([metric])[0]
+    if not METRICS[metric].kind.credits:
         able = ", ".join(name for name, entry in METRICS.items() if entry.kind.credits)
         raise InputError(f"{metric} does not divide its score among words; {able} do")
     result = score(items, [metric], data=data, pipeline=pipeline, credit=True, empty="zero", **fields)

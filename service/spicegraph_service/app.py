@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import signal
+import socket
 import sys
 import time
 from contextlib import suppress
@@ -36,7 +37,8 @@ from spicegraph_service.rpc.references import References
 from spicegraph_service.rpc.scheduler import Scheduler
 from spicegraph_service.rpc.service import HealthMonitor, Service, enable_reflection
 from spicegraph_service.rpc.telemetry import CallLog, ProcessCollector, Telemetry
-from spicegraph_service.store import MEMORY, StoreError, open_store, parse_signature
+from spicegraph_service.store import MEMORY, StoreError, parse_signature
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -352,7 +354,7 @@ class Server:
             else:
                 self.port = server.add_secure_port(config.address, self._certificates.credentials())
         except RuntimeError as error:
-            raise InputError(f"cannot listen on {config.address}: {error}") from error
+            raise InputError(f"cannot listen on {config.address}: {_why_taken(config.address) or error}") from error
         return server
 
     def _workers_changed(self) -> None:
@@ -367,6 +369,18 @@ class Server:
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+def _why_taken(address: str) -> str:
+    """Say why nothing can listen on an address, which gRPC does not; nothing: the system does not say either."""
+    if address.startswith("unix:"):
+        return ""
+    host, port = host_and_port(address)
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def serve(config: ServerConfig, options: Mapping[str, object] = _NO_OPTIONS) -> None:

@@ -21,7 +21,7 @@ COMMANDS: Final = (
     Command("vectors", f"{_CLI}.learn:vectors", "Make vectors for SPICE-G from your own captions.", "Prepare"),
     Command("pipelines", f"{_CLI}.parse:pipelines", "Print the model card of the bundled pipeline.", "Prepare"),
     Command("cache", f"{_CLI}.stores:cache", "Show, trim or clear a cache of parses.", "Prepare"),
-    Command("config", f"{_CLI}.app:config", "Show which settings apply, and where they come from.", "Prepare"),
+    Command("config", f"{_CLI}.config:config", "Show which settings apply, and where they come from.", "Prepare"),
     Command("serve", f"{_CLI}.serve:serve", "Serve parses and scores over gRPC.", "Server"),
     Command("health", f"{_CLI}.serve:health", "Ask a server whether it serves.", "Server"),
     Command("token", f"{_CLI}.stores:token", "Make, list and revoke tokens for a server.", "Server"),
@@ -37,7 +37,7 @@ REFERENCES: Final = ServiceEntry("spicegraph_service.rpc.host:open_references")
 class ReportServing:
     """How a server makes reports.
 
-    Options:
+    Reports:
         reports: How many error reports are made at the same time, each in a process of its own; others wait.
         report_memory: Memory that a report's process may take, in MiB; 0: any.
         report_gauges: Show Prometheus SPICE by category and the rates of errors of so many systems, by their names,
@@ -45,7 +45,7 @@ class ReportServing:
     """
 
     reports: Annotated[int, typer.Option(min=1)] = 1
-    report_memory: Annotated[int, typer.Option(min=0)] = 8_192
+    report_memory: Annotated[int, typer.Option(metavar="MIB", min=0)] = 8_192
     report_gauges: Annotated[int, typer.Option(min=0, max=100)] = 0
 
 

@@ -19,6 +19,7 @@ StoreOption = Annotated[
     str | None,
     typer.Option(
         metavar="PATH|URL",
+        rich_help_panel="State",
         help="Parses, reference sets and tokens: an SQLite file, redis://HOST/DB, or memory. Default: a file "
         "in the user's data folder.",
         envvar="SPICEGRAPH_STORE",
@@ -37,12 +38,15 @@ def default_store() -> str:
 class ServerConfig:
     """The options of a server; the defaults suit one for this machine alone.
 
-    Options:
+    Addresses:
         address: Where to listen; unix:PATH works too.
         http: Also answer JSON over HTTP on this address (extra web), and show the evaluation server's pages.
         http_origins: Web pages that may call over HTTP from a browser (https://example.org); *: all.
         hosts: Names and addresses by which clients reach --http, as in their header Host; *: any. Those of this machine
             alone are always taken, and by default others only where other machines can reach it.
+        reuse_port: Let several servers share the port.
+
+    Parsing and metrics:
         workers: Number of worker processes; 0: one less than the machine has cores.
         pipeline: What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.
         vectors: The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.
@@ -52,11 +56,18 @@ class ServerConfig:
             objects that annotators outlined. Default: those that references mention.
         idf: CIDEr's document frequencies, from spicegraph idf, so that a score does not depend on the other items:
             rewards with CIDEr need it. Default: those of the items that are scored together.
+
+    State:
+        memory: Memory for parses, in MiB.
+
+    Security:
         tls_cert: TLS certificate chain (PEM).
         tls_key: Key of the certificate (PEM).
         tls_client_ca: Require client certificates signed by this authority (PEM): mutual TLS.
         tokens: Whether calls need a token; auto: only if other machines can reach the server.
         allow_insecure: Listen on a network without TLS, or without tokens and client certificates.
+
+    Limits:
         rate: Captions per second for each token; 0: no limit.
         token_calls: Calls that a token may have under way at once on a server; 0: no limit.
         max_sets: Reference sets that a tenant may store; 0: no limit.
@@ -66,22 +77,26 @@ class ServerConfig:
         max_message: Maximum size of a message, in MiB.
         max_bodies: How much of bodies over HTTP may be read and not answered yet, in memory and files, in MiB; one
             address may have half of it.
+
+    Time:
         max_wait: Seconds that a call may wait for the calls before it; a call that would wait longer, and longer than
             twice its own duration, is refused at once.
         queue: How many captions may wait for an answer, however fast the server is; this limits its memory.
         window_ms: How long captions wait for others, to be parsed together.
-        memory: Memory for parses, in MiB.
-        metrics_address: Address that serves metrics to Prometheus.
-        opentelemetry: Send a trace of each call and the metrics to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names
-            (OTLP over gRPC; extra otel).
-        reflection: Answer gRPC reflection.
-        reuse_port: Let several servers share the port.
         silence: Seconds after which a stream ends whose client sends nothing, and a connection without calls.
         connection_age: Seconds after which a connection is closed once its calls have ended; clients then find new
             servers. 0: never.
         grace: Seconds that running calls get to finish after SIGTERM.
+
+    Log and monitoring:
+        metrics_address: Address that serves metrics to Prometheus.
+        opentelemetry: Send a trace of each call and the metrics to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names
+            (OTLP over gRPC; extra otel).
+        reflection: Answer gRPC reflection.
+        log_format: One JSON object a line, or text for people.
         log_calls: How many calls of each method and status the log has in a second; the next line counts the others. 0:
             all.
+        log_level: What the log has: this and what is graver.
     """
 
     address: Annotated[str, typer.Option(metavar="HOST:PORT")] = "127.0.0.1:50051"
@@ -106,19 +121,19 @@ class ServerConfig:
     max_items: Annotated[int, typer.Option(min=1)] = 2_000
     max_caption: Annotated[int, typer.Option(min=1)] = 2_000
     max_item: Annotated[int, typer.Option(min=1)] = 20_000
-    max_message: Annotated[int, typer.Option(min=1, max=1024)] = 8
-    max_bodies: Annotated[int, typer.Option(min=2)] = 1_024
-    max_wait: Annotated[float, typer.Option(min=0.001)] = 0.12
+    max_message: Annotated[int, typer.Option(metavar="MIB", min=1, max=1024)] = 8
+    max_bodies: Annotated[int, typer.Option(metavar="MIB", min=2)] = 1_024
+    max_wait: Annotated[float, typer.Option(metavar="SECONDS", min=0.001)] = 0.12
     queue: Annotated[int, typer.Option(min=1)] = 16_384
-    window_ms: Annotated[float, typer.Option(min=0, max=1000)] = 2.0
-    memory: Annotated[int, typer.Option(min=1)] = 256
+    window_ms: Annotated[float, typer.Option(metavar="MILLISECONDS", min=0, max=1000)] = 2.0
+    memory: Annotated[int, typer.Option(metavar="MIB", min=1)] = 256
     metrics_address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
     opentelemetry: Annotated[bool, typer.Option("--opentelemetry")] = False
     reflection: Annotated[bool, typer.Option("--reflection")] = False
     reuse_port: Annotated[bool, typer.Option("--reuse-port")] = False
-    silence: Annotated[float, typer.Option(min=1)] = 300.0
-    connection_age: Annotated[float, typer.Option(min=0)] = 3_600.0
-    grace: Annotated[float, typer.Option(min=0)] = 30.0
+    silence: Annotated[float, typer.Option(metavar="SECONDS", min=1)] = 300.0
+    connection_age: Annotated[float, typer.Option(metavar="SECONDS", min=0)] = 3_600.0
+    grace: Annotated[float, typer.Option(metavar="SECONDS", min=0)] = 30.0
     log_format: Annotated[Literal["json", "text"], typer.Option()] = "json"
     log_calls: Annotated[int, typer.Option(min=0)] = 50
     log_level: Annotated[

@@ -147,7 +147,7 @@ from spicegraph_service.store import (
     StoreError as StoreError,
     StoreFullError as StoreFullError,
     make_private as make_private,
-    open_store as open_store,
     why_not_opened as why_not_opened,
 )
 from spicegraph_service.store.backup import file_of as file_of
+from spicegraph_service.store.places import open_store as open_store

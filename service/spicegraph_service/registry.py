@@ -29,7 +29,7 @@ class Command:
     name: str  # as people type it
     # ``module:attribute``: a function, or a ``typer.Typer`` with commands of its own. A function's options are its
     # parameters; a parameter whose type is a dataclass stands for one option per field. Their help stands with them, or
-    # in the docstring's section ``Options:``.
+    # in the docstring, in a section for each heading of ``--help``, such as ``Options:`` or ``Output:``.
     target: str
     summary: str  # one line for ``spicegraph --help``
     group: str  # under which heading it stands there

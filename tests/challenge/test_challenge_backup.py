@@ -14,8 +14,9 @@ from spicegraph_challenge.registration import ChallengeFolder
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client
 from spicegraph_service.registry import StatePart
-from spicegraph_service.store import ReferenceSet, StoreError, open_store
+from spicegraph_service.store import ReferenceSet, StoreError
 from spicegraph_service.store.backup import check_backup, make_backup, restore_backup
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -34,7 +34,9 @@ def test_without_the_extra_packed_references_are_a_fault(tmp_path, monkeypatch):
     (tmp_path / "packed").write_bytes(zstandard.compress(ANNOTATIONS))
     monkeypatch.setitem(sys.modules, "zstandard", None)
     prepared = WORK[Prepare](Prepare(str(tmp_path / "packed"), str(tmp_path / "set")))
-    assert prepared.faults == ("zstandard files need an extra: pip install 'spicegraph[zstd]'",)
+    assert prepared.faults == (
+        "reading zstandard files (.zst) needs zstandard, which is not installed: pip install 'spicegraph[zstd]'",
+    )
 
 
 @pytest.mark.parametrize("ending", PACK)

@@ -22,7 +22,8 @@ from spicegraph_challenge.model.schema import Challenge, Role, RunScore, SplitRe
 from spicegraph_challenge.model.settings import with_defaults
 from spicegraph_challenge.pages.tables import BOARD_FORMATS
 from spicegraph_challenge.sandbox.tasks import decimal_places, noise_of
-from spicegraph_service.store import open_store, parse_signature
+from spicegraph_service.store import parse_signature
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -74,7 +74,7 @@ def test_a_wrong_request_names_its_fields(server: RunningServer) -> None:
 
 def _judge(server: RunningServer, body: object) -> tuple[int, Any]:
     request = urllib.request.Request(
-        f"{server.http_url}/judge", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        f"{server.http_url}/compat/judge", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
     try:
         with urllib.request.urlopen(request, timeout=30) as response:
@@ -111,13 +111,13 @@ def test_claimdiff_rl_asks_the_judge_by_url(server: RunningServer) -> None:
                 return reply
 
         async with aiohttp.ClientSession() as session:
-            async with session.get(url.removesuffix("/judge")) as named:
+            async with session.get(url.removesuffix("/compat/judge")) as named:
                 assert named.status == 200
                 assert (await named.json())["message"] == "Reward Judge Server"
             return await asyncio.gather(*[post(session, payload) for payload in payloads])
 
     replies = asyncio.run(
-        rewards(f"{server.http_url}/judge", [payload | {"response": text} for text in CANDIDATES[:4]])
+        rewards(f"{server.http_url}/compat/judge", [payload | {"response": text} for text in CANDIDATES[:4]])
     )
     items = [Item(n, text, REFERENCES[:1]) for n, text in enumerate(CANDIDATES[:4])]
     facts = FactCache(load_pipeline())
@@ -127,6 +127,10 @@ def test_claimdiff_rl_asks_the_judge_by_url(server: RunningServer) -> None:
         assert told["accuracy_reward"] == told["final_reward"] == statistic.both
         assert (told["format_reward"], told["correctness_reward"]) == (1.0, expected.correctness)
         assert [each["claim"] for each in reply["differences"]] == [each.claim for each in expected.differences]
+        others = (reply["other_correctness"], reply["other_coverage"])
+        assert others == (expected.other_correctness, expected.other_coverage)
+        lost = sum(each["correctness"] for each in reply["differences"])
+        assert lost + reply["other_correctness"] == pytest.approx(1 - told["correctness_reward"])
     assert {"kind": "contradicted", "aspect": "colour"}.items() <= replies[0]["differences"][0].items()
 
 

@@ -18,7 +18,8 @@ import pytest
 from spicegraph_parser import load_pipeline
 from spicegraph_service.cli import main
 from spicegraph_service.engines.local import local_facts
-from spicegraph_service.store import StoreFullError, open_store
+from spicegraph_service.store import StoreFullError
+from spicegraph_service.store.places import open_store
 from spicegraph_service.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 _WRITER = """
 import sys
-from spicegraph_service.store import open_store
+from spicegraph_service.store.places import open_store
 store = open_store(sys.argv[1])
 for number in range(int(sys.argv[2])):
     store.put_parses("signature", {f"{sys.argv[3]} {number} {i}": b"value" * 20 for i in range(50)})

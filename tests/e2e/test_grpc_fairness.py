@@ -35,7 +35,7 @@ from spicegraph_service.pool.tasks import (
 from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerPool
 from spicegraph_service.rpc.limits import Budget, FullError
 from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, item_chunks
-from spicegraph_service.store import open_store
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -405,6 +405,45 @@ def test_cached_light_groups_have_a_worker_in_reserve(reserve_is_alive: bool) ->
         await thread.close()
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize(("before", "helps"), [(4, False), (64, True)])
+def test_the_reserve_does_new_captions_only_beside_more_of_them(before: int, helps: bool) -> None:
+    """Small calls that wait for other small ones go together, which takes less than in two processes."""
+
+    async def play() -> None:
+        pool, reserve = VirtualPool(), VirtualPool()
+        dispatcher = virtual_dispatcher(NewParses(), pool=pool, reserve=reserve)
+
+        async def call(name: str, count: int) -> None:
+            await dispatcher.submit(captions(name, *(f"{name} {n}" for n in range(count - 1))), caller=name)
+
+        first = asyncio.create_task(call("first", before))
+        await asyncio.sleep(0.001)
+        await asyncio.gather(first, *(call(f"small {number}", 4) for number in range(3)))
+        small = [f"small {number}" for number in range(3)]
+        assert (pool.batches, reserve.batches) == (([["first"]], [small]) if helps else ([["first"], small], []))
+        await dispatcher.close()
+
+    with asyncio.Runner(loop_factory=VirtualTime) as runner:
+        runner.run(play())
+
+
+def test_only_a_caller_with_company_waits_for_it() -> None:
+    async def play() -> list[float]:
+        dispatcher = virtual_dispatcher(NewParses(), window_s=0.01)
+        clock, times = asyncio.get_running_loop().time, []
+        for calls in (1, 1, 2, 2, 1, 1):
+            began = clock()
+            await asyncio.gather(*(dispatcher.submit(captions(f"{began} {n}")) for n in range(calls)))
+            times.append(round(clock() - began, 4))
+        await dispatcher.close()
+        return times
+
+    with asyncio.Runner(loop_factory=VirtualTime) as runner:
+        alone, again, two, two_again, one, one_again = runner.run(play())
+    assert (alone, again, one_again) == (0.001, 0.001, 0.001)
+    assert (two, two_again, one) == (0.002, 0.012, 0.011)  # the first two happened to come at once
 
 
 def test_light_groups_go_to_any_worker_when_the_one_in_reserve_is_busy() -> None:

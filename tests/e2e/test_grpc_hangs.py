@@ -24,7 +24,7 @@ from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError
 from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, WorkReply
 from spicegraph_service.pool.workers import WorkerDiedError
-from spicegraph_service.store import open_store
+from spicegraph_service.store.places import open_store
 from waiting import wait_until
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from spicegraph_service.client import Client, TlsOptions, item
 from spicegraph_service.pool.cache import StoreThread
 from spicegraph_service.rpc.auth import Authenticator, create_token
 from spicegraph_service.rpc.status import CallError
-from spicegraph_service.store import open_store
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

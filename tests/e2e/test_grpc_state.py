@@ -192,6 +192,7 @@ def test_the_health_command(
             code = int(str(ended.code))
         return code, capsys.readouterr().out.strip()
 
+    assert ask("--address", server.address) == ask(server.address) == (0, "SERVING")
     authority, clients = trustme.CA(), trustme.CA()
     write_pair(authority, tmp_path)
     clients.cert_pem.write_to_path(tmp_path / "clients.pem")

@@ -15,7 +15,8 @@ import pytest
 from fakeredis import TcpFakeServer
 
 from spicegraph_challenge.model.database import Database
-from spicegraph_service.store import ReferenceSet, Store, StoreError, StoreFullError, TokenRecord, open_store, parse_key
+from spicegraph_service.store import ReferenceSet, Store, StoreError, StoreFullError, TokenRecord, parse_key
+from spicegraph_service.store.places import open_store
 from spicegraph_service.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

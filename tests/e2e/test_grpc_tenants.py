@@ -17,7 +17,8 @@ from spicegraph_api.v1 import scores_pb2
 from spicegraph_service.cli import main
 from spicegraph_service.client import Client, category, item
 from spicegraph_service.rpc.auth import create_token, rotate_token
-from spicegraph_service.store import open_store, parse_signature
+from spicegraph_service.store import parse_signature
+from spicegraph_service.store.places import open_store
 from waiting import wait_until
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import random
 import socket
 import struct
 import time
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -143,7 +144,7 @@ def test_json_is_what_protocol_buffers_define(kind: Descriptor) -> None:
 @pytest.mark.parametrize(
     ("text", "field", "reason"),
     [
-        (b"{", "(message)", "truncated"),
+        (b"{", "(message)", "is not JSON: Input data was truncated"),
         (b"[]", "(message)", "expected an object"),
         (b'"\xff"', "(message)", ""),
         (b"[" * 100_000, "(message)", ""),
@@ -277,6 +278,21 @@ def test_control_tokens_are_a_field_over_http_too(ask: Callable[..., Reply]) -> 
     corpus = ask(f"{EVALUATION}Score", marked | {"controlTokens": "CONTROL_TOKENS_STRIP"}).json["corpus"]
     assert corpus["controlTokens"] == {"<eos>": "1"}
     assert "was taken off: <eos>" in corpus["warnings"][0]
+
+
+def test_the_first_page_lists_what_the_server_has(ask: Callable[..., Reply]) -> None:
+    """JSON for programs, which take anything, a page for browsers; every link is there, and the page loads nothing."""
+    told = ask("/", Accept="*/*").json
+    assert (told["name"], told["version"]) == ("spicegraph", version("spicegraph"))
+    assert told["calls"][f"{EVALUATION}Score"] == "score"
+    assert told["calls"].keys() | {"/health"} == ask("/openapi.json").json["paths"].keys()
+    assert {"/health", "/openapi.json", "/report"} <= set(told["links"])
+    reply = ask("/", Accept="text/html,application/xhtml+xml,*/*;q=0.8")
+    page = reply.body.decode()
+    assert reply.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "script-src 'none'" in page
+    assert all(f"<code>{path}</code>" in page for path in (*told["calls"], *told["compat"]))
+    assert all(f'<a href="{link}">' in page and ask(link).status == 200 for link in told["links"])
 
 
 @pytest.mark.parametrize(

@@ -292,7 +292,7 @@ def test_a_lean_installation_scores_and_reports_and_says_what_it_lacks(
 ) -> None:
     assert lean.exists()
     (tmp_path / "my.csv").write_text("id,candidate,reference\n1,a dog runs,a dog is running\n2,a cat,a cat sleeps\n")
-    scored = run("spicegraph", "score", "my.csv", "--metrics", "spice,spice-g,bleu,rouge,cider-d", "--format", "json")
+    scored = run("spicegraph", "score", "my.csv", "--metrics", "spice,spice-g,bleu,rouge,cider", "--format", "json")
     assert scored.returncode == 0, scored.stderr
     assert run("spicegraph", "report", "my.csv", "-o", "r.html").returncode == 0
     program = "import spicegraph; print(spicegraph.parse('A brown dog.').tuples, spicegraph.score_captions(['a dog'], [['a dog']]).corpus['SPICE'])"  # fmt: skip

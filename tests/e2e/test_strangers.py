@@ -25,7 +25,7 @@ from spicegraph_service.config import ServerConfig
 from spicegraph_service.rpc import interceptor, open_calls
 from spicegraph_service.rpc.auth import create_token
 from spicegraph_service.rpc.limits import MOST_CONNECTIONS
-from spicegraph_service.store import open_store
+from spicegraph_service.store.places import open_store
 from waiting import wait_until
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def exchange(server: RunningServer, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("path", "kind"), [(SCORE, "application/json"), (STREAM, "application/x-ndjson"), ("/openrlhf", "application/json")]
+    ("path", "kind"),
+    [(SCORE, "application/json"), (STREAM, "application/x-ndjson"), ("/compat/openrlhf", "application/json")],
 )
 def test_over_http_a_token_is_asked_for_before_the_body(server: RunningServer, path: str, kind: str) -> None:
     """The body never comes."""
@@ -142,7 +143,7 @@ def test_a_stream_whose_token_stands_goes_on(server: RunningServer, store: Path)
 @pytest.mark.parametrize(
     ("head", "body"),
     [
-        ("POST /openrlhf?reward=spice HTTP/1.1\r\n", "[" * 100_000),
+        ("POST /compat/openrlhf?reward=spice HTTP/1.1\r\n", "[" * 100_000),
         (f"POST {SCORE} HTTP/1.1\r\nContent-Type: application/json\r\n", "[" * 100_000),
         (f"POST {SCORE} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Encoding: deflate\r\n", "plain"),
         ("POST /sign-in HTTP/1.1\r\n" + MULTIPART, ""),

@@ -40,7 +40,7 @@ def test_grpo_trains_with_the_reward(tmp_path: Path) -> None:
             bos_token_id=11,
         )
     )
-    reward = RewardModel("spice=1,cider-d=.1,length=-.01", {1: ["a dog runs on grass"], 2: ["a man on a horse"]})
+    reward = RewardModel("spice=1,cider=.1,length=-.01", {1: ["a dog runs on grass"], 2: ["a man on a horse"]})
     calls: list[list[float]] = []
     function = trl_reward(reward)
 

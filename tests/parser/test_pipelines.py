@@ -242,3 +242,9 @@ def test_files_of_the_bundled_pipeline_are_hashed_once(monkeypatch: pytest.Monke
 def test_a_misspelt_name_is_told_the_bundled_one() -> None:
     with pytest.raises(DataError, match=r"there is no pipeline 'en_captoin' \(did you mean en_caption\?\)"):
         load_pipeline("en_captoin")
+
+
+def test_a_misspelt_name_is_told_an_installed_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipelines, "installed_pipelines", lambda: ["de_core_news_sm", "en_core_web_lg"])
+    with pytest.raises(DataError, match=r"there is no pipeline 'en_core_web_gl' \(did you mean en_core_web_lg\?\)"):
+        load_pipeline("en_core_web_gl")

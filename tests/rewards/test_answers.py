@@ -101,11 +101,11 @@ def test_openrlhf_rewards_the_answer(model: RewardModel) -> None:
 
 
 BODIES = {
-    "/openrlhf": {"query": [f"Describe. {TAGGED}"], "prompts": ["Describe."], "labels": ["1"]},
-    "/slime": {"response": TAGGED, "label": "1"},
-    "/verl": {"solution_str": TAGGED, "ground_truth": ["a dog"]},
-    "/weave": {"schema_version": 1, "original_call": {"inputs": {"image_id": "1"}, "output": TAGGED}},
-    "/foundry": {"schema_version": "0.0.1", "data": {"item": {"image_id": "1"}, "sample": {"response": TAGGED}}},
+    "/compat/openrlhf": {"query": [f"Describe. {TAGGED}"], "prompts": ["Describe."], "labels": ["1"]},
+    "/compat/slime": {"response": TAGGED, "label": "1"},
+    "/compat/verl": {"solution_str": TAGGED, "ground_truth": ["a dog"]},
+    "/compat/weave": {"schema_version": 1, "original_call": {"inputs": {"image_id": "1"}, "output": TAGGED}},
+    "/compat/foundry": {"schema_version": "0.0.1", "data": {"item": {"image_id": "1"}, "sample": {"response": TAGGED}}},
 }
 
 

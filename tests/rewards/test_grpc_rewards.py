@@ -15,7 +15,8 @@ from spicegraph_rewards import AsyncRewardClient, RewardClient, RewardModel
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
 from spicegraph_service.client import item
-from spicegraph_service.store import open_store, parse_signature
+from spicegraph_service.store import parse_signature
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +105,7 @@ def test_rewards_of_drafts(client: RewardClient, stored: str) -> None:
     [
         ("", {}, "reward: has no term"),
         ("spice=x,what=1", {}, "term 2: there is no term 'what'"),
-        ("cider-d=1", {}, "cider-d depends on the other items of a request here"),
+        ("cider=1", {}, "cider depends on the other items of a request here"),
         ("added-right=1", {}, "drafts: has 0 entries for 2 items"),
         ("spice=1", {"drafts": ["", ""]}, "drafts: no term of the reward compares with drafts"),
         ("spice=1", {"groups": ["x"]}, "groups: has 1 entries for 2 items"),
@@ -156,5 +157,5 @@ def test_document_frequencies_of_the_server_make_cider_a_reward(
     DocumentFrequencies.from_references([tokenize_texts(texts) for texts in REFERENCES.values()]).write(table)
     with RewardClient(start_server(f"--idf={table}").address) as client:
         items = [item(1, "a man rides a horse", REFERENCES["horse"])]
-        (found,) = client.reward(items, "cider-d=1").items
-    assert [found.reward] == RewardModel("cider-d=1", REFERENCES).rewards(["horse"], ["a man rides a horse"])
+        (found,) = client.reward(items, "cider=1").items
+    assert [found.reward] == RewardModel("cider=1", REFERENCES).rewards(["horse"], ["a man rides a horse"])

@@ -56,7 +56,7 @@ def test_openrlhf_asks_for_rewards_by_url(ask: Callable[..., Reply], client: Rew
     stored = client.create_reference_set({"7": ["a dog that is brown", "a puppy"]}).id
     samples = [item(n, text, reference_id="7") for n, text in enumerate(captions)]
     expected = [one.reward for one in client.reward(samples, "spice=1,length=-.01", reference_set=stored).items]
-    path = f"/openrlhf?reward=spice%3D1,length%3D-.01&reference_set={stored}"
+    path = f"/compat/openrlhf?reward=spice%3D1,length%3D-.01&reference_set={stored}"
     reply = ask(path, body)
     assert reply.status == 200
     assert reply.json == {"rewards": expected, "scores": expected, "extra_logs": {"spicegraph": expected}}
@@ -70,7 +70,7 @@ def test_openrlhf_asks_for_rewards_by_url(ask: Callable[..., Reply], client: Rew
         reply = ask(path, faulty)
         assert reply.status in (400, 404)
         assert message in reply.json["message"]
-    assert ask("/openrlhf", body).status == 400
+    assert ask("/compat/openrlhf", body).status == 400
 
 
 def test_slime_asks_for_rewards_by_url(ask: Callable[..., Reply], client: RewardClient) -> None:
@@ -78,7 +78,7 @@ def test_slime_asks_for_rewards_by_url(ask: Callable[..., Reply], client: Reward
     stored = client.create_reference_set({"7": ["a dog that is brown", "a puppy"]}).id
     samples = [item(1, "a brown dog", reference_id="7")]
     (expected,) = client.reward(samples, "spice=1,length=-.01", reference_set=stored).items
-    path = f"/slime?reward=spice%3D1,length%3D-.01&reference_set={stored}"
+    path = f"/compat/slime?reward=spice%3D1,length%3D-.01&reference_set={stored}"
     body = {"prompt": "Describe it.", "response": "a brown dog<|im_end|>", "label": "7"}
     assert ask(path, body).json == expected.reward
     messages = [{"role": "user", "content": "Describe it."}]
@@ -105,20 +105,20 @@ def expected(captions: list[str]) -> list[float]:
 
 def test_verl_asks_for_rewards_by_url(server: RunningServer, ask: Callable[..., Reply]) -> None:
     """``compute_score`` is what verl calls for a caption; its batch manager of earlier versions calls the plural."""
-    url = f"{server.http_url}/verl?{QUERY}"
+    url = f"{server.http_url}/compat/verl?{QUERY}"
     captions = ["a brown dog", "a cat"]
     assert compute_score("coco", captions[0], json.dumps(REFERENCES), None, url=url) == expected(captions)[0]
     assert compute_scores(["coco"] * 2, captions, [REFERENCES] * 2, url=url) == expected(captions)
-    assert ask(f"/verl?{QUERY}", {"solution_str": "a brown dog", "ground_truth": REFERENCES}).json == expected(
+    assert ask(f"/compat/verl?{QUERY}", {"solution_str": "a brown dog", "ground_truth": REFERENCES}).json == expected(
         ["a brown dog"]
     )
     with pytest.raises(InputError, match="there is no term"):
-        compute_score("coco", "a dog", REFERENCES, url=f"{server.http_url}/verl?reward=what%3D1")
+        compute_score("coco", "a dog", REFERENCES, url=f"{server.http_url}/compat/verl?reward=what%3D1")
     with pytest.raises(DataError, match="does not answer"):
-        compute_score("coco", "a dog", REFERENCES, url="http://127.0.0.1:9/verl?reward=guarded")
+        compute_score("coco", "a dog", REFERENCES, url="http://127.0.0.1:9/compat/verl?reward=guarded")
     with pytest.raises(InputError, match="does not begin with http"):
         compute_score("coco", "a dog", REFERENCES, url="file:///etc/passwd")
-    reply = ask(f"/verl?{QUERY}", {"solution_str": captions, "ground_truth": [REFERENCES]})
+    reply = ask(f"/compat/verl?{QUERY}", {"solution_str": captions, "ground_truth": [REFERENCES]})
     assert reply.status == 400
     assert "expected one for each of 2 captions" in reply.json["message"]
 
@@ -147,7 +147,7 @@ def weave_body(inputs: dict[str, object], output: object) -> dict[str, object]:
 @pytest.mark.parametrize("output", ["a brown dog", {"caption": "a brown dog"}, {"response": "a brown dog"}])
 def test_weave_s_remote_scorer(ask: Callable[..., Reply], output: object) -> None:
     """A number from 0 to 1 with a reason, under the version that was asked; anything but 200 is a failure there."""
-    reply = ask(f"/weave?{QUERY}", weave_body({"references": REFERENCES}, output))
+    reply = ask(f"/compat/weave?{QUERY}", weave_body({"references": REFERENCES}, output))
     assert reply.status == 200
     assert reply.json["schema_version"] == 1
     (value,) = expected(["a brown dog"])
@@ -156,7 +156,7 @@ def test_weave_s_remote_scorer(ask: Callable[..., Reply], output: object) -> Non
 
 
 def test_a_rating_of_weave_is_not_below_0(ask: Callable[..., Reply]) -> None:
-    reply = ask(f"/weave?{QUERY}", weave_body({"ground_truth": "a dog"}, "a cat"))
+    reply = ask(f"/compat/weave?{QUERY}", weave_body({"ground_truth": "a dog"}, "a cat"))
     assert reply.json["result"] == {"value": 0.0, "reason": "reward -0.020 of spice 0.000, length 2.000"}
 
 
@@ -170,7 +170,7 @@ def test_foundry_s_endpoint_evaluator(ask: Callable[..., Reply], client: RewardC
         ({"item": {"references": REFERENCES}, "sample": {"response": "a brown dog"}}, ""),
         ({"item": {"image_id": 7}, "sample": {"response": "a brown dog"}}, f"&reference_set={stored}"),
     ):
-        reply = ask(f"/foundry?{QUERY}{query}", head | {"data": data})
+        reply = ask(f"/compat/foundry?{QUERY}{query}", head | {"data": data})
         assert reply.status == 200, reply
         assert reply.json["schema_version"] == "0.0.1"
         assert (reply.json["status"], reply.json["score"]) == ("Completed", value)
@@ -181,22 +181,22 @@ def test_foundry_s_endpoint_evaluator(ask: Callable[..., Reply], client: RewardC
     ("path", "body", "message"),
     [
         (
-            "/weave",
+            "/compat/weave",
             weave_body({"references": REFERENCES}, None),
             "original_call: has no text under caption or response",
         ),
-        ("/weave", weave_body({}, "a dog"), "neither references or ground_truth nor an image_id"),
+        ("/compat/weave", weave_body({}, "a dog"), "neither references or ground_truth nor an image_id"),
         (
-            "/weave",
+            "/compat/weave",
             weave_body({"references": [3]}, "a dog"),
             "original_call: references[0]: is a number, expected a string",
         ),
-        ("/weave", {"schema_version": 2, "original_call": {}}, "schema_version: is 2, expected 1"),
-        ("/weave", {"schema_version": 1}, "missing required field `original_call`"),
-        ("/foundry", {"schema_version": "0.0.1", "data": {"item": []}}, "`$.data.item`"),
-        ("/foundry", {"schema_version": "0.0.1", "data": {"item": {"response": 3}}}, "data: has no text"),
-        ("/verl", {"solution_str": 3, "ground_truth": "a"}, "`$.solution_str`"),
-        ("/verl", {"solution_str": ["a"], "ground_truth": "a"}, "expected one for each of 1 captions"),
+        ("/compat/weave", {"schema_version": 2, "original_call": {}}, "schema_version: is 2, expected 1"),
+        ("/compat/weave", {"schema_version": 1}, "missing required field `original_call`"),
+        ("/compat/foundry", {"schema_version": "0.0.1", "data": {"item": []}}, "`$.data.item`"),
+        ("/compat/foundry", {"schema_version": "0.0.1", "data": {"item": {"response": 3}}}, "data: has no text"),
+        ("/compat/verl", {"solution_str": 3, "ground_truth": "a"}, "`$.solution_str`"),
+        ("/compat/verl", {"solution_str": ["a"], "ground_truth": "a"}, "expected one for each of 1 captions"),
     ],
 )
 def test_a_faulty_body_is_one_clear_400(ask: Callable[..., Reply], path: str, body: object, message: str) -> None:

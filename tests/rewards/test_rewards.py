@@ -51,9 +51,10 @@ ITEMS = (
 
 
 def test_a_reward_is_read() -> None:
-    assert parse_reward(" spice-g = 1 , cider-d=.1,length=-.01 ", METRICS) == (
+    assert parse_reward("cider-d=.1", METRICS) == parse_reward("cider=.1", METRICS)  # two words for one metric
+    assert parse_reward(" spice-g = 1 , cider=.1,length=-.01 ", METRICS) == (
         Term(1.0, "spice-g"),
-        Term(0.1, "cider-d"),
+        Term(0.1, "cider"),
         Term(-0.01, "length"),
     )
 
@@ -169,7 +170,7 @@ def test_terms_of_drafts() -> None:
 
 def test_cider_in_a_reward_takes_the_weights_of_the_corpus() -> None:
     items = (*ITEMS[:2], Item(4, "a dog", ("a dog runs",)))
-    result = score(items, ["cider-d"], more={"reward": reward_metric("cider-d=.5")}, pipeline=Words())
+    result = score(items, ["cider"], more={"reward": reward_metric("cider=.5")}, pipeline=Words())
     assert result.runs[1].scores[0].each == pytest.approx([0.5 * value for value in result.runs[0].scores[0].each])
 
 
@@ -182,7 +183,7 @@ def model(reward: str = "spice=1,length=-.01") -> RewardModel:
 
 def test_the_model_gives_what_score_gives() -> None:
     images, captions = ["a", "b", "a", 3], ["a dog", "a cat", "a dog runs fast", ""]
-    text = "spice=1,cider-d=.1,length=-.01"
+    text = "spice=1,cider=.1,length=-.01"
     items = [
         Item(n, caption, tuple(REFERENCES[image]))
         for n, (image, caption) in enumerate(zip(images, captions, strict=True))
@@ -281,7 +282,7 @@ def test_faults_are_named() -> None:
     with pytest.raises(InputError, match=r"1 image \('q'\) without references"):
         mine.add({"q": [" "]})
     with pytest.raises(InputError, match="single image"):
-        RewardModel("cider-d=1", {1: ["a dog"]}, pipeline=Words())
+        RewardModel("cider=1", {1: ["a dog"]}, pipeline=Words())
 
 
 def test_trl_s_reward_function() -> None:
@@ -353,9 +354,9 @@ def test_verl_s_reward(tmp_path: Path) -> None:
     ]
     table = tmp_path / "idf.npz"
     DocumentFrequencies.from_references([[("a", "dog")], [("a", "cat")]]).write(table)
-    assert compute_score("", "a dog", truth, reward="cider-d=1", idf=str(table)) > 0
+    assert compute_score("", "a dog", truth, reward="cider=1", idf=str(table)) > 0
     with pytest.raises(InputError, match="single image"):
-        compute_score("", "a dog", truth, reward="cider-d=1")
+        compute_score("", "a dog", truth, reward="cider=1")
 
 
 @pytest.mark.model

@@ -45,7 +45,7 @@ def golden() -> tuple[Item, ...]:
 
 
 def test_which_metrics_divide_their_scores() -> None:
-    assert CREDITED == ("spice", "spice-exact", "spice-g", "cider", "cider-d", "cider-plain", "cider-r", "spider")
+    assert CREDITED == ("spice", "spice-exact", "spice-g", "cider", "cider-plain", "cider-r", "spider")
 
 
 @pytest.mark.model

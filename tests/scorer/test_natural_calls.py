@@ -97,14 +97,25 @@ def test_captions_in_two_collections(candidates: Any, references: Any) -> None:
         (["a dog"], "a dog runs", "captions: references: is a string, expected a list"),
         (None, ["a dog"], "captions: candidates: is null, expected a list"),
         ({1: ["a dog", "a cat"]}, {1: ["a dog"]}, "items: item 1 (image_id 1), candidate: is a list, expected a str"),
-        (["a dog"], [{"a dog", "a cat"}], "items: item 1 (image_id 0), references: is set, expected a list of strings"),
-        (["", "a dog"], [["a dog"], [None]], "items: 2 faults"),
+        (["a dog"], [{"a dog", "a cat"}], "captions: pair[0], references: is set, expected a list of strings"),
+        (["a dog", float("nan")], ["a", "b"], "captions: pair[1], candidate: is NaN (a missing value), expected a str"),
+        (["a", {"caption": "a"}], ["a", "b"], "captions: pair[1], candidate: is an object, expected a string, that un"),
+        (
+            ["", "a dog"],
+            [["a dog"], [None]],
+            "captions: 2 faults\n  pair[0], candidate: is empty\n  pair[1], references",
+        ),
     ],
 )
 def test_collections_that_do_not_pair_up(candidates: Any, references: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         score_captions(candidates, references)
     assert str(caught.value).startswith(message)
+
+
+def test_captions_in_place_of_items_are_told_where_they_go() -> None:
+    with pytest.raises(InputError, match=r"item 1 \('a dog'\): is a caption, not an item: .* go to score_captions"):
+        score(["a dog"], [["a dog"]])  # type: ignore[list-item]
 
 
 def test_options_reach_score_captions() -> None:

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
+from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
+from spicegraph_scorer.metrics import METRICS, make_metrics, metric_names
 from spicegraph_scorer.metrics.cider import COCO_CIDER, Cider, CiderWarning, cider_statistics
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ngram" / "ngram_scores.json.gz"
@@ -76,21 +78,26 @@ def test_scores_lie_between_0_and_10(items, variant):
 
 
 def test_the_variants_have_their_names():
-    """Two names, and the toolkit's key for its variant."""
+    """One name each, whoever makes it, and the variant in the signature."""
     corpus = Corpus((Item(1, "a dog dog", ("a dog runs far",)), Item(2, "cats", ("cats",))))
     names = {}
-    for cider in (Cider("CIDEr-D"), Cider("CIDEr"), COCO_CIDER, Cider("CIDEr-R")):
+    for cider in (COCO_CIDER, Cider("CIDEr"), Cider("CIDEr-R")):
         (score,) = cider.total(cider.collect(corpus))
         names[cider.name, score.name, cider.signature()["variant"]] = score.value
     assert list(names) == [
-        ("cider-d", "CIDEr-D", "CIDEr-D"),
-        ("cider", "CIDEr", "CIDEr"),
         ("cider", "CIDEr", "CIDEr-D"),
+        ("cider-plain", "CIDEr-plain", "CIDEr"),
         ("cider-r", "CIDEr-R", "CIDEr-R"),
     ]
-    d, plain, coco, robust = names.values()
-    assert d == coco < plain
-    assert robust < plain
+    coco, plain, robust = names.values()
+    assert max(coco, robust) < plain
+    made = make_metrics(["cider", "cider-plain", "cider-r"], Resources(lambda: pytest.fail("CIDEr reads words")))
+    assert [(name, made[name].name) for name in made] == [(name, name) for name, _, _ in names]
+
+
+def test_cider_d_is_another_word_for_cider():
+    assert metric_names("CIDEr-D,cider,cider_d") == ("cider",)
+    assert "cider-d" not in METRICS
 
 
 def test_a_difference_in_length_costs_only_cider_d():

@@ -155,6 +155,12 @@ BAD_FILES: dict[str, tuple[object, str]] = {
         ANNOTATIONS,
         "is a COCO annotations file, which holds references; give it with --references",
     ),
+    "pretty annotations of Karpathy": (
+        json.dumps({"images": [{"cocoid": 1, "split": "test", "sentences": [{"raw": "a dog"}]}]}),
+        "is Karpathy's COCO file, which holds references; give it with --references",
+    ),
+    "no keys": ("{}", "an object without keys; looked for an id"),
+    "no keys in a list": ([{}], "a list of objects; looked for an id"),
     "unknown keys in a line": (lines({"img": 1}), "an object with the keys 'img'; looked for an id"),
     "a pretty object": (json.dumps({"a": 1}, indent=1), "an object with the keys 'a'; looked for an id"),
     "pretty annotations": (json.dumps(ANNOTATIONS, indent=1), "is a COCO annotations file, which holds references"),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer import Context
+from typer.core import TyperGroup
 
 from spicegraph_scorer.metrics import BY_NAME_ONLY, GROUPS, METRICS, metric_names
-from spicegraph_service.cli.app import main
+from spicegraph_service.cli.app import command_line, main
 from spicegraph_service.registry import commands
 
 if TYPE_CHECKING:
@@ -27,7 +30,9 @@ def annotations(tmp_path: Path) -> str:
 
 def results(folder: Path, ids: list[Any]) -> str:
     path = folder / "results.json"
-    path.write_text(json.dumps([{"image_id": image, "caption": "a dog sits"} for image in ids]))
+    path.write_text(
+        json.dumps([{"image_id": image, "caption": "a dog sits" + " down" * n} for n, image in enumerate(ids)])
+    )
     return str(path)
 
 
@@ -43,6 +48,38 @@ def test_help_shows_commands_in_four_groups(capsys: pytest.CaptureFixture[str]) 
     places = [shown.index(f"\n{group}:\n") for group in groups]
     assert places == sorted(places)
     assert "\nCommands:" not in shown
+
+
+@pytest.mark.parametrize(
+    ("command", "headings"),
+    [
+        ("score", ["Input", "Metrics", "Output", "Intervals", "Speed", "Parsing", "Server", "Options"]),
+        ("report", ["Input", "Metrics", "Output", "Page", "Tests", "Speed", "Parsing", "Server", "Options"]),
+        ("serve", ["Addresses", "Parsing and metrics", "State", "Security", "Limits", "Time", "Log and monitoring"]),
+    ],
+)
+def test_help_shows_options_under_headings(
+    command: str, headings: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--help"]) == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f"\n{heading}:\n") for heading in headings]
+    assert places == sorted(places)
+    assert shown.count("\nOptions:\n") == 1
+
+
+def test_values_are_named_in_words_for_people() -> None:
+    """No option and no argument shows the name of a type of Python."""
+
+    def helps(command: Any, name: str) -> dict[str, str]:
+        if isinstance(command, TyperGroup):
+            parts = [helps(part, f"{name} {key}") for key, part in command.commands.items()]
+            return {key: text for part in parts for key, text in part.items()}
+        return {name: command.get_help(Context(command))}
+
+    shown = helps(command_line(), "spicegraph")
+    assert len(shown) > 20
+    assert not {name for name, text in shown.items() if re.search(r"<(int|float|str|list|path|bool)\b", text)}
 
 
 @pytest.mark.parametrize(
@@ -137,6 +174,15 @@ def test_two_images_of_one_number_are_not_mixed_up(tmp_path: Path, capsys: pytes
     command = ["score", results(tmp_path, ["1"]), "--references", str(tmp_path / "references.json")]
     assert main([*command, "--ids", "number", "--partial"]) == 2
     assert "image_id: is not in the references" in capsys.readouterr().err
+
+
+def test_two_results_of_one_number_are_shown_as_they_are_written(
+    annotations: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = results(tmp_path, [f"a_{IMAGES[0]}.jpg", f"b_{IMAGES[0]}.jpg"])
+    assert main(["score", path, "--references", annotations, "--ids", "number", "--partial"]) == 2
+    told = f"is also the id of item 1, as 'b_{IMAGES[0]}.jpg' is image {IMAGES[0]}"
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

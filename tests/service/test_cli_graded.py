@@ -50,10 +50,10 @@ def test_what_cannot_be_explained_is_refused(options: tuple[str, ...], capsys: p
 
 
 def test_credits_stand_beside_the_scores(capsys: pytest.CaptureFixture[str]) -> None:
-    metrics = "spice-g,cider-d,bleu"
+    metrics = "spice-g,cider,bleu"
     assert main(["score", *INPUT, "--metrics", metrics, "--format", "jsonl", "--credit"]) == 0
     for row in items(capsys.readouterr().out):
-        assert list(row["credit"]) == ["SPICE-G", "CIDEr-D"]  # type: ignore[call-overload]
+        assert list(row["credit"]) == ["SPICE-G", "CIDEr"]  # type: ignore[call-overload]
         for name, found in row["credit"].items():  # type: ignore[attr-defined]
             assert sum(word["credit"] for word in found["words"]) == pytest.approx(row["scores"][name])  # type: ignore[index]
 

@@ -106,6 +106,14 @@ def test_pipelines_prints_the_card_of_the_scene_parser(capsys) -> None:
     assert "en_caption and scene" in capsys.readouterr().err
 
 
+def test_a_caption_of_one_word_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["parse", "dog"]) == 2
+    told = "error: dog: there is no such file; a caption of one word: echo dog | spicegraph parse\n"
+    assert capsys.readouterr().err == told
+    assert main(["parse", "dog.txt"]) == 2
+    assert capsys.readouterr().err == "error: dog.txt: there is no such file\n"
+
+
 @pytest.mark.model
 def test_a_trace_has_the_passes_that_changed_something(capsys: pytest.CaptureFixture[str]) -> None:
     """Of the scene parser alone."""

@@ -156,6 +156,11 @@ def test_reports_refuse_what_is_no_caption_before_they_send(
             asyncio.run(twin(method))
 
 
+def test_a_misspelt_option_says_what_is_meant_and_is_not_sent() -> None:
+    with Client("localhost:1") as client, pytest.raises(TypeError, match=r"'metric' \(did you mean metrics\?\)"):
+        client.score([(1, "a dog", ["a dog"])], metric=["bleu"])  # type: ignore[call-arg]
+
+
 def test_a_caller_may_take_longer_than_a_server(address: str) -> None:
     """Neither the next item nor the look at a result is the server's doing."""
 

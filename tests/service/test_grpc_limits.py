@@ -93,6 +93,23 @@ def test_a_call_that_would_wait_for_long_is_refused() -> None:
     budget.take(50_000)  # never too large on its own
 
 
+def test_a_slow_server_takes_as_many_captions_as_go_together() -> None:
+    """Were they refused, its batches would be smaller, which makes it slower still, so that it would refuse more."""
+    clock = Clock()
+    budget = Budget(100_000, max_wait_s=0.1, clock=clock)
+    for _ in range(30):
+        budget.take(6)
+        clock.now += 0.5
+        budget.release(6)  # 12 captions a second
+    for _ in range(21):
+        budget.take(6, caller="many calls")
+    with pytest.raises(FullError):
+        budget.take(6, caller="many calls")
+    with pytest.raises(FullError):
+        budget.take(3, caller="many calls")
+    budget.take(6, caller="another")
+
+
 def test_refused_calls_come_again_one_behind_the_other() -> None:
     clock = Clock()
     budget = Budget(100_000, max_wait_s=0.5, clock=clock)
@@ -297,7 +314,7 @@ def test_a_revoked_token_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> Non
     from spicegraph_service.pool.cache import StoreThread
     from spicegraph_service.rpc import auth
     from spicegraph_service.rpc.status import CallError
-    from spicegraph_service.store import open_store
+    from spicegraph_service.store.places import open_store
 
     monkeypatch.setattr(auth, "_REMEMBERED_S", 0.0)
 

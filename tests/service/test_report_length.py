@@ -70,6 +70,19 @@ def test_less_of_a_score_can_be_better_for_sure() -> None:
     assert pair_headline("CHAIRs", ("a", "b"), (0.1, 0.5), test, systems=2)[0].startswith("No sure winner, a or b")
 
 
+def test_systems_that_score_the_same_on_every_image_are_level_and_have_no_examples() -> None:
+    test = Comparison("SPICE", 0.208, 0.208, -1e-17, -1e-17, 0.0, 1.0, 1.0, 1.0)
+    headline, detail = pair_headline("SPICE", ("a", "b"), (0.208, 0.208), test, systems=2)
+    assert (headline, detail) == ("a and b score the same: SPICE 0.208", "It is the same for all images.")
+    almost = replace(test, low=-0.01, high=0.01)
+    assert pair_headline("SPICE", ("a", "b"), (0.208, 0.208), almost, systems=2)[0].startswith("No sure winner, a or b")
+    assert "+0.000 (95 % interval" in pair_headline("SPICE", ("a", "b"), (0.2, 0.2), almost, systems=2)[1]
+    items = system("a", ["red dog", "cat"]).items
+    told = verdict(build_report([System("a", items), System("b", items)], OPTIONS, pipeline=WordFacts()))
+    assert told.headline.startswith("a and b score the same: ")
+    assert told.telling == ()
+
+
 def test_a_system_that_is_better_at_every_length_is_not() -> None:
     lengths = [30 + n for n in range(24)]
     good = system("good", [WORDS[:n] for n in lengths])

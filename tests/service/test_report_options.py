@@ -198,6 +198,7 @@ def test_37_reds_turned_to_blue_are_37_confusions_in_the_report() -> None:
     (block,) = [block for block in _blocks(report) if block["title"] == "colors said of right objects"]
     assert (block["of"], [row.count for row in block["kinds"][0]]) == ([100, 100], [0, 37])
     assert "37.0 %" in page
+    assert '<h3>Examples of errors <span class="range">on images where good is better</span></h3>' in page
     told = verdict(report)
     assert told.headline.startswith("good is better than bad: SPICE ")
     assert [(found.system, found.sentence) for found in told.telling] == [(1, "says “blue”, references “red”")] * 3

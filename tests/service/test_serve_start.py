@@ -113,10 +113,12 @@ def test_the_metrics_port_has_its_room_again_where_no_thread_can_be_started(
     wait_until(lambda: not is_refused(metrics))
 
 
-def test_a_taken_metrics_port_is_one_line() -> None:
+@pytest.mark.parametrize("option", ["address", "metrics_address"])
+def test_a_taken_port_is_one_line(option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        config = ServerConfig(address="127.0.0.1:0", store="memory", metrics_address=f"127.0.0.1:{port}")
+        addresses = {"address": "127.0.0.1:0", option: f"127.0.0.1:{port}"}
+        config = ServerConfig(store="memory", **addresses)
 
         async def start() -> None:
             server = app.Server(config)

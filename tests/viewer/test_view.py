@@ -296,6 +296,17 @@ def test_the_first_screen_says_who_is_better_and_calls_means_means(tmp_path: Pat
     assert set(overview.charts) == {"category", "spread"}
 
 
+def test_intervals_end_where_scores_end_and_level_systems_are_called_so(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        items = [{"image_id": n, "scores": {"SPICE": float(n == 1), "CIDEr": 2.0 - 2.0 * (n == 1)}} for n in range(5)]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"corpus": {}, "items": items}))
+    overview = overview_of(read(tmp_path, *((name, str(tmp_path / f"{name}.json")) for name in ("a", "b"))))
+    assert [(mark.low, mark.value) for mark in overview.rows["SPICE"]] == [(0.0, 0.2)] * 2
+    assert [(mark.value, mark.high) for mark in overview.rows["CIDEr"]] == [(1.6, 2.0)] * 2
+    assert overview.rows["SPICE"][0].high == pytest.approx(0.2 + 1.96 * 0.2)
+    assert overview.verdict.headline == "a and b score the same: SPICE 0.200"
+
+
 def test_strangers_words_are_text_in_the_viewer(viewer: Local) -> None:
     for path in ("", "?part=1", f"?q={quote(NASTY)}", "item/3", "?order=best&start=50", "?system=x&low=y&start=-1"):
         status, page = viewer.get(viewer.path + path)
@@ -419,6 +430,8 @@ def test_captions_are_tried() -> None:
         assert references == ["a dog that is brown"]
         assert [(view[0], bool(view[2])) for view in candidate] == [(["dog"], True), (["dog", "brown"], False)]
         assert ["dog"] in [strings for strings, *_ in said_by_references]
+        _, silent = local.get(f"{local.path}?part=1&caption=and+then&references=a+dog+that+is+brown")
+        assert "none said: P\u00a00.000; 0 of 3 found: R\u00a00.000." in silent
         _, people = local.get(f"{local.path}?part=1&caption=a+brown+dog&references=a+dog+that+is+brown&style=scene")
         assert "SPICE 1.000" in people
         for caption, references in ((NASTY, NASTY), ("", ""), ("a dog", ""), ("\0", "a"), ("a" * 30_000, "b")):
@@ -474,6 +487,7 @@ def test_an_item_is_drawn_with_its_captions_as_in_a_report(tmp_path: Path) -> No
         assert "The file says SPICE 1.000 for r; what is drawn has 0.500" in page
         _, page = local.get(f"{local.path}?part=telling")
         assert "says “red”, references “blue”" in page.replace("</span>", "")
+        assert "<h3>Examples of errors</h3>" in page
         assert 'href="item/0"' in page
         assert local.get(f"{local.path}images/../r.jsonl")[0] == 404
     finally:

@@ -24,7 +24,7 @@ COMMANDS: Final = (
 class ChallengeOptions:
     """Options of ``spicegraph serve``.
 
-    Options:
+    Challenges:
         challenges: Also run as an evaluation server with this database: an SQLite file, or postgresql://USER@HOST/NAME,
             which several servers may share.
         challenge_files: Folder for the files of challenges; servers that share the database share this folder too.
@@ -36,9 +36,9 @@ class ChallengeOptions:
 
     challenges: Annotated[str | None, typer.Option(metavar="FILE|URL")] = None
     challenge_files: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None
-    challenge_lease: Annotated[float, typer.Option(min=1)] = 30.0
+    challenge_lease: Annotated[float, typer.Option(metavar="SECONDS", min=1)] = 30.0
     https_proxy: Annotated[bool, typer.Option("--https-proxy")] = False
-    max_submission: Annotated[int, typer.Option(min=1, max=1024)] = 64
+    max_submission: Annotated[int, typer.Option(metavar="MIB", min=1, max=1024)] = 64
 
 
 @dataclass(frozen=True, slots=True)

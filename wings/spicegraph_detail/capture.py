@@ -149,25 +149,17 @@ class Capture(Metric[CaptureStatistic]):
         cut = 1 if kind == "Attribute" else 0
         said, wanted = ([words[cut:] for words in side] for side in (candidate, reference))
         for stage, is_match in ((EXACT, eq), (SYNONYM, _is_synonym)):
-            free = [index for index, match in enumerate(right) if match.stage is None]
-            for i, words in enumerate(candidate):
-                if left[i].stage is None:
-                    partner = next((j for j in free if is_match(said[i], wanted[j])), None)
-                    if partner is not None:
-                        free.remove(partner)
-                        left[i] = replace(left[i], stage=stage, partner=reference[partner], similarity=1.0)
-                        right[partner] = replace(right[partner], stage=stage, partner=words, similarity=1.0)
-        rest, others = ([n for n, match in enumerate(side) if match.stage is None] for side in (left, right))
-        if rest and others:
+            free = _unmatched(right)
+            for i in _unmatched(left):
+                partner = next((j for j in free if is_match(said[i], wanted[j])), None)
+                if partner is not None:
+                    free.remove(partner)
+                    left[i] = replace(left[i], stage=stage, partner=reference[partner], similarity=1.0)
+                    right[partner] = replace(right[partner], stage=stage, partner=candidate[i], similarity=1.0)
+        if (rest := _unmatched(left)) and (others := _unmatched(right)):
             near = self._similar([said[i] for i in rest], [wanted[j] for j in others])
-            for row, i in enumerate(rest):
-                best = int(near[row].argmax())
-                partner_words, similarity = reference[others[best]], float(near[row, best])
-                left[i] = replace(left[i], stage=SOFT, partner=partner_words, similarity=similarity)
-            for column, j in enumerate(others):
-                best = int(near[:, column].argmax())
-                partner_words, similarity = candidate[rest[best]], float(near[best, column])
-                right[j] = replace(right[j], stage=SOFT, partner=partner_words, similarity=similarity)
+            _match_softly(left, rest, near, [reference[j] for j in others])
+            _match_softly(right, others, near.T, [candidate[i] for i in rest])
         return left, right
 
     def _similar(
@@ -199,6 +191,22 @@ class Capture(Metric[CaptureStatistic]):
         """Return what each element of both sides found on the other."""
         del changes
         return statistic.evidence
+
+
+def _unmatched(matches: Sequence[CaptureMatch]) -> list[int]:
+    return [number for number, match in enumerate(matches) if match.stage is None]
+
+
+def _match_softly(
+    matches: list[CaptureMatch],
+    rest: Sequence[int],
+    near: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+    others: Sequence[tuple[str, ...]],
+) -> None:
+    """Give each element that is left its nearest of the other side's; ``near`` has the similarity of each to each."""
+    for row, place in enumerate(rest):
+        best = int(near[row].argmax())
+        matches[place] = replace(matches[place], stage=SOFT, partner=others[best], similarity=float(near[row, best]))
 
 
 def elements_of(facts: Iterable[Fact]) -> dict[str, list[tuple[str, ...]]]:

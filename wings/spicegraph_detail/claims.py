@@ -10,6 +10,8 @@ import math
 from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,11 +30,12 @@ from spicegraph_scorer.metrics.graded.verdicts import PLACES_AND_PARTS, SUPPORTE
 from spicegraph_scorer.metrics.spice.categories import SIZES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.matching import GradedMatch
+    from spicegraph_scorer.metrics.graded.matching import GradedMatch, Side
     from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_scorer.metrics.graded.verdicts import Verdicts, WordVerdict
 
 MISSING: Final = "missing"  # the status of a claim of the references that the candidate does not make
 UNCHECKED: Final = "unchecked"  # the status of a claim that nobody can check against a picture, which weighs nothing
@@ -137,85 +140,106 @@ def claims_of(match: GradedMatch, vectors: Vectors, meaning: Meaning, *, coco: b
         sorted(each[start:end] for each in match.texts.references for start, end in sentence_spans(each))
     )
     verdicts = judge(match, text, vectors)
-    words = {verdict.word: verdict for verdict in verdicts.words}
     likeness = _Likeness(meaning, text, references, [each.spans[0][0] for each in verdicts.words if each.spans])
-    candidate_tuples, reference_tuples = (
-        [scene_tuple.strings for scene_tuple in side.tuples] for side in (match.candidate, match.reference)
-    )
-    candidate_rules, reference_rules = (
-        [frozenset({fact.rule for _, fact in scene_tuple.evidence}) for scene_tuple in side.tuples]
-        for side in (match.candidate, match.reference)
-    )
-    order = match.texts.order
-    named = 1.0  # the share of the text's objects of CHAIR's classes that a reference names
-    unnamed: list[Span] = []
-    if coco and (mentioned := mentions(text)):
-        there = {mention.object for reference in references for mention in mentions(reference)}
-        unnamed = [mention.span for mention in mentioned if mention.object not in there]
-        named -= len(unnamed) / len(mentioned)
-    absent = {
+    named, absent = _named(text, references, verdicts.words) if coco else (1.0, frozenset[str]())
+    said = tuple(_said(match, verdicts, likeness, vectors, absent=absent, share_of_all=match.texts.order * named))
+    return Claims(said, tuple(_told(match, likeness, vectors)))
+
+
+def _named(text: str, references: Sequence[str], words: Sequence[WordVerdict]) -> tuple[float, frozenset[str]]:
+    """Return the share of a text's objects of CHAIR's classes that a reference names, and the words of the others."""
+    mentioned = mentions(text)
+    there = {mention.object for reference in references for mention in mentions(reference)}
+    unnamed = [mention.span for mention in mentioned if mention.object not in there]
+    absent = frozenset(
         word.word
-        for word in (verdicts.words if unnamed else ())
+        for word in words
         for start, end in word.spans
         if any(first <= start and end <= last for first, last in unnamed)
-    }
+    )
+    return 1.0 - len(unnamed) / len(mentioned) if mentioned else 1.0, absent
+
+
+def _doubts(words: Sequence[WordVerdict], absent: frozenset[str]) -> dict[str, float]:
+    """Return how likely each word is wrong: likelier than its verdict says where no reference can support it."""
     doubts = {}
-    for word in verdicts.words:
+    for word in words:
         probability = min(max(word.probability, _LEAST), 1 - _LEAST)
         is_unknown = word.support < _SAID and bool(values_of((word.word,)))
         odds = probability / (1 - probability) * (UNKNOWN_VALUE if is_unknown else 1.0)
         odds *= ABSENT if word.word in absent else 1
         doubts[word.word] = odds / (1 + odds)
-    candidate = []
-    side = match.candidate
+    return doubts
+
+
+def _side(side: Side) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
+    """Yield the words of each tuple of a side, and the rules that it was made by."""
+    for scene_tuple in side.tuples:
+        yield scene_tuple.strings, frozenset({fact.rule for _, fact in scene_tuple.evidence})
+
+
+def _said(
+    match: GradedMatch,
+    verdicts: Verdicts,
+    likeness: _Likeness,
+    vectors: Vectors,
+    *,
+    absent: frozenset[str],
+    share_of_all: float,
+) -> Iterator[Claim]:
+    """Yield the claims of the candidate."""
+    words, doubts = {verdict.word: verdict for verdict in verdicts.words}, _doubts(verdicts.words, absent)
+    reference_tuples, side = [strings for strings, _ in _side(match.reference)], match.candidate
     columns = (each.tolist() for each in (side.weights, side.support, side.partner, side.contradicted))
-    rows = zip(verdicts.tuples, *columns, strict=True)
-    for number, (verdict, weight, support, partner, contradicted) in enumerate(rows):
-        strings = {string for label in verdict.words for string in label.split("/")}
+    rows = enumerate(zip(verdicts.tuples, _side(side), *columns, strict=True))
+    for number, (verdict, (_, rules), weight, support, partner, contradicted) in rows:
+        strings = set(chain.from_iterable(label.split("/") for label in verdict.words))
         said = [words[word] for word in sorted(strings.union(*map(str.split, strings))) if word in words]
         spans = tuple(sorted({span for word in said for span in word.spans[:1]}))
         right = max(support, _LEAST_SUPPORT) ** SUPPORT_EXPONENT * (1 - _RELATED_WRONGLY * (len(verdict.words) > 2))
-        worst = max((word for word in said if word.word not in VAGUE), key=lambda word: doubts[word.word], default=None)
-        right *= 1 - (0.0 if worst is None else doubts[worst.word])
-        right = 0.0 if contradicted else right
-        share, alike = likeness.around(spans[-1][0] if spans else 0)
+        doubt, worst, instead = max(
+            ((doubts[word.word], word.word, word.instead) for word in said if word.word not in VAGUE),
+            key=itemgetter(0),
+            default=(0.0, None, None),
+        )
+        right = 0.0 if contradicted else right * (1 - doubt)
+        share, alike = likeness.around(spans)
         checked = is_checkable([word.word for word in said], vectors)
-        candidate.append(
-            Claim(
-                verdict.words,
-                spans,
-                aspect_of(verdict.words),
-                verdict.verdict if checked else UNCHECKED,
-                1 - right,
-                weight * (1.0 if absent.isdisjoint(word.word for word in said) else ABSENT) if checked else 0.0,
-                0.0 if contradicted else order * named * (right + share * (alike - right)),
-                number,
-                reference_tuples[partner] if partner >= 0 else None,
-                None if worst is None else worst.word,
-                None if worst is None else worst.instead,
-                candidate_rules[number],
-            )
+        yield Claim(
+            verdict.words,
+            spans,
+            aspect_of(verdict.words),
+            verdict.verdict if checked else UNCHECKED,
+            1 - right,
+            weight * (1.0 if absent.isdisjoint(word.word for word in said) else ABSENT) if checked else 0.0,
+            0.0 if contradicted else share_of_all * (right + share * (alike - right)),
+            number,
+            reference_tuples[partner] if partner >= 0 else None,
+            worst,
+            instead,
+            rules,
         )
-    told = []
-    side = match.reference
+
+
+def _told(match: GradedMatch, likeness: _Likeness, vectors: Vectors) -> Iterator[Claim]:
+    """Yield the claims of the references."""
+    candidate_tuples, side = [strings for strings, _ in _side(match.candidate)], match.reference
     columns = (each.tolist() for each in (side.support.astype(float).clip(0, 1), side.weights, side.partner))
-    for number, (names, support, weight, partner) in enumerate(zip(reference_tuples, *columns, strict=True)):
+    for number, ((names, rules), support, weight, partner) in enumerate(zip(_side(side), *columns, strict=True)):
         checked = is_checkable([name.partition("/")[0] for name in names], vectors)
-        told.append(
-            Claim(
-                names,
-                (),
-                aspect_of(names),
-                UNCHECKED if not checked else SUPPORTED if support >= _SAID else MISSING,
-                1 - support,
-                weight if checked else 0.0,
-                order * (support + WHOLE_SHARE * (likeness.whole - support)),
-                number,
-                candidate_tuples[partner] if partner >= 0 else None,
-                rules=reference_rules[number],
-            )
+        status = SUPPORTED if support >= _SAID else MISSING
+        yield Claim(
+            names,
+            (),
+            aspect_of(names),
+            status if checked else UNCHECKED,
+            1 - support,
+            weight if checked else 0.0,
+            match.texts.order * (support + WHOLE_SHARE * (likeness.whole - support)),
+            number,
+            candidate_tuples[partner] if partner >= 0 else None,
+            rules=rules,
         )
-    return Claims(tuple(candidate), tuple(told))
 
 
 class _Likeness:
@@ -250,10 +274,11 @@ class _Likeness:
         self._starts, self._alike = starts.tolist(), alike.tolist()
         self._shares = (MEANING_SHARE * counts / (counts + _HALF_AT)).tolist()
 
-    def around(self, place: int) -> tuple[float, float]:
-        """Return what likeness counts in the value of a claim that stands at a place, and that likeness."""
+    def around(self, spans: Sequence[Span]) -> tuple[float, float]:
+        """Return what likeness counts in the value of a claim that stands at some places, and that likeness."""
         if not self._starts:
             return 0.0, 0.0
+        place = spans[-1][0] if spans else 0
         word = max(0, bisect_right(self._starts, place) - 1)
         return self._shares[word], self._alike[word]
 

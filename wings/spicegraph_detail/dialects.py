@@ -11,9 +11,7 @@ from spicegraph_api.v1.scores_pb2 import Item
 from spicegraph_service.kit import Dialect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from aiohttp.web import AbstractRouteDef, Request, Response
+    from collections.abc import Mapping
 
 
 class _JudgeBody(msgspec.Struct):
@@ -28,7 +26,11 @@ def read_judge(data: bytes, _query: Mapping[str, str]) -> FindDifferencesRequest
 
 
 def answer_judge(response: FindDifferencesResponse) -> Any:
-    """Return the ``rewards`` that the reward manager reads, and the differences behind them."""
+    """Return the ``rewards`` that the reward manager reads, the differences behind them, and what these do not name.
+
+    What the differences take from correctness and coverage, and what ``other_correctness`` and ``other_coverage`` say
+    that no difference names, add up to what these rewards lack.
+    """
     (item,) = response.items
     rewards = {
         "format_reward": 1.0,
@@ -45,21 +47,24 @@ def answer_judge(response: FindDifferencesResponse) -> Any:
             "reference": difference.reference,
             "severity": difference.severity,
             "probability": difference.probability,
+            "correctness": difference.correctness,
+            "coverage": difference.coverage,
         }
         for difference in item.differences
     ]
-    return {"rewards": rewards, "differences": differences}
+    return {
+        "rewards": rewards,
+        "differences": differences,
+        "other_correctness": item.other_correctness,
+        "other_coverage": item.other_coverage,
+    }
 
 
-JUDGE: Final = Dialect("/judge", "/spicegraph.detail.v1.DifferenceService/FindDifferences", read_judge, answer_judge)
-"""``POST /judge``: what the reward manager ``remote`` of ClaimDiff-RL sends and reads (commit 6b0fbfe)."""
-
-
-def judge_routes(_gateway: object) -> Iterable[AbstractRouteDef]:
-    """Yield the page ``/``: ClaimDiff-RL's client asks it before its first call, and leaves out servers without it."""
-    from aiohttp import web  # noqa: PLC0415 - of the extra "web", without which no route is asked for
-
-    async def name(_request: Request) -> Response:
-        return web.json_response({"message": "Reward Judge Server"})
-
-    yield web.get("/", name)
+JUDGE: Final = Dialect(
+    "judge",
+    "/spicegraph.detail.v1.DifferenceService/FindDifferences",
+    read_judge,
+    answer_judge,
+    home={"message": "Reward Judge Server"},  # without it the client leaves a server out
+)
+"""``POST /compat/judge``: what the reward manager ``remote`` of ClaimDiff-RL sends and reads (commit 6b0fbfe)."""

@@ -128,40 +128,15 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
     """Return the differences of an item."""
     said, told = _Texts(claims.candidate, candidate), _Texts(claims.references, *references)
     weights, reference_weights = (sum(claim.weight for claim in side) for side in (claims.candidate, claims.references))
-    missing = _missing(claims, said, told)
-    rows: list[tuple[str, Claim, tuple[str, ...], tuple[str, ...], list[Claim], list[Claim]]] = []
-    groups = _failed(claims, said)
-    swapped = []
+    groups, missing = _failed(claims, said), _missing(claims, said, told)
+    differences = []
     if (swap := swap_of(candidate, references)) is not None:
-        own = [claim for claim in claims.candidate if any(_overlap(span, swap.span) for span in claim.spans)]
-        beside = [
-            claim
-            for claim in claims.references
-            if any(at[0] == swap.reference and _overlap(at[1:], swap.other) for at in told.places(claim.words))
-        ]
+        own, beside = _claims_of_swap(swap, claims, told)
         groups = [group for group in groups if group[0] not in own]
         missing = {fact: lacking for fact, lacking in missing.items() if lacking[0] not in beside}
-        swapped.append(
-            _swapped(swap, (candidate, references[swap.reference]), (own, beside), (weights, reference_weights))
-        )
-    for claim, other in _opposites(claims):
-        own = next((group for group in groups if claim in group), [claim])
-        groups = [group for group in groups if group is not own]
-        beside = missing.pop(other.fact, [other])
-        rows.append((CONTRADICTED, claim, claim.words, other.words, own, beside))
-    for failed in groups:
-        claim = failed[0]
-        names = _contrary(claim, claims)
-        denied = bool(names)
-        if claim.aspect == "count" and not denied:  # people count what they like
-            continue
-        if len(claim.words) == 2 and told.share(*claim.words, sentence=True):
-            continue
-        beside = next((missing.pop(fact) for fact, (first, *_) in missing.items() if first.words == names), [])
-        rows.append((CONTRADICTED if denied else UNSUPPORTED, claim, claim.words, names, failed, beside))
-    rows += [(MISSING, lacking[0], (), lacking[0].words, [], lacking) for lacking in missing.values()]
-    differences = list(swapped)
-    for kind, claim, names, reference_names, failed, lacking in rows:
+        sides = (candidate, references[swap.reference])
+        differences.append(_swapped(swap, sides, (own, beside), (weights, reference_weights)))
+    for kind, claim, names, reference_names, failed, lacking in _unlike(claims, told, groups, missing):
         places, reference_places = said.places(names), told.places(reference_names)
         differences.append(
             ClaimDifference(
@@ -187,6 +162,38 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
         max(0.0, 1 - claims.coverage - sum(each.coverage for each in differences)),
         tuple(differences),
     )
+
+
+def _claims_of_swap(swap: Swap, claims: Claims, told: _Texts) -> tuple[list[Claim], list[Claim]]:
+    """Return the claims of the candidate, and of the references, that stand where two things are swapped."""
+    own = [claim for claim in claims.candidate if any(_overlap(span, swap.span) for span in claim.spans)]
+    beside = [
+        claim
+        for claim in claims.references
+        if any(at[0] == swap.reference and _overlap(at[1:], swap.other) for at in told.places(claim.words))
+    ]
+    return own, beside
+
+
+def _unlike(
+    claims: Claims, told: _Texts, groups: list[list[Claim]], missing: dict[int, list[Claim]]
+) -> Iterator[tuple[str, Claim, tuple[str, ...], tuple[str, ...], list[Claim], list[Claim]]]:
+    """Yield the kind of each difference, the claim that it is of, both sides' words, and both sides' claims."""
+    for claim, other in _opposites(claims):
+        own = next((group for group in groups if claim in group), [claim])
+        groups = [group for group in groups if group is not own]
+        yield CONTRADICTED, claim, claim.words, other.words, own, missing.pop(other.fact, [other])
+    for failed in groups:
+        claim = failed[0]
+        names = _contrary(claim, claims)
+        if claim.aspect == "count" and not names:  # people count what they like
+            continue
+        if len(claim.words) == 2 and told.share(*claim.words, sentence=True):
+            continue
+        beside = next((missing.pop(fact) for fact, (first, *_) in missing.items() if first.words == names), [])
+        yield CONTRADICTED if names else UNSUPPORTED, claim, claim.words, names, failed, beside
+    for lacking in missing.values():
+        yield MISSING, lacking[0], (), lacking[0].words, [], lacking
 
 
 def _overlap(span: Sequence[int], other: Sequence[int]) -> bool:
@@ -249,10 +256,7 @@ def _is_told(claim: Claim, texts: _Texts) -> bool:
     if not claim.weight or PLURAL in claim.words or claim.probability < _LEAST or min(map(len, claim.words)) < 2:
         return False
     if len(claim.words) == 2:
-        quality = claim.words[1].partition("/")[0]
-        if claim.rules <= _LOOSE or quality.endswith("ing") or quality in WORDS["postures"] or quality in _NAMELESS:
-            return False
-        if WORDS["people"].issuperset((*ends, quality)) or not texts.joins(claim.words):  # "toddler boy"
+        if not _is_told_quality(claim, ends[0], texts):
             return False
     elif any(label.startswith(NO) or not WORDS["body"].isdisjoint(label.split("/")) for label in labels):
         return False
@@ -262,6 +266,14 @@ def _is_told(claim: Claim, texts: _Texts) -> bool:
         end not in _NAMELESS and is_thing(end) and not values_of((end,)) and not texts.passes_over(label)
         for end, label in zip(ends, labels, strict=True)
     )
+
+
+def _is_told_quality(claim: Claim, thing: str, texts: _Texts) -> bool:
+    """Return whether a thing's quality reads well by itself, and stands together with it."""
+    quality = claim.words[1].partition("/")[0]
+    if claim.rules <= _LOOSE or quality.endswith("ing") or quality in WORDS["postures"] or quality in _NAMELESS:
+        return False
+    return not WORDS["people"].issuperset((thing, quality)) and texts.joins(claim.words)  # "toddler boy"
 
 
 def _forms_of(name: str) -> Sequence[str]:
@@ -287,23 +299,33 @@ def _missing(claims: Claims, said: _Texts, told: _Texts) -> dict[int, list[Claim
     things = {
         claim.words[0]: claim.fact
         for claim in lacking
-        if len(claim.words) == 1
-        and said.words.isdisjoint(form for name in claim.words[0].split("/") for form in _forms_of(name))
-        and not any(_are_akin(claim.words[0], other) for other in objects)
-        and not any(_are_of_a_kind(claim.words[0], other) and not told.share(claim.words[0], other) for other in held)
+        if len(claim.words) == 1 and not _is_said(claim.words[0], said, told, objects, held)
     }
     groups: defaultdict[int, list[Claim]] = defaultdict(list)
     for claim in sorted(lacking, key=lambda claim: (len(claim.words), claim.fact)):
         ends = claim.words[:1] if len(claim.words) < 3 else (claim.words[0], claim.words[2])
         lacks = [things[end] for end in ends if end in things]
-        is_quality = len(claim.words) == 2 and not said.share(claim.words[0], _shades(claim.words[1]), sentence=True)
-        if (
-            len(told.texts) > 1 and claim.words[-1] in told.things and _is_noun(claim.words[-1])
-        ):  # "an apple sunglasses"
-            is_quality &= is_compound(claim.words[-1], claim.words[0])
-        if lacks or is_quality or claim.aspect == "text":
+        if lacks or claim.aspect == "text" or _lacks_quality(claim, said, told):
             groups[lacks[0] if lacks else claim.fact].append(claim)
     return dict(groups)
+
+
+def _is_said(thing: str, said: _Texts, told: _Texts, objects: set[str], held: set[str]) -> bool:
+    """Return whether a candidate, with its objects and those that hold, says a thing of the references well enough."""
+    return (
+        not said.words.isdisjoint(form for name in thing.split("/") for form in _forms_of(name))
+        or any(_are_akin(thing, other) for other in objects)
+        or any(_are_of_a_kind(thing, other) and not told.share(thing, other) for other in held)
+    )
+
+
+def _lacks_quality(claim: Claim, said: _Texts, told: _Texts) -> bool:
+    """Return whether a claim is of a quality, and no sentence of the candidate has it and its thing."""
+    if len(claim.words) != 2 or said.share(claim.words[0], _shades(claim.words[1]), sentence=True):
+        return False
+    name = claim.words[1]
+    is_thing_itself = len(told.texts) > 1 and name in told.things and _is_noun(name)  # "an apple sunglasses"
+    return not is_thing_itself or is_compound(name, claim.words[0])
 
 
 def _are_akin(label: str, other: str) -> bool:
@@ -475,29 +497,27 @@ class _Texts:
         # name ("Fifth Avenue"), of a compound ("tooth brush") or of a colour ("sky blue"), is done ("to board"), or
         # says what the picture is ("a bird's-eye view").
         names = label.split("/")
-        is_portion = not WORDS["portions"].isdisjoint(names)
-        passed = []
-        for number, (first, last), words in self._sentences:
-            text = self.texts[number]
-            for start, end in ((first + a, first + b) for a, b in map(words.spans.__getitem__, words.find(names))):
-                word, behind = text[start:end], _WORD_BEHIND.match(text, end)
-                said = word.lower()
-                passed.append(
-                    _PASSED.search(text[first:start])
-                    or _MAYBE.search(text, first, last)
-                    or (_PARTICIPLE.search(said) and not _is_object(said))
-                    or (behind and (self._names_more(said, behind[1]) or values_of((behind[1],))))
-                    or (said in names and load_wordnet().senses(said, "v") and _TO_DO.search(text[first:start]))
-                    or _OF_PICTURES.match(text, end)
-                    or (is_portion and _OF.match(text, end))
-                    or (
-                        start > first
-                        and word[:1].isupper()
-                        and not text[first:last].isupper()
-                        and not (word.isupper() and len(word) < 4)  # "SUV", "TV"
-                    )
-                )
-        return all(passed)
+        return all(
+            self._is_in_passing(self.texts[number], sentence, (sentence[0] + start, sentence[0] + end), names)
+            for number, sentence, words in self._sentences
+            for start, end in map(words.spans.__getitem__, words.find(names))
+        )
+
+    def _is_in_passing(self, text: str, sentence: Span, mention: Span, names: Sequence[str]) -> bool:
+        (first, last), (start, end) = sentence, mention
+        word, behind = text[start:end], _WORD_BEHIND.match(text, end)
+        said, before = word.lower(), text[first:start]
+        is_name = start > first and word[:1].isupper() and not text[first:last].isupper()
+        return bool(
+            _PASSED.search(before)
+            or _MAYBE.search(text, first, last)
+            or (_PARTICIPLE.search(said) and not _is_object(said))
+            or (behind and (self._names_more(said, behind[1]) or values_of((behind[1],))))
+            or (said in names and load_wordnet().senses(said, "v") and _TO_DO.search(before))
+            or _OF_PICTURES.match(text, end)
+            or (not WORDS["portions"].isdisjoint(names) and _OF.match(text, end))
+            or (is_name and not (word.isupper() and len(word) < 4))  # "SUV", "TV"
+        )
 
     def _names_more(self, said: str, behind: str) -> bool:
         return is_compound(said, behind) and not self.things.isdisjoint((behind, behind.removesuffix("s")))

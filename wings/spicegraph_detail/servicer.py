@@ -12,7 +12,7 @@ from spicegraph_api.detail.v1.detail_pb2_grpc import DifferenceServiceServicer, 
 from spicegraph_api.detail.v1.methods import METHODS
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_api.v1.scene_graph_pb2 import TextSpan
-from spicegraph_detail.dialects import JUDGE, judge_routes
+from spicegraph_detail.dialects import JUDGE
 from spicegraph_detail.differences import Differences
 from spicegraph_service import kit
 
@@ -25,7 +25,6 @@ def open_service(_options: kit.NoOptions, host: kit.Host) -> kit.TokenService:
     """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
     add = partial(add_DifferenceServiceServicer_to_server, DifferenceServicer(host))
     host.dialects.append(JUDGE)
-    host.pages.append(judge_routes)
     needs = host.probes if host.authenticator.required else None
     return kit.TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
 

@@ -20,7 +20,7 @@ def reward(
         str,
         typer.Option(
             metavar="TERMS",
-            help="The terms with their weights, such as spice-g=1,cider-d=.1,length=-.01; or the name of a reward.",
+            help="The terms with their weights, such as spice-g=1,cider=.1,length=-.01; or the name of a reward.",
         ),
     ] = "guarded",
     given: kit.InputOptions,

@@ -1,6 +1,6 @@
 """Rewards in the words of programs that ask a URL: what their clients send, and what they read.
 
-A program is a row of :data:`DIALECTS`: its path, what reads the samples of a body, and what makes its answer of the
+A program is a row of :data:`DIALECTS`: its name, what reads the samples of a body, and what makes its answer of the
 rewards. The URL's query names the ``reward`` and the ``reference_set``, in which labels name the images; a body with
 references of its own needs no set. Rewarded is the answer of a completion, unless the query says
 ``answer_tags=false``. None of these clients asks again, and all wait 30 seconds at most.
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _METHOD: Final = "/spicegraph.rewards.v1.RewardService/Reward"
 
 
-def _dialect(path: str, samples: Callable[[bytes], list[Item]], answer: Callable[[RewardResponse], Any]) -> Dialect:
-    """Return how a program asks: its path, the items of a body, without ids, and the answer of their rewards."""
+def _dialect(name: str, samples: Callable[[bytes], list[Item]], answer: Callable[[RewardResponse], Any]) -> Dialect:
+    """Return how a program asks: its name, the items of a body, without ids, and the answer of their rewards."""
 
     def read(data: bytes, query: Mapping[str, str]) -> RewardRequest:
         items = samples(data)
@@ -39,7 +39,7 @@ def _dialect(path: str, samples: Callable[[bytes], list[Item]], answer: Callable
                 item.candidate = answer_of(item.candidate)
         return RewardRequest(reward=query.get("reward", ""), reference_set=query.get("reference_set"), items=items)
 
-    return Dialect(path, _METHOD, read, answer)
+    return Dialect(name, _METHOD, read, answer)
 
 
 class _OpenRlhfBody(msgspec.Struct):
@@ -182,9 +182,9 @@ def _reason(response: RewardResponse) -> str:
 
 
 DIALECTS: Final = (
-    _dialect("/openrlhf", read_openrlhf, answer_openrlhf),
-    _dialect("/slime", read_slime, lambda response: response.items[0].reward),
-    _dialect("/verl", read_verl, lambda response: [item.reward for item in response.items]),
-    _dialect("/weave", read_weave, answer_weave),
-    _dialect("/foundry", read_foundry, answer_foundry),
+    _dialect("openrlhf", read_openrlhf, answer_openrlhf),
+    _dialect("slime", read_slime, lambda response: response.items[0].reward),
+    _dialect("verl", read_verl, lambda response: [item.reward for item in response.items]),
+    _dialect("weave", read_weave, answer_weave),
+    _dialect("foundry", read_foundry, answer_foundry),
 )

@@ -37,7 +37,7 @@ class RewardModel:
     Threads may share a model: their calls wait for one another.
 
     Args:
-        reward: terms and their weights: ``spice-g=1,cider-d=.1,length=-.01``; see
+        reward: terms and their weights: ``spice-g=1,cider=.1,length=-.01``; see
             :func:`spicegraph_rewards.reward.parse_reward`.
         references: the references of each image.
         data: what metrics use instead of their own; without document frequencies, CIDEr takes those of ``references``.

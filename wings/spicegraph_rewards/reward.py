@@ -18,7 +18,7 @@ from spicegraph_rewards.guards import signature as guards_signature
 from spicegraph_scorer.core.credit import Credit, CreditPart, Span, Words
 from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics import METRICS, make_metrics
+from spicegraph_scorer.metrics import ALIASES, METRICS, make_metrics
 from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.spice.difference import difference
 from spicegraph_scorer.metrics.spice.metric import Spice
@@ -107,7 +107,7 @@ class Term(NamedTuple):
 
 
 def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
-    """Read a reward: terms with their weights, ``spice-g=1,cider-d=.1,length=-.01``.
+    """Read a reward: terms with their weights, ``spice-g=1,cider=.1,length=-.01``.
 
     A metric's name stands for its first score; ``bleu:Bleu_4`` names another. A name of :data:`PRESETS` stands for its
     terms.
@@ -132,6 +132,7 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
     for number, part in enumerate(text.split(",") if text.strip() else (), start=1):
         key, _, value = (piece.strip() for piece in part.partition("="))
         name, _, score = key.partition(":")
+        name = ALIASES.get(name, name)
         try:
             weight = float(value)
         except ValueError:
@@ -142,12 +143,12 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
             faults.append(f"term {number}: {key} has no weight; expected a number, as in {key}=1, got {value[:50]!a}")
         elif abs(weight) > _LARGEST_WEIGHT:
             faults.append(f"term {number}: {key} has the weight {weight:g}; weights are at most {_LARGEST_WEIGHT:g}")
-        elif key in {term.key for term in terms}:
+        elif Term(weight, name, score).key in {term.key for term in terms}:
             faults.append(f"term {number}: {key} stands twice")
         else:
             terms.append(Term(weight, name, score))
     if faults or not terms:
-        raise InputError("reward: " + ("; ".join(faults) or "has no term; one is spice-g=1,cider-d=.1"))
+        raise InputError("reward: " + ("; ".join(faults) or "has no term; one is spice-g=1,cider=.1"))
     return tuple(terms)
 
 
@@ -355,7 +356,7 @@ def reward_metric(text: str) -> Factory:
 
 
 def make_reward(text: str, resources: Resources) -> Reward:
-    """Make the reward that a text such as ``spice-g=1,cider-d=.1,length=-.01`` names."""
+    """Make the reward that a text such as ``spice-g=1,cider=.1,length=-.01`` names."""
     terms = parse_reward(text, METRICS)
     names = dict.fromkeys(term.name for term in terms if term.name in METRICS)
     if not any(term.score for term in terms):  # no term is of a category

@@ -88,7 +88,7 @@ def compute_score(
         extra_info: not used.
         settings: ``reward``, its terms (default ``spice-g=1``), and ``idf``, a file of document frequencies, which
             CIDEr needs (``custom_reward_function.reward_kwargs``); or ``url``, that of a server
-            (``http://HOST:PORT/verl?reward=guarded``), which is asked once, and has 30 seconds; ``answer_tags``:
+            (``http://HOST:PORT/compat/verl?reward=guarded``), which is asked once, and has 30 seconds; ``answer_tags``:
             whether the answer of a caption is rewarded, not all that it says (:func:`trl_reward`); it is by default.
 
     Raises:
@@ -150,7 +150,7 @@ def references_of(truth: str) -> tuple[str, ...]:
 
 def _asked(url: str, body: Mapping[str, Any]) -> list[float]:
     """Return what a server answers, which is asked once: an InputError where it refuses, a DataError where it can't."""
-    expect(url, str, "url", "that of a server such as 'http://localhost:8080/verl?reward=guarded'")
+    expect(url, str, "url", "that of a server such as 'http://localhost:8080/compat/verl?reward=guarded'")
     if urlsplit(url).scheme not in {"http", "https"}:
         raise InputError(f"url: {url[:100]!a} does not begin with http:// or https://")
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})  # noqa: S310

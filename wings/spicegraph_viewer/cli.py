@@ -40,7 +40,7 @@ def view(
         images: Show the images: a folder, or an address with {id} or {id:012} in it.
         spice_text: What SPICE parsed when the results were made: captions as written, or COCO's tokens.
     """
-    with needs_extra("web", "the page"):
+    with needs_extra("web", "spicegraph view"):
         from spicegraph_service.report import Pictures, image_sources  # noqa: PLC0415
         from spicegraph_viewer.pages import serve_here  # noqa: PLC0415
         from spicegraph_viewer.table import ResultTable  # noqa: PLC0415
@@ -80,7 +80,7 @@ def view(
 
 def demo(*, pipeline: PipelineOption = DEFAULT_PIPELINE, port: PortOption = 0, browser: BrowserOption = True) -> None:
     """Try captions in the browser: their graph, their tuples and their scores as you type, until Ctrl-C."""
-    with needs_extra("web", "the page"):
+    with needs_extra("web", "spicegraph demo"):
         from spicegraph_viewer.pages import demo_routes, serve_here  # noqa: PLC0415
     serve_here(demo_routes(pipeline), port=port, browse=browser, announce=_announce)
 

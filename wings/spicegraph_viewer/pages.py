@@ -112,10 +112,9 @@ def demo_routes(pipeline: str) -> Callable[[str], Iterable[web.AbstractRouteDef]
         view = report.images[0].candidates[0]
         right, said, there = view.counts[0]
         precision, recall = (number(right / of if of else 0.0) for of in (said, there))
-        sums = (
-            f"{right} of {said} said {'is' if right == 1 else 'are'} right: P\u00a0{precision}; "
-            f"{right} of {there} found: R\u00a0{recall}."
-        )
+        correct = f"{right} of {said} said {'is' if right == 1 else 'are'} right" if said else "none said"
+        found = f"{right} of {there} found" if there else "none in references"
+        sums = f"{correct}: P\u00a0{precision}; {found}: R\u00a0{recall}."
         return {"lead": (f"SPICE {number(view.scores[0])}", sums), "index": index(report), "chunk": chunks(report)[0]}
 
     async def answer(request: web.Request) -> web.Response:

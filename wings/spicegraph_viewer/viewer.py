@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _ROWS: Final = 50
-_TELLING: Final = 40  # items, those with the largest difference, among which the errors that tell most are looked for
+_TELLING: Final = 40  # items, those with the largest difference, among which examples of errors are looked for
 _FIRST_SCORES: Final = ("SPICE", "All_f", "SPICE-G", "CIDEr")
 _NORMAL: Final = 1.96
 _TENTHS: Final = 10
@@ -81,7 +81,7 @@ def overview_of(table: ResultTable) -> Overview:
         if "f" in parts and parts["f"] != score
     }
     means = {
-        name: [Mark(who, *_interval(table.column(n, name)), ink(n)) for n, who in enumerate(names)]
+        name: [Mark(who, *_within(table.column(n, name)), ink(n)) for n, who in enumerate(names)]
         for name in dict.fromkeys((*plain, score, *categories.values()))
     }
     corpus = {name: [system.corpus.get(name) for system in table.systems] for name in (*plain, score)}
@@ -188,6 +188,14 @@ def _interval(values: Numbers) -> tuple[float | None, float | None, float | None
         return mean, None, None
     error = _NORMAL * float(known.std(ddof=1)) / math.sqrt(len(known))
     return mean, mean - error, mean + error
+
+
+def _within(values: Numbers) -> tuple[float | None, float | None, float | None]:
+    """Return the mean with its interval, which ends where the items' scores end, as a bootstrap's does."""
+    mean, low, high = _interval(values)
+    if low is None or high is None:
+        return mean, low, high
+    return mean, max(low, float(np.nanmin(values))), min(high, float(np.nanmax(values)))
 
 
 class Viewer:
@@ -297,7 +305,7 @@ class Viewer:
         return replace(report, metrics=others, images=tuple(images))
 
     def _telling(self) -> dict[str, Any]:
-        """Return the errors that tell most, of the items where the better of two systems is most ahead."""
+        """Return examples of errors, of the items where the better of two systems is most ahead."""
         overview = self._overview_values()["overview"]
         best, other = overview.pair
         wrong = best if other is None else other

@@ -102,6 +102,16 @@ def read_graph_text(text: str) -> tuple[Fact, ...]:
     return tuple(Fact(words, "graph text", ()) for words in (*facts, *objects))
 
 
+def tuple_text(words: Sequence[str]) -> str:
+    """Return a fact's words for people, who read a relation in the middle.
+
+    Example:
+        >>> tuple_text(("man", "horse", "ride")), tuple_text(("horse", "brown"))
+        ('(man, ride, horse)', '(horse, brown)')
+    """
+    return f"({', '.join((words[0], *words[2:], *words[1:2]))})"
+
+
 def graph_text(tuples: Iterable[Sequence[str]]) -> str:
     """Return a caption's tuples as graph text; objects that stand in another tuple are not repeated.
 

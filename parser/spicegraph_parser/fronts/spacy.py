@@ -65,8 +65,16 @@ def load_spacy(name: str, *, language: Language | None = None) -> SpacyFrontEnd:
         except OSError:
             continue
     if nlp is None:
-        raise DataError(f"the spaCy pipeline {name!r} is not installed")
+        raise DataError(f"the spaCy pipeline {name!r} is not installed; there are {', '.join(installed_pipelines())}")
     return SpacyFrontEnd(nlp, pipeline_scheme(nlp, name), language or find_language(nlp.lang or ""))
+
+
+def installed_pipelines() -> list[str]:
+    """Return the names of the spaCy pipelines that are installed."""
+    from spacy.util import get_installed_models  # noqa: PLC0415 (as above)
+
+    installed = get_installed_models()
+    return [*installed, *(name for name, others in _ALSO_PACKAGED_AS.items() if not set(others).isdisjoint(installed))]
 
 
 def pipeline_scheme(nlp: spacy.language.Language, name: str, *, behind: object = None) -> Scheme:

@@ -16,7 +16,7 @@ from spicegraph_parser.spice.parse import Caption, Parse, is_word
 from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 def is_plural(tag: str) -> bool:
@@ -133,13 +133,7 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     # Nouns that stand inside of a relation ("front" in "in front of") are not objects.
     joined = {token for fact in facts if len(fact.words) == 3 and len(fact.tokens[2]) > 1 for token in fact.tokens[2]}
     notes = [Fact((noun,), NO_OBJECT, ((token,),)) for token, noun in nouns.items() if token in joined]
-    denials = []
-    offset = -1
-    for parse in caption.sentences:
-        for word, negation in denied(parse):
-            words = parse.lemmas[word - 1], parse.lemmas[negation - 1]
-            denials.append(Fact(words, DENIED, ((offset + word,), (offset + negation,))))
-        offset += len(parse.tags)
+    denials = list(_denials(caption))
     negations = {token for note in denials for token in note.tokens[1]}
     if any(parse.arcs for parse in caption.sentences):
         yield from _loose_words(caption, facts, nouns, negations)
@@ -151,6 +145,25 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
                 yield fact
     absent = {token for note in denials for token in note.tokens[0]}
     notes += denials
+    for fact in _numbers(caption, nouns, absent):
+        yield fact
+        if fact.rule == QUANTITY:
+            notes.append(Fact(fact.words[::-1], STANDS_FOR, fact.tokens[::-1]))
+    yield from notes
+
+
+def _denials(caption: Caption) -> Iterator[Fact]:
+    """Yield a note for each word that a caption denies."""
+    offset = -1
+    for parse in caption.sentences:
+        for word, negation in denied(parse):
+            words = parse.lemmas[word - 1], parse.lemmas[negation - 1]
+            yield Fact(words, DENIED, ((offset + word,), (offset + negation,)))
+        offset += len(parse.tags)
+
+
+def _numbers(caption: Caption, nouns: Mapping[int, str], absent: set[int]) -> Iterator[Fact]:
+    """Yield which nouns that are there are plural, and how much of them there is."""
     offset = 0
     for parse in caption.sentences:
         here = {token - offset + 1: noun for token, noun in nouns.items() if 0 <= token - offset < len(parse.tags)}
@@ -163,11 +176,9 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
             tokens = (offset + position - 1,)
             yield Fact((noun, PLURAL), PLURAL, (tokens, tokens))
         for quantity, noun_at in quantified(parse, here):
-            words, places = (here[quantity], here[noun_at]), ((offset + quantity - 1,), (offset + noun_at - 1,))
-            yield Fact(words[::-1], QUANTITY, places[::-1])
-            notes.append(Fact(words, STANDS_FOR, places))
+            places = (offset + noun_at - 1,), (offset + quantity - 1,)
+            yield Fact((here[noun_at], here[quantity]), QUANTITY, places)
         offset += len(parse.tags)
-    yield from notes
 
 
 def loose_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
@@ -194,15 +205,15 @@ def without(apart: Sequence[Fact]) -> Iterator[Fact]:
 
 def without_loose(facts: Sequence[Fact]) -> Sequence[Fact]:
     """Return a caption's facts without those that SPICE has not, which stand last."""
-    return _until(facts, _BESIDE)
+    return facts_until(facts, _BESIDE)
 
 
 def drawn(facts: Sequence[Fact]) -> Sequence[Fact]:
     """Return a caption's facts without loose words, and without those that people do not draw, which stand before."""
-    return _until(facts, _UNDRAWN)
+    return facts_until(facts, _UNDRAWN)
 
 
-def _until(facts: Sequence[Fact], last: frozenset[str]) -> Sequence[Fact]:
+def facts_until(facts: Sequence[Fact], last: frozenset[str]) -> Sequence[Fact]:
     """Return facts without those at their end whose rule is one of the last."""
     end = len(facts)
     while end and facts[end - 1].rule in last:
@@ -216,7 +227,7 @@ def _loose_words(
     """Yield a fact for every content word, and negation that denies nothing, at which no fact stands."""
     # The word becomes an attribute of its own subject, of the noun it hangs on, however far up, or of a noun that hangs
     # on it; without any, an object.
-    used = negations.union(token for fact in facts for slot in fact.tokens for token in slot)
+    used = negations | _places(facts)
     offset = 0
     for parse in caption.sentences:
         heads = {dependent: head for _, head, dependent in parse.arcs}
@@ -253,18 +264,14 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     # note then says so. Any other verb becomes an attribute of the nearest noun before it in its sentence, or else
     # behind it; adjectives, numbers and negations the other way round; nouns, and words of sentences without any,
     # objects. Signs without a letter or a digit ("!!!") are not words.
-    used = {token for fact in facts for slot in fact.tokens for token in slot}
+    used = _places(facts)
     slots = {
         token: (fact.words[slot], fact.tokens[slot])
         for fact in facts
         for slot in range(_OBJECT_SLOTS[len(fact.words)])
         for token in fact.tokens[slot]
     }
-    guessed = [
-        fact
-        for fact in facts
-        if len(fact.words) == 3 and all(fact.tokens[:2]) and len(fact.tokens[2]) <= fact.words[2].count(" ")
-    ]
+    guessed = [fact for fact in facts if all(fact.tokens[:2]) and lacks_words(fact)]
     notes = []
     offset = 0
     for parse in caption.sentences:
@@ -276,24 +283,48 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
             if token not in used and _is_loose(tag, lemma) and is_word(lemma)
         }
         for fact in guessed:
-            (*_, first), (last, *_) = sorted(fact.tokens[:2])
-            between = range(max(first + 1, offset), min(last, end))
-            verbs = [token for token in between if token in loose and loose[token][1].startswith("V")]
-            if verbs:
-                lemma, _ = loose.pop(verbs[-1])
-                others = [parse.forms[token - offset].lower() for token in fact.tokens[2] if offset <= token < end]
-                label, places = " ".join([lemma, *others]), (verbs[-1], *fact.tokens[2])
-                yield Fact((*fact.words[:2], label), LOOSE, (*fact.tokens[:2], places))
+            if stated := _stated_relation(fact, parse, offset, loose):
+                yield stated
                 notes.append(fact._replace(rule=IMPLIED))
         for token, (lemma, tag) in loose.items():
-            before = [noun for noun in nouns if noun < token][-1:]
-            behind = [noun for noun in nouns if noun > token][:1]
-            near = [] if tag.startswith("NN") else before or behind if tag.startswith("V") else behind or before
-            owner = [slots[noun] for noun in near if slots[noun][0] != lemma]
+            owner = [slots[noun] for noun in _nearest(nouns, token, tag) if slots[noun][0] != lemma]
             words, tokens = zip(*owner, (lemma, (token,)), strict=True)
             yield Fact(words, LOOSE, tokens)
         offset = end
     yield from notes
+
+
+def _places(facts: Iterable[Fact]) -> set[int]:
+    """Return all places at which facts stand."""
+    return {token for fact in facts for slot in fact.tokens for token in slot}
+
+
+def lacks_words(fact: Fact) -> bool:
+    """Say whether a relation of a scene graph has a name with words that the caption lacks ("wear" of "in")."""
+    return len(fact.words) == 3 and len(fact.tokens[2]) <= fact.words[2].count(" ")
+
+
+def _stated_relation(fact: Fact, parse: Parse, offset: int, loose: dict[int, tuple[str, str]]) -> Fact | None:
+    """Return a guessed relation as the last loose verb between its things states it, which is loose no more."""
+    end = offset + len(parse.tags)
+    (*_, first), (last, *_) = sorted(fact.tokens[:2])
+    between = range(max(first + 1, offset), min(last, end))
+    verbs = [token for token in between if token in loose and loose[token][1].startswith("V")]
+    if not verbs:
+        return None
+    lemma, _ = loose.pop(verbs[-1])
+    others = [parse.forms[token - offset].lower() for token in fact.tokens[2] if offset <= token < end]
+    label, places = " ".join([lemma, *others]), (verbs[-1], *fact.tokens[2])
+    return Fact((*fact.words[:2], label), LOOSE, (*fact.tokens[:2], places))
+
+
+def _nearest(nouns: Sequence[int], token: int, tag: str) -> list[int]:
+    """Return the noun that a loose word belongs to: a verb to one before it, a noun to none, others to one behind."""
+    if tag.startswith("NN"):
+        return []
+    before = [noun for noun in nouns if noun < token][-1:]
+    behind = [noun for noun in nouns if noun > token][:1]
+    return before or behind if tag.startswith("V") else behind or before
 
 
 def _name_lemmas(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:

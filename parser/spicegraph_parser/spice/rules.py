@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class Fact(NamedTuple):
-    """What a rule saw: one (object), two (attribute) or three words (subject, object, relation)."""
+    """What a rule saw: one (object), two (attribute) or three words (subject, object, relation), in SPICE's order.
+
+    Texts for people have the relation in the middle: ``(man, ride, horse)``.
+    """
 
     words: tuple[str, ...]
     rule: str
@@ -95,8 +98,8 @@ def _has_copula(graph: RuleGraph, position: int) -> bool:
 def clause(graph: RuleGraph) -> Iterator[Slots]:
     """A verb between its subject and its object, with the preposition or particle that binds them.
 
-    a man rides a horse             -> (man, horse, ride)
-    a woman looks up at the sky     -> (woman, sky, look up at)
+    a man rides a horse             -> (man, ride, horse)
+    a woman looks up at the sky     -> (woman, look up at, sky)
     """
     last, acted_on = 0, []
     for _, head, subject in _subjects(graph):
@@ -111,8 +114,8 @@ def clause(graph: RuleGraph) -> Iterator[Slots]:
 def participle(graph: RuleGraph) -> Iterator[Slots]:
     """A noun with a participle behind it that has an object.
 
-    a man riding a horse            -> (man, horse, ride)
-    a dog sitting on a couch        -> (dog, couch, sit on)
+    a man riding a horse            -> (man, ride, horse)
+    a dog sitting on a couch        -> (dog, sit on, couch)
     """
     for label, head, dependent in graph.families.get("acl", ()):
         if label != "acl:relcl" and head and graph.tags[dependent - 1].startswith("V"):
@@ -125,7 +128,7 @@ def predicate(graph: RuleGraph) -> Iterator[Slots]:
 
     a dog is sleeping               -> (dog, sleep)
     the man is a surfer             -> (man, surfer)
-    a cat is on a mat               -> (cat, mat, on)
+    a cat is on a mat               -> (cat, on, mat)
     """
     last, is_bare, cases = 0, False, []
     for _, head, subject in _subjects(graph):
@@ -165,7 +168,7 @@ def adjective_predicate(graph: RuleGraph) -> Iterator[Slots]:
 def prepositional(graph: RuleGraph) -> Iterator[Slots]:
     """A noun bound to another word by a preposition.
 
-    a cat on a mat                  -> (cat, mat, on)
+    a cat on a mat                  -> (cat, on, mat)
     """
     for label, head, dependent in graph.families.get("nmod", ()):
         if head in graph.nouns and ":" in label and label not in _NO_PREPOSITION:
@@ -175,7 +178,7 @@ def prepositional(graph: RuleGraph) -> Iterator[Slots]:
 def possessive(graph: RuleGraph) -> Iterator[Slots]:
     """An owner and what it has.
 
-    a man's hat                     -> (man, hat, have)
+    a man's hat                     -> (man, have, hat)
     """
     for label, head, dependent in graph.families.get("nmod", ()):
         if label == "nmod:poss" and head in graph.nouns and dependent in graph.nouns:
@@ -185,7 +188,7 @@ def possessive(graph: RuleGraph) -> Iterator[Slots]:
 def passive_agent(graph: RuleGraph) -> Iterator[Slots]:
     """A passive verb between the one who acts and what it acts on.
 
-    a horse is ridden by a man      -> (man, horse, ride)
+    a horse is ridden by a man      -> (man, ride, horse)
     """
     for label, head, agent in graph.families.get("nmod", ()):
         if label != "nmod:agent" or agent not in graph.nouns:

@@ -85,6 +85,8 @@ def to_item(value: object, number: int) -> Item:
         return Item(number if image is None else value[image], value[candidate], texts)
     if isinstance(value, list | tuple) and len(value) in {2, 3}:
         return Item(*value) if len(value) == 3 else Item(number, *value)
+    if isinstance(value, str):
+        raise ValueError("is a caption, not an item: captions and their references go to score_captions")  # noqa: TRY004
     raise ValueError("is not an item: expected an Item, (id, candidate, references), or an object with these")
 
 

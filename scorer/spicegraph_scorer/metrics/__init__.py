@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from itertools import pairwise
 from pkgutil import resolve_name
@@ -64,7 +65,7 @@ class MetricEntry:
 
 _SHOWN_FIRST = (
     *("spice", "spice-exact", "spice-g", "bleu", "bleu-sentence", "meteor", "rouge"),
-    *("cider", "cider-d", "cider-plain", "cider-r", "spider", "spider-fl", "fluency", "chair", "capture"),
+    *("cider", "cider-plain", "cider-r", "spider", "spider-fl", "fluency", "chair", "capture"),
     *("detail", "detail-coco"),
 )  # The order of metrics in tables and messages; others follow by name.
 
@@ -85,15 +86,15 @@ def _registered() -> dict[str, MetricEntry]:
 METRICS: MutableMapping[str, MetricEntry] = _registered()
 """Every metric by its name: those of the entry-point group ``spicegraph.metrics``, ours and those of other packages.
 
-``cider`` is what the COCO toolkit prints under that name, which is CIDEr-D; ``cider-plain`` is the paper's
+``cider`` is what the COCO toolkit prints under that name, the variant CIDEr-D; ``cider-plain`` is the first paper's
 CIDEr, and ``cider-r`` the one that stands any length.
 """
 
-# Not in ``all``: variants of studies of their time, ``cider`` under its own name, and metrics made for descriptions.
+# Not in ``all``: variants of studies of their time, and metrics made for descriptions.
 BY_NAME_ONLY: Final = frozenset(
     (
         *("spice-exact", "bleu-sentence", "bleu-2-only", "bleu-3-only", "bleu-4-only", "rouge-s"),
-        *("cider-d", "cider-plain", "cider-r", "detail", "detail-coco"),
+        *("cider-plain", "cider-r", "detail", "detail-coco"),
     )
 )
 
@@ -102,10 +103,14 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "all": tuple(name for name in METRICS if name not in BY_NAME_ONLY),
 }  # Names that stand for several metrics; ``coco`` is what the COCO toolkit prints, from the text that it scores.
 
+ALIASES: Final[Mapping[str, str]] = {"cider-d": "cider"}
+"""What papers call a metric, by which it can be asked for; its scores have its own name."""
+
 _PRINTED: Final[Mapping[str, str]] = {
     **{name: name for name in (*METRICS, *GROUPS)},
     **{f"bleu-{order}": "bleu" for order in range(1, 5)},
     "rouge-l": "rouge",
+    **ALIASES,
 }  # The metrics by what is written for them, in lower case and with hyphens: ``SPICE``, ``ROUGE_L``, ``Bleu_4``.
 
 
@@ -125,9 +130,6 @@ def metric_names(names: str | Iterable[str]) -> tuple[str, ...]:
     spelled: list[str] = []
     for name in check_names(names):
         if name not in METRICS and name not in GROUPS:
-            # Imported here: only who misspells a name needs it.
-            from difflib import get_close_matches  # noqa: PLC0415
-
             close = get_close_matches(name.strip().lower(), [*METRICS, *GROUPS], n=1)
             meant = f" (did you mean {close[0]}?)" if close else ""
             raise InputError(f"there is no metric {name!a}{meant}; the metrics are {_known()}")

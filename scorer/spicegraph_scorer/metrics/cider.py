@@ -60,10 +60,11 @@ CiderStatistic: TypeAlias = float | None  # In [0, 10]; ``None`` where the refer
 class Cider(Metric[CiderStatistic]):
     """CIDEr with n-grams up to four words, in [0, 10], of a variant; the corpus value is the mean over the items.
 
-    ``CIDEr-D`` clips counts and penalises a difference in length; it is what the COCO toolkit calls CIDEr. ``CIDEr`` is
-    the plain cosine of the paper, without stemming. ``CIDEr-R`` clips, and penalises repeated words and a difference in
-    length by the share of the reference's, for references of any length. Without ``frequencies`` the images are those
-    of the corpus, as in the toolkit: a corpus of one image then has no score (a ``CiderWarning`` and ``None``).
+    ``CIDEr-D`` clips counts and penalises a difference in length; its score is ``CIDEr``, as in the COCO toolkit.
+    ``CIDEr`` is the plain cosine of the paper, without stemming; its score is ``CIDEr-plain``. ``CIDEr-R`` clips, and
+    penalises repeated words and a difference in length by the share of the reference's, for references of any length.
+    Without ``frequencies`` the images are those of the corpus, as in the toolkit: a corpus of one image then has no
+    score (a ``CiderWarning`` and ``None``).
     """
 
     needs: ClassVar[Needs] = Needs(data=frozenset({"frequencies", "cider_scale"}))
@@ -72,23 +73,17 @@ class Cider(Metric[CiderStatistic]):
 
     variant: Variant = "CIDEr-D"
     frequencies: DocumentFrequencies | None = None
-    key: str | None = None  # The name of the score; ``None``: the variant's.
     scale: float = SCALE
 
     @classmethod
     def of(cls, given: Resources) -> Cider:
-        """Return the metric ``cider-d``."""
-        return cls(frequencies=given.data.frequencies, scale=given.data.cider_scale or SCALE)
-
-    @classmethod
-    def of_coco(cls, given: Resources) -> Cider:
         """Return the metric ``cider``."""
-        return replace(cls.of(given), key=COCO_CIDER.key)
+        return cls(frequencies=given.data.frequencies, scale=given.data.cider_scale or SCALE)
 
     @classmethod
     def of_plain(cls, given: Resources) -> Cider:
         """Return the metric ``cider-plain``."""
-        return replace(cls.of(given), variant="CIDEr", key="CIDEr-plain")
+        return replace(cls.of(given), variant="CIDEr")
 
     @classmethod
     def of_robust(cls, given: Resources) -> Cider:
@@ -97,8 +92,8 @@ class Cider(Metric[CiderStatistic]):
 
     @property
     def name(self) -> str:
-        """The key of the metric: ``cider``, ``cider-d`` or ``cider-r``."""
-        return (self.key or self.variant).lower()
+        """The key of the metric: ``cider``, ``cider-plain`` or ``cider-r``."""
+        return _FORMS[self.variant].name.lower()
 
     def signature(self) -> Mapping[str, str]:
         """Return what must be equal for two values to be comparable."""
@@ -139,8 +134,8 @@ class Cider(Metric[CiderStatistic]):
         return cider_credits(corpus, self, scores)
 
     def total(self, statistics: Sequence[CiderStatistic]) -> tuple[Score, ...]:
-        """Return the score, under the variant's name or :attr:`key`."""
-        return (Score.mean(self.key or self.variant, statistics),)
+        """Return the score, under the one name that the variant has."""
+        return (Score.mean(_FORMS[self.variant].name, statistics),)
 
     def workings(self, corpus: Corpus, statistics: Sequence[CiderStatistic]) -> list[tuple[Working, ...]]:
         """Return the mean cosines with the references by the length of the n-grams."""
@@ -156,11 +151,11 @@ class Cider(Metric[CiderStatistic]):
             means = [np.bincount(counts.item, p, minlength=counts.items) / references for p in (*cosines, penalty)]
             values = zip(*(mean.tolist() for mean in means), strict=True)
             text = f"{self.scale:g} {_FORMS[self.variant].text}"
-            workings += [(Working(self.key or self.variant, text, row),) for row in values]
+            workings += [(Working(_FORMS[self.variant].name, text, row),) for row in values]
         return workings
 
 
-COCO_CIDER: Final = Cider("CIDEr-D", key="CIDEr")  # CIDEr-D under the key that the COCO toolkit gives it, ``CIDEr``.
+COCO_CIDER: Final = Cider()  # what the COCO toolkit calls CIDEr
 
 
 def cider_statistics(
@@ -262,8 +257,9 @@ def _relative_penalty(counts: CorpusCounts) -> Floats:
 
 
 class _Form(NamedTuple):
-    """What a variant does beside the cosines, what its signature says of that, and its working in words."""
+    """A variant: its score's name, what it does beside the cosines, what its signature says of that, its working."""
 
+    name: str
     clips: bool
     penalty: Callable[[CorpusCounts], Floats]
     signature: Mapping[str, str]
@@ -276,18 +272,21 @@ _COSINES: Final = (
 )
 _FORMS: Final[Mapping[Variant, _Form]] = {
     "CIDEr": _Form(
+        "CIDEr-plain",
         clips=False,
         penalty=lambda counts: np.ones(len(counts.item)),
         signature={"sigma": "none"},
         text=f"{_COSINES} (without a penalty: {{}})",
     ),
     "CIDEr-D": _Form(
+        "CIDEr",
         clips=True,
         penalty=_length_penalty,
         signature={"sigma": f"{SIGMA:g}"},
         text=f"{_COSINES}, each reference times its penalty on another length ({{}} in the mean)",
     ),
     "CIDEr-R": _Form(
+        "CIDEr-R",
         clips=True,
         penalty=_relative_penalty,
         signature={"sigma": "none", "penalties": f"repetition^{REPETITION:g} length^{LENGTH:g}"},
@@ -346,7 +345,7 @@ class Spider(Metric[SpiderStatistic]):
 
     def working(self, statistic: SpiderStatistic) -> tuple[Working, ...]:
         """Return the two scores whose mean it is."""
-        text = "the mean of CIDEr-D ({}) and SPICE ({})"
+        text = "the mean of CIDEr ({}) and SPICE ({})"
         return (Working("SPIDEr", text, (statistic.cider, statistic.spice.f1(ALL))),)
 
     def credit(self, corpus: Corpus, statistics: Sequence[SpiderStatistic]) -> list[Credit]:

@@ -112,7 +112,8 @@ Empty = Literal["refuse", "zero"]  # It is a fault, or scores 0 as in the origin
 def caption_faults(caption: object, names: Names = (), *, empty: Empty = "refuse") -> Iterator[str]:
     """Yield what is wrong with a caption; with ``empty="zero"`` an empty one is right."""
     if not isinstance(caption, str):
-        yield f"is {kind_of(caption)}, expected a string"
+        within = ", that under its key 'caption'" if isinstance(caption, Mapping) and "caption" in caption else ""
+        yield f"is {kind_of(caption)}, expected a string{within}"
         return
     if empty == "zero" and _is_empty(caption, names):
         return
@@ -169,9 +170,8 @@ def label(location: str, image_id: object) -> str:
     return f"{location} (image_id {shown(image_id)})"
 
 
-def item_faults(item: Item, location: str, *, empty: Empty = "refuse") -> Iterator[Fault]:
+def item_faults(item: Item, name: str, *, empty: Empty = "refuse") -> Iterator[Fault]:
     """Yield every fault of an item that was made in a program."""
-    name = label(location, item.id)
     names = (str(item.id),)
     yield from (Fault(name, "id", reason) for reason in id_faults(item.id))
     yield from (Fault(name, "candidate", reason) for reason in caption_faults(item.candidate, names, empty=empty))
@@ -180,9 +180,12 @@ def item_faults(item: Item, location: str, *, empty: Empty = "refuse") -> Iterat
 
 
 def check_items(
-    items: Iterable[GivenItem], *, empty: Empty = "refuse", control_tokens: ControlTokens = "refuse"
+    items: Iterable[GivenItem], *, empty: Empty = "refuse", control_tokens: ControlTokens = "refuse", given: str = ""
 ) -> CheckedItems:
-    """Return the items, at least one, if they can be scored together, whatever :func:`.to_item` reads as one."""
+    """Return the items, at least one, if they can be scored together, whatever :func:`.to_item` reads as one.
+
+    ``given``: the list whose places are the items' ids, which then name them in faults.
+    """
     of_file = getattr(items, "items", None)
     items = of_file if isinstance(of_file, CheckedItems) else items
     faults: list[Fault] = []
@@ -192,25 +195,26 @@ def check_items(
             checked = minded_items(items, faults, control_tokens, empty=empty)
     else:
         checked = CheckedItems(_given_items(items, faults))
-        faults += _faults_of(checked, sound=not faults, empty=empty)
+        faults += _faults_of(checked, sound=not faults, empty=empty, given=given)
         if not faults:
             checked = minded_items(checked, faults, control_tokens, empty=empty)
     if faults:
-        raise input_error("items", faults)
+        raise input_error("captions" if given else "items", faults)
     return checked
 
 
-def _faults_of(items: Sequence[Item], *, sound: bool, empty: Empty) -> Iterator[Fault]:
+def _faults_of(items: Sequence[Item], *, sound: bool, empty: Empty, given: str) -> Iterator[Fault]:
     """Yield what is wrong with items and their ids; ``sound``: nothing else was wrong with what was given."""
     if not items and sound:
         yield Fault("", "", "there are no items")
     first: dict[ItemId, int] = {}
     for index, item in enumerate(items):
-        yield from item_faults(item, f"item {index + 1}", empty=empty)
+        name = f"{given}[{index}]" if given else label(f"item {index + 1}", item.id)
+        yield from item_faults(item, name, empty=empty)
         image: object = item.id  # programs give what is no id, too: a fault of its own
         earlier = first.setdefault(image, index) if isinstance(image, int | str) else index
         if earlier != index:
-            yield Fault(label(f"item {index + 1}", item.id), "id", f"is also the id of item {earlier + 1}")
+            yield Fault(name, "id", f"is also the id of item {earlier + 1}")
 
 
 def minded_items(items: CheckedItems, faults: list[Fault], rule: ControlTokens, *, empty: Empty) -> CheckedItems:
@@ -221,7 +225,8 @@ def minded_items(items: CheckedItems, faults: list[Fault], rule: ControlTokens, 
     if rule == "strip":
         for number, (item, before) in enumerate(zip(minded, items, strict=True) if minded.marks else (), start=1):
             if item is not before:
-                faults += item_faults(item, f"item {number}, without control tokens", empty=empty)
+                name = label(f"item {number}, without control tokens", item.id)
+                faults += item_faults(item, name, empty=empty)
     return minded
 
 
@@ -294,7 +299,8 @@ def paired_items(
     if faults:
         raise input_error("captions", faults)
     items = (Item(image, text, _texts(group)) for image, text, group in pairs)
-    return check_items(items, empty=empty, control_tokens=control_tokens)
+    given = "" if isinstance(candidates, Mapping) else "pair"
+    return check_items(items, empty=empty, control_tokens=control_tokens, given=given)
 
 
 def _texts(group: Any) -> Any:

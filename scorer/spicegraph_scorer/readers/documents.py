@@ -345,7 +345,7 @@ def _entry_rows(sample: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 def _described(sample: Mapping[str, object]) -> str:
     """Say what an object looks like: its keys, and those of its entries."""
-    said = f"an object with the keys {_listed(sample)}"
+    said = f"an object with the keys {_listed(sample)}" if sample else "an object without keys"
     for key, value in sample.items():
         entry = value[0] if isinstance(value, list) and value else value
         if isinstance(entry, dict) and entry:
@@ -365,7 +365,7 @@ def unknown(rows: Sequence[Mapping[str, object]], wanted: Wanted, kind: str) -> 
     if what := other_task(rows):
         return f"holds {what}, not captions: {kind}"
     names = {name for row in rows for name in row}
-    said = kind if "keys" in kind or not rows else f"{kind} with the keys {_listed(rows[0])}"
+    said = kind if "keys" in kind or not any(rows) else f"{kind} with the keys {_listed(rows[0])}"
     looked = "an id (image_id, id, file_name ...) and " + (
         "references (references, caption, captions ...)"
         if wanted.side == "references"

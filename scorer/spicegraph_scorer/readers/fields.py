@@ -148,8 +148,8 @@ def _check_side(source: str, shape: Shape | None, wanted: Wanted) -> None:
     if shape is None or shape.side in {"both", wanted.side} or wanted.columns is not None:
         return
     if shape.side == "references":
-        article = "an" if shape.name[0] in "AEIOU" else "a"
-        raise InputError(f"{source}: is {article} {shape.name} file, which holds references; give it with --references")
+        article = "" if "'s " in shape.name else "an " if shape.name[0] in "AEIOU" else "a "  # "Karpathy's COCO"
+        raise InputError(f"{source}: is {article}{shape.name} file, which holds references; give it with --references")
     if wanted.side == "references":
         raise InputError(f"{source}: is {shape.name}, which hold candidates; --references takes {EXPECTED}")
 

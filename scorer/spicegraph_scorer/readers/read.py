@@ -362,7 +362,8 @@ class _Collected:
         if image_id is not None:
             references = self._references(fields, image_id, name, names, faults)
             if self._is_repeated(image_id, place, candidates, references):
-                faults.append(Fault(name, id_key, f"is also the id of {self._first[image_id][0]}"))
+                which = f", as {shown(given)} is image {shown(image_id)}" if given != image_id else ""
+                faults.append(Fault(name, id_key, f"is also the id of {self._first[image_id][0]}{which}"))
             if references is not None and not faults:
                 self._keep(image_id, candidates, references)
         yield from faults

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_parser.errors import InputError, LimitError, needs_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -125,10 +125,8 @@ def _gunzip(stream: _Counted) -> Iterator[bytes]:
 
 
 def _unzstd(stream: _Counted) -> Iterator[bytes]:
-    try:
+    with needs_extra("zstd", "reading zstandard files (.zst)"):
         import zstandard  # noqa: PLC0415 (an extra)
-    except ModuleNotFoundError as error:
-        raise DataError("zstandard files need an extra: pip install 'spicegraph[zstd]'") from error
     frame = zstandard.ZstdDecompressor().decompressobj()
     is_whole = False
     waiting = b""

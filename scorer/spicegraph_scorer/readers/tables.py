@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spicegraph_parser.errors import DataError, InputError, counted
+from spicegraph_parser.errors import DataError, InputError, counted, needs_extra
 from spicegraph_scorer.readers import records
 from spicegraph_scorer.readers.checks import Fault, input_error, shown
 from spicegraph_scorer.readers.fields import Wanted, given_records, records_of
@@ -294,11 +294,9 @@ def _folder_rows(source: Source) -> Iterator[Mapping[str, object]]:
 
 def _arrow_rows(source: Source, content: bytes) -> Iterator[Mapping[str, object]]:
     """Yield the rows of Parquet or Arrow, without columns of pictures."""
-    try:
+    with needs_extra("parquet", "reading Parquet and Arrow files"):
         import pyarrow as pa  # noqa: PLC0415 (an extra)
         import pyarrow.parquet as pq  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise DataError("Parquet and Arrow files need an extra: pip install 'spicegraph[parquet]'") from error
     stream = io.BytesIO(content)
     reader: Any
     if content.startswith(PARQUET_MAGIC):

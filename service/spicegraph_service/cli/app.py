@@ -1,6 +1,7 @@
 """The commands with their groups of options, and what becomes of their errors."""
 # A parameter whose type is a dataclass is a group: one option per field. The help of an option stands in the docstring
-# of the command or of the group, in the section ``Options:``, or with the option.
+# of the command or of the group, or with the option. A section of such a docstring, ``Output:``, is a heading in
+# ``--help``, under which its options stand.
 
 from __future__ import annotations
 
@@ -12,25 +13,27 @@ import re
 import signal
 import sys
 import threading
+from copy import copy
 from dataclasses import fields, is_dataclass
-from functools import wraps
+from difflib import SequenceMatcher
+from importlib.metadata import version
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_args, get_type_hints
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from spicegraph_parser.errors import InputError, SpicegraphError
+from spicegraph_parser.errors import SpicegraphError
 from spicegraph_parser.runtime import rare_collections
-from spicegraph_service.cli.settings import defaults_of, find_settings, options_of, own_words
+from spicegraph_service.cli.settings import defaults_of, find_settings, own_words
 from spicegraph_service.output import terminal
 from spicegraph_service.registry import commands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 BAD_INPUT = 2
@@ -43,8 +46,11 @@ _NEARLY: Final = 0.1
 
 INTERRUPTED = 130  # what shells call a command that Ctrl-C ended
 TERMINATED = 143  # and one that SIGTERM ended
-_OPTIONS: Final = "\n\nOptions:\n"
+_HEADING: Final = "Options"  # of what no section names
+_SECTION: Final = re.compile(r"^([A-Z][\w ]*):\n((?: {4,}.*\n?)+)", re.MULTILINE)
 _OPTION: Final = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+_METAVARS: Final[Mapping[type, str]] = {int: "N", float: "N", str: "TEXT"}  # of options that name none
+_COLUMN: Final = 30  # the most that an option takes before its help begins on the next line
 _QUIET: Final = "quiet"
 _REGISTERED: Final = "registered"
 _ENVIRONMENT: Final = "from_environment"
@@ -70,44 +76,30 @@ def from_environment(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def said_of_options(documented: Callable[..., None] | type) -> dict[str, str]:
-    """Return what the section ``Options:`` of a docstring, or of those of a class and its bases, says, by parameter."""
-    said: dict[str, str] = {}
+def said_of_options(documented: Callable[..., None] | type) -> dict[str, tuple[str, str]]:
+    """Return heading and help of options, as the sections of a docstring, or of those of a class and its bases, say."""
+    said: dict[str, tuple[str, str]] = {}
     for part in reversed(documented.__mro__) if isinstance(documented, type) else (documented,):
-        section = inspect.cleandoc(part.__doc__ or "").partition(_OPTIONS)[2]
-        said |= {name: " ".join(text.split()) for name, text in _OPTION.findall(section)}
+        for heading, section in _SECTION.findall(inspect.cleandoc(part.__doc__ or "")):
+            said |= {name: (heading, " ".join(text.split())) for name, text in _OPTION.findall(section)}
     return said
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command for Typer: each group (a parameter that is a dataclass) becomes options, with ``--quiet``."""
-    if _QUIET in inspect.signature(command).parameters:  # a command of a group that was loaded before
+    declared = inspect.signature(command).parameters
+    if _QUIET in declared:  # a command of a group that was loaded before
         return command
     hints = get_type_hints(command, include_extras=True)
     further: Mapping[str, type[Any]] = getattr(command, _REGISTERED, {})
-    groups = {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+    groups: dict[str, type[Any]] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}  # type: ignore[misc]
     groups |= further
-    declared = dict(inspect.signature(command).parameters)
-    declared.pop(_REGISTERED, None)
-    declared |= {name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in further}
+    environment = hasattr(command, _ENVIRONMENT)
     parameters: list[inspect.Parameter] = []
-    said = said_of_options(command)
-    for parameter in declared.values():
-        if parameter.name in groups:
-            kind = groups[parameter.name]
-            types = get_type_hints(kind, include_extras=True)
-            said |= said_of_options(kind)
-            parameters += (
-                parameter.replace(name=field.name, default=field.default, annotation=types[field.name])
-                for field in fields(kind)
-            )
-        else:
-            parameters.append(parameter.replace(annotation=hints.get(parameter.name, parameter.annotation)))
-    for parameter in parameters:
-        for option in getattr(parameter.annotation, "__metadata__", ()):
-            option.help = option.help or said.get(parameter.name)
-            if hasattr(command, _ENVIRONMENT):
-                option.envvar = option.envvar or f"SPICEGRAPH_{parameter.name.upper()}"
+    for name in [*(name for name in declared if name != _REGISTERED), *further]:
+        kind = groups.get(name)
+        members = [declared[name].replace(annotation=hints[name])] if kind is None else _members(kind)
+        parameters += _described(members, said_of_options(kind or command), environment=environment)
     parameters.append(inspect.Parameter(_QUIET, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QuietOption))
 
     def run(**given: Any) -> None:
@@ -119,8 +111,47 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature reads
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__name__, run.__doc__ = command.__name__, inspect.cleandoc(command.__doc__ or "").partition(_OPTIONS)[0]
+    run.__name__, run.__doc__ = command.__name__, _SECTION.split(inspect.cleandoc(command.__doc__ or ""))[0].rstrip()
     return run
+
+
+def _members(group: type[Any]) -> list[inspect.Parameter]:
+    """Return the fields of a group of options as parameters."""
+    types = get_type_hints(group, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(f.name, keyword, default=f.default, annotation=types[f.name]) for f in fields(group)]
+
+
+def _described(
+    parameters: Sequence[inspect.Parameter], said: Mapping[str, tuple[str, str]], *, environment: bool
+) -> Iterator[inspect.Parameter]:
+    """Yield parameters whose options have their help, heading, metavar and, where wanted, their variable."""
+    first = next(iter(said.values()), (_HEADING, None))[0]
+    for parameter in parameters:
+        hint = parameter.annotation
+        heading, text = said.get(parameter.name, (first, None))
+        for declared in getattr(hint, "__metadata__", ()):
+            option = copy(declared)  # a declaration may belong to several commands
+            kinds = {hint.__origin__, *get_args(hint.__origin__)}
+            option.help = option.help or text
+            option.rich_help_panel = option.rich_help_panel or heading
+            if isinstance(option, typer.models.OptionInfo):
+                option.metavar = option.metavar or next((_METAVARS[each] for each in kinds if each in _METAVARS), None)
+            if environment:
+                option.envvar = option.envvar or f"SPICEGRAPH_{parameter.name.upper()}"
+            parameter = parameter.replace(annotation=Annotated[hint.__origin__, option])  # noqa: PLW2901
+        yield parameter
+
+
+def _write_sections(formatter: Any, rows: Iterable[tuple[str, str, str]]) -> None:
+    """Write rows of heading, name and text under their headings, all texts in one column."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for heading, name, text in rows:
+        sections.setdefault(heading, []).append((name, text))
+    width = min(_COLUMN, max(len(name) for section in sections.values() for name, _ in section))
+    for heading, section in sections.items():
+        with formatter.section(heading):
+            formatter.write_dl([(name.ljust(width), text) for name, text in section])
 
 
 class _GroupedCommands(TyperGroup):
@@ -128,13 +159,53 @@ class _GroupedCommands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (Typer gives both)
         """Write the commands with their lines of help, group by group."""
-        width = max(map(len, self.commands))
-        by_group: dict[str, list[tuple[str, str]]] = {}
-        for name, registered in commands().items():
-            by_group.setdefault(registered.group, []).append((name.ljust(width), registered.summary))
-        for group, rows in by_group.items():
-            with formatter.section(group):
-                formatter.write_dl(rows)
+        _write_sections(formatter, [(each.group, each.name, each.summary) for each in commands().values()])
+
+
+class GroupedOptions(TyperCommand):
+    """A command: options under headings, errors in our words, likely options, and no output over an input."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options under their headings."""
+        rows = []
+        for each in self.get_params(ctx):
+            name, text = each.get_help_record(ctx) or ("", "")
+            if isinstance(each, TyperArgument):
+                rows.append(("Arguments", name.partition(" <")[0], text))  # without its type in Python
+            else:
+                rows.append((getattr(each, "rich_help_panel", None) or _HEADING, name, text))
+        _write_sections(formatter, rows)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read arguments; what is wrong is said in our words."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = own_words(error.message)
+            raise
+        except TyperException as error:
+            if (name := getattr(error, "option_name", "")).startswith("--"):
+                error.possibilities = alike(name, self.params)  # type: ignore[attr-defined]  # of NoSuchOption
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, unless an output is an input."""
+        inputs = [str(parameter.name) for parameter in self.params if is_input(parameter)]
+        for name in _WRITTEN:
+            if output := ctx.params.get(name):
+                read = (path for source in inputs if source != name for path in _places(ctx.params.get(source)))
+                terminal.refuse_overwriting([str(output)], read)
+        return super().invoke(ctx)
+
+
+def _prepare(group: typer.Typer) -> None:
+    """Flatten the commands of a group and of the groups in it."""
+    for command in group.registered_commands:
+        if command.callback is not None:
+            command.cls, command.callback = GroupedOptions, flattened(command.callback)
+    for inner in group.registered_groups:
+        if inner.typer_instance is not None:
+            _prepare(inner.typer_instance)
 
 
 def make_app(*wanted: str) -> typer.Typer:
@@ -153,19 +224,15 @@ def make_app(*wanted: str) -> typer.Typer:
         if name not in wanted:
             app.command(name, help=registered.summary)(lambda: None)  # this run does not call it
         elif isinstance(loaded := resolve_name(registered.target), typer.Typer):
-            for command in loaded.registered_commands:
-                if command.callback is not None:
-                    command.callback = flattened(command.callback)
+            _prepare(loaded)
             app.add_typer(loaded, name=name)
         else:
-            app.command(name)(flattened(loaded))
+            app.command(name, cls=GroupedOptions)(flattened(loaded))
     return app
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 (typer calls it with the flag)
     if value:
-        from importlib.metadata import version  # noqa: PLC0415 (only this needs it)
-
         typer.echo(f"spicegraph {version('spicegraph')}")
         raise typer.Exit
 
@@ -180,60 +247,12 @@ def options(
 
 
 def command_line(*wanted: str) -> TyperGroup:
-    """Return the command line in which the wanted commands are loaded, without any all of them, and guarded."""
-    made = get_command(make_app(*(wanted or commands())))
-    guard(made)
-    if not isinstance(made, TyperGroup):
-        raise TypeError("the command line is a group of commands")
-    return made
-
-
-def guard(command: object) -> None:
-    """Let a command, or each of a group, refuse to overwrite what it reads, and word its errors as ours."""
-    if isinstance(command, TyperGroup):
-        for each in command.commands.values():
-            guard(each)
-    elif isinstance(command, TyperCommand) and command.callback is not None:
-        parameters = [each for each in command.params if isinstance(each, TyperArgument | TyperOption)]
-        command.callback = _refusing(command.callback, frozenset(str(p.name) for p in parameters if is_input(p)))
-        command.parse_args = _worded(command.parse_args)  # type: ignore[method-assign]
-
-
-def _refusing(callback: Callable[..., object], inputs: Collection[str]) -> Callable[..., object]:
-    """Return a command's function that first looks whether an output is an input."""
-
-    @wraps(callback)
-    def checked(**given: object) -> object:
-        for name in _WRITTEN:
-            if output := given.get(name):
-                read = (path for source in inputs if source != name for path in _places(given.get(source)))
-                terminal.refuse_overwriting([str(output)], read)
-        return callback(**given)
-
-    return checked
-
-
-def _worded(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
-    """Return a command's parser of arguments whose errors are in our words."""
-
-    def parsed(context: Any, *given: Any) -> list[str]:
-        try:
-            return parse(context, *given)
-        except typer.BadParameter as error:
-            error.message = own_words(error.message)
-            raise
-        except TyperException as error:
-            if (name := getattr(error, "option_name", "")).startswith("--"):
-                error.possibilities = alike(name, context.command.params)  # type: ignore[attr-defined]  # of NoSuchOption
-            raise
-
-    return parsed
+    """Return the command line in which the wanted commands are loaded, without any all of them."""
+    return cast("TyperGroup", get_command(make_app(*(wanted or commands()))))
 
 
 def alike(name: str, parameters: Iterable[object]) -> list[str]:
     """Return the options (at most two) like an unknown one, by all letters, a word, or a word of the value."""
-    from difflib import SequenceMatcher  # noqa: PLC0415 (only who misspells an option needs it)
-
     likeness: dict[str, float] = {}
     for option in (parameter for parameter in parameters if isinstance(parameter, TyperOption)):
         of_value = _words(str(option.metavar or ""))
@@ -251,12 +270,12 @@ def _words(text: str) -> list[str]:
     return re.findall("[a-z]+", text.lower())
 
 
-def is_input(parameter: TyperArgument | TyperOption) -> bool:
+def is_input(parameter: object) -> bool:
     """Say whether a parameter of a command names files that the command reads."""
-    metavar = str(parameter.metavar).strip("[].")
-    if str(parameter.name).startswith(_OUTPUT):
+    if not isinstance(parameter, TyperArgument | TyperOption) or parameter.name.startswith(_OUTPUT):
         return False
-    if parameter.param_type_name == "argument":
+    metavar = str(parameter.metavar).strip("[].")
+    if isinstance(parameter, TyperArgument):
         return metavar not in _NAMES
     return "FILE" in metavar or "PATH" in metavar
 
@@ -269,57 +288,11 @@ def _places(given: object) -> Iterator[str]:
             yield str(value).partition("=")[2] or str(value)
 
 
-_SOURCES: Final = {"DEFAULT": "default", "DEFAULT_MAP": "file", "ENVIRONMENT": "environment"}
-
-
-def _without_password(value: str) -> str:
-    """Return a value as it may be shown to others: what stands between a URL's user and host is hidden."""
-    return re.sub(r"(\w://[^:@/\s]*:)\S*@", r"\1***@", value)
-
-
-def config(command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]")] = None) -> None:
-    """Show which settings file applies here; of a command, every option's value and where it comes from.
-
-    Options:
-        command: A command, such as score or agree captions.
-    """
-    from spicegraph_service.output.tables import plain_table, rendered  # noqa: PLC0415 (most commands print no table)
-
-    settings = find_settings(Path.cwd())
-    shown = "none" if settings is None else settings[0]
-    parts: list[Any] = []
-    if command:
-        root = command_line(command[0])
-        values: Any = {} if settings is None else defaults_of(settings, command_line, commands(), command[:1])
-        node: object = root
-        for name in command:
-            if not isinstance(node, TyperGroup) or name not in node.commands:
-                raise InputError(f"there is no command {' '.join(command)!a:.60}")
-            node, values = node.commands[name], values.get(name, {})
-        if isinstance(node, TyperGroup):
-            raise InputError(f"{' '.join(command)} is a group; name one of its commands: {', '.join(node.commands)}")
-        if not isinstance(node, TyperCommand):
-            raise TypeError("a command line has groups and commands")
-        context = node.make_context(command[-1], [], resilient_parsing=True, default_map=values)
-        rows = []
-        for key, option in options_of(node).items():
-            source = context.get_parameter_source(str(option.name))
-            value = context.params.get(str(option.name))
-            whence = _SOURCES[source.name] if source is not None else ""
-            rows.append((f"--{key}", "" if value is None else _without_password(str(value)), whence))
-        parts.append(plain_table(("Option", "Value", "From"), rows))
-    elif settings is not None:
-        defaults_of(settings, command_line, commands(), commands())  # says what is wrong
-        parts.append(
-            plain_table(("Key", "Value"), [(key, _without_password(str(value))) for key, value in settings[1].items()])
-        )
-    terminal.write_stdout(f"settings file: {terminal.printable(shown)}\n" + rendered(parts))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; return 0, 2 where the input or the command is wrong, or 130 where Ctrl-C ended it."""
     terminal.use_utf8()
     atexit.register(gc.freeze)  # else Python looks for cycles among all modules when it ends
+    command = ""
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
         # SIGTERM ends a command as Ctrl-C does, so that what was done is kept; a server has its own answer.
@@ -339,7 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if str(error.name).startswith("spicegraph"):
             raise
-        terminal.say_error(f"this needs {error.name}, which is not installed: pip install spicegraph")
+        terminal.say_error(f"spicegraph {command} needs {error.name}, which is not installed: pip install spicegraph")
         return BAD_INPUT
     except KeyboardInterrupt:  # while the command's modules were loaded: typer takes it afterwards
         return INTERRUPTED

@@ -53,7 +53,7 @@ def build(
     references: Annotated[str, typer.Argument(metavar="CAPTIONS")],
     *,
     output: Annotated[str, typer.Option("-o", "--output", metavar="FILE")],
-    name: Annotated[str | None, typer.Option()] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME")] = None,
     dimensions: Annotated[int, typer.Option(min=1)] = DIMENSIONS,
     fewest: Annotated[int, typer.Option(min=1)] = FEWEST,
     extend: Annotated[str | None, typer.Option(metavar="coco|FILE")] = None,

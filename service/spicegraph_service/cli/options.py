@@ -42,6 +42,7 @@ PipelineOption = Annotated[
     str,
     typer.Option(
         metavar="NAME",
+        rich_help_panel="Parsing",
         help="What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.",
     ),
 ]
@@ -57,8 +58,9 @@ class GraphStyle(StrEnum):
 GraphStyleOption = Annotated[
     GraphStyle,
     typer.Option(
+        rich_help_panel="Parsing",
         help="spice: graphs as SPICE 1.0 draws them, from the parses of --pipeline. scene: as people draw them, also "
-        "of long descriptions and of charts, screens and the like, by a parser of its own."
+        "of long descriptions and of charts, screens and the like, by a parser of its own.",
     ),
 ]
 
@@ -75,8 +77,9 @@ def parser_of(style: GraphStyle, pipeline: str) -> str:
 ControlTokensOption = Annotated[
     ControlTokens | None,
     typer.Option(
+        rich_help_panel="Input",
         help="What to do with captions that hold what models leave behind, such as <eos>, [PAD] or **: refuse the "
-        "input, strip it off, or keep it, which scores it as words. Default: refuse; keep with --format spice."
+        "input, strip it off, or keep it, which scores it as words. Default: refuse; keep with --format spice.",
     ),
 ]
 
@@ -85,7 +88,7 @@ ControlTokensOption = Annotated[
 class InputOptions:
     """What is read beside the captions' own file, and how.
 
-    Options:
+    Input:
         references: The references, if INPUT contains none: a file of any shape that spicegraph inputs knows, or plain
             text with one line per candidate. May be given several times.
         columns: The columns of tables and keys of JSON: id=NAME,candidate=NAME,references=NAME+NAME; a name may be a
@@ -172,7 +175,7 @@ class ReadingOptions(TypedDict):
 class PagedInputOptions(InputOptions):
     """The same for commands that write pages, which have another ``--split``.
 
-    Options:
+    Input:
         split: The split of the references: test, val, train, restval. Default: the one of the results' ids.
     """
 
@@ -183,7 +186,7 @@ class PagedInputOptions(InputOptions):
 class MetricOptions:
     """Which metrics a command computes, and from which data.
 
-    Options:
+    Metrics:
         spice_text: What SPICE parses: captions as written, as its own program does, or the tokens that the COCO toolkit
             gives it. Default: coco with --metrics coco, else written.
         categories: TOML file with your own SPICE categories: word lists, or everything under a WordNet synset.
@@ -247,7 +250,8 @@ _NAMED: Final = ("spice_text", "language", "reference_language", "cider_scale") 
 EmptyOption = Annotated[
     Empty,
     typer.Option(
-        help="What to do with an empty candidate: refuse the input, or score it as the original programs do: zero."
+        rich_help_panel="Input",
+        help="What to do with an empty candidate: refuse the input, or score it as the original programs do: zero.",
     ),
 ]
 
@@ -276,7 +280,7 @@ METRIC_DATA: Final[Mapping[str, str]] = {
 class PageOptions:
     """What only an HTML page has.
 
-    Options:
+    Page:
         images: Show the images: a folder, or an address with {id} or {id:012} in it.
         images_url: Where the files of the folder of --images will stand. Default: where they are, relative to the page.
         embed_images: Put the files of the folder of --images into the page.
@@ -306,7 +310,7 @@ class PageOptions:
 class ParsingOptions:
     """How captions are parsed.
 
-    Options:
+    Speed:
         workers: Number of processes that parse captions.
         cache: Keep parses between runs: an SQLite file, or redis://HOST.
     """
@@ -339,7 +343,7 @@ class ParsingOptions:
 class RemoteOptions:
     """Where the work is done.
 
-    Options:
+    Server:
         server: Have this server do the work (HOST:PORT); the files are read here.
         token: Your token for --server; the environment variable is safer.
         tls: Use TLS with the system's certificate authorities.
@@ -347,7 +351,7 @@ class RemoteOptions:
     """
 
     server: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None
-    token: Annotated[str, typer.Option(envvar="SPICEGRAPH_TOKEN", show_envvar=True)] = ""
+    token: Annotated[str, typer.Option(metavar="TOKEN", envvar="SPICEGRAPH_TOKEN", show_envvar=True)] = ""
     tls: Annotated[bool, typer.Option("--tls", envvar="SPICEGRAPH_TLS")] = False
     tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CA")] = None
 

@@ -128,19 +128,23 @@ def parse(
 ) -> None:
     """Turn captions into the tuples of their scene graphs.
 
-    Options:
+    Input:
         source: One caption per line, or JSON Lines with text or caption; - reads standard input; or a caption itself,
             of several words.
-        pipeline: What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.
-        form: JSON Lines, a table, Graphviz, a picture, the notations of sng_parser (one dict per line), FACTUAL,
-            DiscoSG, Visual Genome and Davidsonian Scene Graphs, or GraphML and JSON-LD.
         text: All lines are one caption: a description.
         conllu: The input consists of parses: CoNLL-U in Universal Dependencies v1 or v2.
         graphs: The input consists of scene graphs in a notation: FACTUAL's (a graph per line), DiscoSG's (JSON Lines),
             Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.
         scheme: The version of the --conllu parses; auto detects it for each sentence.
-        trace: Print what each pass of the scene parser (--graph-style scene) changed, in place of graphs.
         language: What captions are in, by code: fr, es, de ... Default: what --pipeline reads; for --conllu: en.
+
+    Parsing:
+        pipeline: What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.
+
+    Output:
+        form: JSON Lines, a table, Graphviz, a picture, the notations of sng_parser (one dict per line), FACTUAL,
+            DiscoSG, Visual Genome and Davidsonian Scene Graphs, or GraphML and JSON-LD.
+        trace: Print what each pass of the scene parser (--graph-style scene) changed, in place of graphs.
     """
     if trace and (graph_style is not GraphStyle.SCENE or graphs is not None or conllu):
         raise InputError("--trace shows the passes of the scene parser: it needs captions and --graph-style scene")
@@ -164,6 +168,10 @@ def parse(
     else:
         # An argument is itself a caption if it has several words, and there is no such file.
         is_caption = len(source.split()) > 1 and not os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
+        if source.isalpha() and not os.path.exists(source):  # noqa: PTH110
+            raise InputError(
+                f"{source}: there is no such file; a caption of one word: echo {source} | spicegraph parse"
+            )
         texts = [source] if is_caption else read_captions(source, is_one_text=text)
         if looks_like_one_text(texts):
             say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")

@@ -73,14 +73,22 @@ def report(
 ) -> None:
     """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown.
 
-    Options:
+    Input:
         sources: One file per system, as for score, all for the same images and references.
-        form: The format; default: the one of -o's file ending, else html.
-        output: Write to this file instead of standard output.
-        title: The heading; default: the names of the systems.
         candidates: If an image has several candidates: refuse them (one), or show what they say together (set), with
             the mean and the best of each score.
+
+    Output:
+        form: The format; default: the one of -o's file ending, else html.
+        output: Write to this file instead of standard output.
+
+    Page:
+        title: The heading; default: the names of the systems.
+
+    Metrics:
         human: Also score the first reference of each image against the others.
+
+    Tests:
         draws: Number of resamples for each interval and test.
         seed: The same seed gives the same intervals.
     """

@@ -64,25 +64,33 @@ def score(
 ) -> None:
     """Score captions against references, with SPICE by category and the COCO metrics.
 
-    Options:
+    Input:
         sources: Captions in any shape that spicegraph inputs knows: the SPICE jar's JSON, COCO results with
             --references, JSON Lines, captions by id, tables, plain text ...; - reads standard input. The scores of
             several systems, each a file or NAME=FILE, stand side by side, as table or json; as csv, markdown or latex a
             line a system, SPICE by category, the best marked.
+        candidates: If an image has several candidates: refuse them (one), score the best by SPIDEr (best: SPIDEr-max),
+            score each as an item of its own (each), or all together (set): AllSPICE, and mean and best of each score.
+
+    Output:
         form: The format of the result; spice is the jar's own JSON. Default: the one of -o's file ending, else a table.
         output: Write to this file or, as Parquet, to the URL of an object; with --engine ray also to a folder/ of
             parts. Without --format the table is printed too.
-        candidates: If an image has several candidates: refuse them (one), score the best by SPIDEr (best: SPIDEr-max),
-            score each as an item of its own (each), or all together (set): AllSPICE, and mean and best of each score.
         explain: In JSON and JSON Lines: for spice-g, every tuple's best partner and which changes would raise the score
             most; for chair, the objects that a caption mentions; for capture, what each element found; for fluency, the
             probability of each kind of error.
         credit: In JSON and JSON Lines: what each word of a caption earned or cost of its SPICE, SPICE-G, CIDEr or
             SPIDEr; the credits of the words add up to the score.
+
+    Intervals:
         confidence: Add a 95 % bootstrap interval to every corpus score.
         seed: Seed of the resampling: the same seed gives the same intervals.
+
+    Speed:
         engine: Where to score: on this machine, or on a Ray cluster: the one that RAY_ADDRESS names, else a new one on
             this machine. Ray reads JSON Lines or Parquet: a file, a folder, or a URL such as s3://bucket/folder.
+
+    Parsing:
         parses: Take every caption's parse from this CoNLL-U file (Universal Dependencies v1 or v2, with # text) instead
             of parsing.
         graphs: Read captions such as ( man , ride , horse ) as scene graphs, on either side, for SPICE; also in the
@@ -185,18 +193,22 @@ def compare(
 ) -> None:
     """Compare two systems by every score: paired bootstrap and approximate randomisation over the images.
 
-    Options:
+    Input:
         first: One system's captions, as for score.
         second: The other system's, for the same images.
+
+    Output:
         form: The format of the result; html is the page that report writes. Default: the one of -o's file ending, else
             a table.
         output: Write to this file instead: .json, or .html for a page.
-        draws: Number of resamples for each test.
-        seed: The same seed gives the same p-values.
         fail_if: Exit with 1 where B minus A fulfils one of these conditions: "SPICE < -0.005, Color.f < -0.02,
             object_invented.rate > +0.01": scores, categories (.f, .pr, .re) and rates of kinds of errors.
         changes: Show instead which tuples B adds and removes, image by image, and which of them the references support;
             with --metrics spice or spice-exact.
+
+    Tests:
+        draws: Number of resamples for each test.
+        seed: The same seed gives the same p-values.
     """
     names = scoring.names
     chosen = form or format_by_ending(output, COMPARISON_BY_ENDING, ComparisonFormat.TABLE)

@@ -76,19 +76,21 @@ _ANY = ("0.0.0.0:", "[::]:")  # where a server listens; to ask there means to as
 
 
 def health(
-    address: Annotated[str, typer.Argument(metavar="HOST:PORT", envvar="SPICEGRAPH_ADDRESS")] = "127.0.0.1:50051",
+    place: Annotated[str, typer.Argument(metavar="HOST:PORT", envvar="SPICEGRAPH_ADDRESS")] = "127.0.0.1:50051",
     *,
-    service: Annotated[str, typer.Option()] = "",
+    address: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None,
+    service: Annotated[str, typer.Option(metavar="NAME")] = "",
     tls_ca: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CERT")] = None,
     tls_client_cert: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CLIENT_CERT")] = None,
     tls_client_key: Annotated[Path | None, typer.Option(metavar="FILE", envvar="SPICEGRAPH_TLS_CLIENT_KEY")] = None,
-    server_name: Annotated[str | None, typer.Option(envvar="SPICEGRAPH_SERVER_NAME")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1)] = 3.0,
+    server_name: Annotated[str | None, typer.Option(metavar="NAME", envvar="SPICEGRAPH_SERVER_NAME")] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0.1)] = 3.0,
 ) -> None:
     """Print SERVING and end with 0, or print what is wrong and end with 1. It does not need a token.
 
     Options:
-        address: The server.
+        place: The server.
+        address: The server, as serve has it.
         service: A service, such as spicegraph.v1.EvaluationService; default: the server itself.
         tls_ca: Use TLS and trust the authorities in this file, or the server's own certificate (PEM).
         tls_client_cert: The client's certificate, for mutual TLS (PEM).
@@ -101,6 +103,7 @@ def health(
     import grpc  # noqa: PLC0415
     from grpc_health.v1 import health_pb2  # noqa: PLC0415
 
+    address = address or place
     for prefix in _ANY:
         address = address.replace(prefix, "localhost:") if address.startswith(prefix) else address
     options = [("grpc.ssl_target_name_override", server_name)] if server_name else []

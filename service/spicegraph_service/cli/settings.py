@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperGroup, TyperOption
 
 from spicegraph_parser.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
+
+    from typer.core import TyperCommand
 
 _OWN: Final = "spicegraph.toml"
 _SHARED: Final = "pyproject.toml"
@@ -81,9 +83,7 @@ def defaults_of(
     for name in sorted(names, key=lambda each: each not in needed):
         if unknown or name in needed:
             command = load(name).commands[name]
-            for key in [key for leaf in _leaves(command) for key in options_of(leaf)]:
-                unknown.pop(key, None)
-            values[name] = _values(f"{path}, {name}", command, common, tables.get(name, {}))
+            values[name] = _values(f"{path}, {name}", command, common, tables.get(name, {}), unknown)
     if unknown:
         raise InputError(f"{path}: {next(iter(unknown))!a:.60}: no command has this option")
     return values
@@ -95,41 +95,33 @@ def _check_names(where: str, tables: Mapping[str, Any], names: Collection[str]) 
         raise InputError(f"{where}: {wrong[0]!a:.60}: there is no such command; there are {', '.join(names)}")
 
 
-def _values(where: str, command: object, common: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+def _values(
+    where: str, command: object, common: Mapping[str, Any], table: Mapping[str, Any], unknown: dict[str, None]
+) -> dict[str, Any]:
+    """Return the settings of a command, or of each of a group; keys that are its options are no longer unknown."""
     if isinstance(command, TyperGroup):
         _check_names(where, table, command.commands)
         return {
-            name: _values(f"{where}, {name}", each, common, table.get(name, {}))
+            name: _values(f"{where}, {name}", each, common, table.get(name, {}), unknown)
             for name, each in command.commands.items()
         }
-    if not isinstance(command, TyperCommand):
-        raise TypeError("a command line has groups and commands")
     options = options_of(command)
-    unknown = [key for key in table if key not in options]
-    if unknown:
-        raise InputError(f"{where}: {unknown[0]!a:.60}: the command has no such option; it has {', '.join(options)}")
+    for key in options:
+        unknown.pop(key, None)
     values: dict[str, Any] = {}
     for key, value in {**common, **table}.items():
         if key in options:
             try:
-                options[key].process_value(typer.Context(command), value)
+                options[key].process_value(typer.Context(cast("TyperCommand", command)), value)
             except (typer.BadParameter, TypeError) as error:
                 raise InputError(f"{where}: {key}: {own_words(str(error))}") from error
             values[str(options[key].name)] = value
+        elif key in table:
+            raise InputError(f"{where}: {key!a:.60}: the command has no such option; it has {', '.join(options)}")
     return values
-
-
-def _leaves(command: object) -> Iterator[object]:
-    if isinstance(command, TyperGroup):
-        for each in command.commands.values():
-            yield from _leaves(each)
-    else:
-        yield command
 
 
 def options_of(command: object) -> dict[str, TyperOption]:
     """Return a command's options by their long names, without the dashes; a negated one by its first name."""
-    options = (
-        [each for each in command.params if isinstance(each, TyperOption)] if isinstance(command, TyperCommand) else []
-    )
+    options = [each for each in getattr(command, "params", ()) if isinstance(each, TyperOption)]
     return {next(name for name in each.opts if name.startswith("--"))[2:]: each for each in options}

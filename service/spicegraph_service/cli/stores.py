@@ -17,8 +17,9 @@ from spicegraph_service.cli.app import with_groups
 from spicegraph_service.config import StoreOption, default_store
 from spicegraph_service.output.terminal import note, printable, write_stdout
 from spicegraph_service.registry import StatePart, services
-from spicegraph_service.store import Store, open_store
+from spicegraph_service.store import Store
 from spicegraph_service.store.backup import check_backup, file_of, make_backup, restore_backup
+from spicegraph_service.store.places import open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +107,17 @@ def create(
     *,
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="score (parse and score) or references (manage reference sets); default: both."),
+        typer.Option(
+            metavar="SCOPE", help="score (parse and score) or references (manage reference sets); default: both."
+        ),
     ] = None,
     rate: Annotated[float, typer.Option(help="Captions per second; 0: the server's limit.", min=0)] = 0.0,
     tenant: Annotated[
         str | None,
         typer.Option(
+            metavar="NAME",
             help="Who owns the reference sets and the cached parses that calls with the token store: tokens of one "
-            "tenant see the same ones. Default: the token's name."
+            "tenant see the same ones. Default: the token's name.",
         ),
     ] = None,
     expires: ExpiresOption = None,

@@ -240,6 +240,7 @@ _DEFAULTS: ScoreOptions = {"metrics": ("spice",), "detail": scores_pb2.DETAIL_SC
 
 def _complete(options: ScoreOptions) -> ScoreOptions:
     """Return options with the defaults of others."""
+    inputs.check_options(options, ScoreOptions.__annotations__)
     whole = _DEFAULTS | options
     return whole | {"metrics": inputs.names(whole["metrics"], "metrics")}
 

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from difflib import get_close_matches
 from itertools import islice
 from operator import index
 from typing import Any, Final, SupportsIndex, TypeVar
@@ -121,6 +122,15 @@ def _of_mapping(value: Mapping[Any, Any], number: int, name: str) -> scores_pb2.
 def names(value: object, field: str) -> list[str]:
     """Return names in a list; a string holds them with commas between, as on the command line."""
     return [name.strip() for name in value.split(",")] if isinstance(value, str) else captions(value, field)
+
+
+def check_options(given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse options that a call does not have, with the one that is meant; a TypeError, as of any function."""
+    for name in given:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            meant = f" (did you mean {close[0]}?)" if close else ""
+            raise TypeError(f"unexpected keyword argument {name!r}{meant}")
 
 
 def batches(values: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -24,6 +24,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, CaptionPipeline, load_
 from spicegraph_parser.runtime import RARE
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_service import store as stores
+from spicegraph_service.store.places import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,7 +74,7 @@ def local_facts(
     with ExitStack() as stack:
         store = None
         if cache is not None:
-            store = stores.open_store(cache)
+            store = open_store(cache)
             stack.callback(store.close)
 
         def start() -> Pool:

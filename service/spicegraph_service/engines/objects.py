@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.errors import DataError, InputError, needs_extra
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,13 +80,9 @@ METADATA: Final = "spicegraph"  # the key of the metadata under which signature 
 _COUNTS: Final = frozenset({"tp", "fp", "fn"})  # what a category counts; all other columns are decimals
 
 
-@contextmanager
-def parquet_extra() -> Iterator[None]:
+def parquet_extra() -> AbstractContextManager[None]:
     """Import pyarrow within this: where it is not installed, the error says how to install it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise DataError("Parquet files need an extra: pip install 'spicegraph[parquet]'") from error
+    return needs_extra("parquet", "reading and writing Parquet files")
 
 
 def flat_scores(values: Mapping[str, Json], before: str = "") -> Iterator[tuple[str, Json]]:

@@ -118,7 +118,7 @@ def number(value: float | None) -> str:
 
 def signed(value: float | None) -> str:
     """Return a difference with its sign and three digits; what is undefined is a dash."""
-    return UNDEFINED if value is None else f"{value:+.3f}".replace("-", "−")
+    return UNDEFINED if value is None else f"{value:+z.3f}".replace("-", "−")
 
 
 def percent(value: float | None) -> str:

@@ -13,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from spicegraph_parser.export.graph_text import tuple_text
 from spicegraph_scorer.core.categories import micro_shares
 from spicegraph_scorer.core.results import CorpusScore, Json, Result, Summary
 from spicegraph_scorer.core.significance import SIGNIFICANT
@@ -307,7 +308,7 @@ def caption_table(captions: Iterable[ParsedCaption]) -> Table:
         rows = [(fact, fact.rule) for fact in caption.facts]
         rows += [(fact, f"apart: {fact.rule}") for fact in caption.apart]
         for index, (fact, rule) in enumerate(rows):
-            words = Text(printable(f"({', '.join(fact.words)})"))
+            words = Text(printable(tuple_text(fact.words)))
             table.add_row(text if index == 0 else "", words, rule, end_section=index + 1 == len(rows))
         if not rows:
             table.add_row(text, UNDEFINED, "", end_section=True)

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import typer
 
-from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.errors import InputError, needs_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -246,10 +246,8 @@ def _packing(file: IO[bytes], path: str) -> Iterator[IO[bytes]]:
 
 
 def _zstandard() -> ModuleType:
-    try:
+    with needs_extra("zstd", "writing zstandard files (.zst)"):
         import zstandard  # noqa: PLC0415 (an extra)
-    except ModuleNotFoundError as error:
-        raise DataError("zstandard files need an extra: pip install 'spicegraph[zstd]'") from error
     return zstandard
 
 

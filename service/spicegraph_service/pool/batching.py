@@ -1,10 +1,12 @@
 """Work of many requests, gathered into batches for the workers."""
 # A batch goes out as soon as a worker is free, with all that has come in until then (up to a size). Where a worker is
-# free at once and captions must be parsed, it waits a few milliseconds for company: parsing thirty captions together
-# costs little more than parsing five. A caller who sends the next chunk after the last answer is away from the queue in
-# between: what it has had of the workers is remembered for a second, so that others do not take its turns. Light groups
-# (few items, short captions, all parsed before) have a worker in reserve, and never wait for others' new captions.
-# While it has none of them and the others are at work, it does groups with little new to parse, in their turn.
+# free at once and captions must be parsed, it waits a few milliseconds for company, unless the last group had none:
+# parsing thirty captions together costs little more than parsing five. A caller who sends the next chunk after the last
+# answer is away from the queue in between: what it has had of the workers is remembered for a second, so that others do
+# not take its turns. Light groups (few items, short captions, all parsed before) have a worker in reserve, and never
+# wait for others' new captions. While it has none of them and another worker is at work on more, it does groups with
+# little new to parse, in their turn. Where all are at work on such groups, those that wait go together next, which
+# takes less than in two processes.
 
 from __future__ import annotations
 
@@ -190,6 +192,8 @@ class Dispatcher:
         self._entries = _FairQueue()
         self._light = _FairQueue()
         self._batch_s = 0.0  # of the last batch
+        self._batch_groups = 0  # of the last batch
+        self._at_little: set[Worker] = set()  # workers with nothing but groups that the one in reserve does, too
         self._next_sent = asyncio.Event()  # of the last batch: a worker has the one after it, or waits for a caller
         self._filled = asyncio.Event()
         self._came = asyncio.Event()
@@ -235,10 +239,15 @@ class Dispatcher:
         if not self._reserve.idle:
             self._filled.set()
 
+    @property
+    def _needs_help(self) -> bool:
+        """Whether a group with little to parse waits for a worker that is at work on more."""
+        return self._entries.starts_with_little and len(self._at_little) < self._pool.alive
+
     def _call_reserve(self) -> None:
         """Let the worker in reserve look for groups with little to parse, while the others are at work."""
         alive = self._reserve is not None and self._reserve.alive
-        if alive and self._entries.starts_with_little and not self._pool.idle:
+        if alive and self._needs_help and not self._pool.idle:
             self._light_filled.set()
 
     async def totals(self, work: tasks.Totals) -> tasks.GroupReply:
@@ -285,7 +294,8 @@ class Dispatcher:
                 continue
             # After a short wait if only unparsed captions would be in the batch.
             waiting = sum(entry.size for entry in self._entries)
-            if waiting < self._batch_captions and self._entries and all(entry.fresh for entry in self._entries):
+            may_have_company = self._batch_groups > 1 and waiting < self._batch_captions
+            if may_have_company and self._entries and all(entry.fresh for entry in self._entries):
                 since = min(entry.since for entry in self._entries)
                 await asyncio.sleep(max(0.0, since + self._window_s - _time()))
             if self._entries and not self._pool.idle:
@@ -309,7 +319,7 @@ class Dispatcher:
                     self._enter(self._light.pop(), light=False)
             else:
                 batch = self._take(self._light, _LIGHT_BATCH)
-                if not batch and self._entries.starts_with_little:
+                if not batch and self._needs_help:
                     batch = self._take(self._entries, _LITTLE_BATCH)
                 if batch:
                     self._start(reserve, worker, batch)
@@ -322,6 +332,10 @@ class Dispatcher:
                 self._call_reserve()
 
     def _start(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
+        if pool is self._pool:
+            self._batch_groups = len(batch)
+            if all(entry.cost <= _LITTLE for entry in batch):
+                self._at_little.add(worker)
         task = asyncio.create_task(self._run(pool, worker, batch))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -411,11 +425,12 @@ class Dispatcher:
             lasting = {t for entry, passes in pairs for t in entry.texts if t not in passes} if any(passing) else None
             known = await self._parses.get(texts, tenant=batch[0].tenant, lasting=lasting)
         except BaseException:
+            self._at_little.discard(worker)
             pool.release(worker)
             raise
         started = _time()
         call = asyncio.create_task(pool.call(worker, tasks.Work(tuple(entry.group for entry in batch), known)))
-        call.add_done_callback(partial(_leave, batch))
+        call.add_done_callback(partial(self._leave, worker, batch))
         if pool is self._pool:
             self._next_sent.set()
             self._next_sent = next_sent = asyncio.Event()
@@ -440,6 +455,13 @@ class Dispatcher:
         for entry, done in zip(batch, reply.groups, strict=True):
             if not entry.reply.done():
                 entry.reply.set_result(done)
+
+    def _leave(self, worker: Worker, batch: Sequence[_Entry], call: asyncio.Future[tasks.Reply]) -> None:
+        """Count the callers of a batch that has ended as away."""
+        del call
+        self._at_little.discard(worker)
+        for entry in batch:
+            entry.leave()
 
     async def _while_wanted(
         self, call: asyncio.Task[tasks.Reply], worker: Worker, batch: Sequence[_Entry]
@@ -491,10 +513,3 @@ def _report(feeder: asyncio.Task[None]) -> None:
     """Log why a feeder ended: without it nothing is done any longer."""
     if not feeder.cancelled() and (error := feeder.exception()):
         _log.critical("no more batches go to the workers", exc_info=error)
-
-
-def _leave(batch: Sequence[_Entry], call: asyncio.Future[tasks.Reply]) -> None:
-    """Count the callers of a batch that has ended as away."""
-    del call
-    for entry in batch:
-        entry.leave()

@@ -132,7 +132,7 @@ def report_message(report: Report, task: ReportTask) -> report_pb2.ErrorReport:
 
 
 def _examples(report: Report, telling: Iterable[Any], most: int) -> Iterable[Mapping[str, Any]]:
-    """Yield the images that are shown whole: all, or those that tell most, where systems differ most, and the worst."""
+    """Yield the images that are shown whole: all, or the examples, those that differ most, and the worst."""
     items: Iterable[int] = range(len(report.images))
     if len(report.images) > most:
         worst = sorted(items, key=lambda item: min(view.scores[0] or 0.0 for view in report.images[item].candidates))

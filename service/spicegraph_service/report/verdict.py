@@ -1,4 +1,4 @@
-"""What a report says first: who is better, by how much and how surely, where, and the three most telling errors."""
+"""What a report says first: who is better, by how much and how surely, where, and three examples of errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.significance import Comparison
     from spicegraph_service.report.data import CandidateView, Report, ScoreRow, SystemView, TupleView
 
-SHOWN: Final = 3  # telling errors of a report
+SHOWN: Final = 3  # examples of errors in a report
 
 _SENTENCES: Final[Mapping[str, tuple[float, str]]] = {
     "color_confused": (3.0, "says “{1}”, references “{0}”"),
@@ -42,6 +42,7 @@ _SENTENCES: Final[Mapping[str, tuple[float, str]]] = {
     "relation_invented": (1.0, "says “{0} {1} {2}”; no reference does"),
 }  # By kind of error: its weight in the choice of examples, and its sentence with the words of the kind's columns.
 
+_ROUNDING: Final = 1e-12
 _LONG_CAPTION: Final = 400.0  # a caption of so many characters loses 1, since an example is to be read at a glance
 
 MarkedPart = tuple[str, "str | None"]  # a part of a caption, and the state of its words, if they are in a tuple
@@ -63,7 +64,7 @@ class TellingError:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict: a headline, how sure it is, points with their names, and the most telling errors."""
+    """The verdict: a headline, how sure it is, points with their names, and examples of errors."""
 
     headline: str
     detail: str
@@ -79,6 +80,11 @@ def is_sure(test: Comparison) -> bool:
     if test.p_corrected is not None:
         return test.is_sure
     return test.low is not None and test.high is not None and (test.low > 0 or test.high < 0)
+
+
+def are_level(test: Comparison) -> bool:
+    """Say whether two systems have the same score on every item: resamples never differ."""
+    return all(end is not None and abs(end) < _ROUNDING for end in (test.difference, test.low, test.high))
 
 
 def verdict(report: Report) -> Verdict:
@@ -118,8 +124,9 @@ def verdict(report: Report) -> Verdict:
         *_draw_points(report.signature, len(tests)),
     )
     telling = tuple(_telling(report, order[1], order[0], is_long=is_long))
-    # A description that is another's beginning has no error that the other avoids.
-    telling = telling or tuple(_telling(report, order[0], None, is_long=is_long))
+    if not telling and not are_level(test):
+        # A description that is another's beginning has no error that the other avoids.
+        telling = tuple(_telling(report, order[0], None, is_long=is_long))
     return Verdict(headline, detail, points, telling, *names, test)
 
 
@@ -160,6 +167,8 @@ def pair_headline(
 ) -> tuple[str, str]:
     """Return who is the best of ``systems``, and how sure that is by a test of the best minus the next."""
     best, other = names
+    if are_level(test):
+        return f"{best} and {other} score the same: {score} {number(values[0])}", f"It is the same for all {of}."
     sure = is_sure(test) and ((test.difference or 0.0) < 0 if lower else (test.difference or 0.0) > 0)
     better = "is better than" if systems == 2 else f"is the best of {systems}, before"
     winner = f"{best} {better} {other}" if sure else f"No sure winner, {best} or {other}"
@@ -264,7 +273,7 @@ def other_scores(
 
 
 def _telling(report: Report, wrong: int, better: int | None, *, is_long: bool) -> Iterator[TellingError]:
-    """Yield the errors that tell most, of different kinds if there are such; of a description, the sentence with it."""
+    """Yield examples of errors, of different kinds if there are such; of a description, the sentence with it."""
     ranked = sorted(_weighted_errors(report, wrong, better, is_long=is_long), reverse=True)
     words: dict[tuple[str, int], tuple[str, ...]] = {}  # by kind and image, those of the heaviest group
     for errors in report.systems[wrong].kinds:

@@ -59,7 +59,7 @@ def from_json(text: bytes | memoryview, kind: type[M]) -> M:
     try:
         plain = msgspec.json.decode(text) if text else {}
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise JsonError(str(error)) from error
+        raise JsonError(f"is not JSON: {error}") from error
     if not isinstance(plain, dict):
         raise JsonError("expected an object")
     # Every key is followed by a colon, as other quotes may be within texts: only then are keys looked at one by one.

@@ -32,12 +32,18 @@ Pages: TypeAlias = "Callable[[Gateway], Iterable[AbstractRouteDef]]"
 
 
 class Dialect(NamedTuple):
-    """A method in the words of programs that know nothing of the contract: JSON that is posted to a path."""
+    """A method in the words of programs that know nothing of the contract: JSON that is posted to ``/compat/NAME``."""
 
-    path: str
+    name: str
     method: str  # ``/SERVICE/METHOD``, with one message each way
     read: Callable[[bytes, Mapping[str, str]], Message]  # of body and query; a ``ValueError`` says what is wrong
     write: Callable[[Any], Any]  # makes JSON values
+    home: Mapping[str, str] = {}  # what its programs look for in the JSON of ``GET /``
+
+    @property
+    def path(self) -> str:
+        """Where it is posted to."""
+        return f"/compat/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

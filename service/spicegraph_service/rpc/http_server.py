@@ -16,6 +16,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from spicegraph_parser.errors import InputError
 from spicegraph_service.config import is_local
 from spicegraph_service.rpc.gateway import FailedCallError, Gateway, openapi
+from spicegraph_service.rpc.home import home
 from spicegraph_service.rpc.http import CallRoutes, error_response
 from spicegraph_service.rpc.limits import MOST_CONNECTIONS
 
@@ -46,7 +47,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebServer:
-    """Serves a gateway's methods, ``/health``, ``/openapi.json`` and other routes; ``origins``: as CORS has them."""
+    """Serves a gateway's methods, ``/``, health, ``/openapi.json`` and other routes; ``origins``: as CORS has them."""
 
     def __init__(
         self,
@@ -67,10 +68,13 @@ class WebServer:
         self._health = health
         self._tls = tls
         self._reuse_port = reuse_port
-        calls = CallRoutes(gateway, limits, dialects)
         app = web.Application(middlewares=[_of_hosts(hosts), _across(origins), _safe])
         app.on_response_prepare.append(_add_headers)
-        app.add_routes([*calls.routes(), web.get("/health", self._report_health), *routes])
+        routes, dialects = tuple(routes), tuple(dialects)
+        calls = CallRoutes(gateway, limits, dialects)
+        # A service whose page is ``/`` has it: the first route of a path answers.
+        own = (web.get("/health", self._report_health), *routes, home(gateway, dialects, routes))
+        app.add_routes([*calls.routes(), *own])
         app.router.add_get("/openapi.json", partial(_send, openapi(gateway)))
         self._runner = _Runner(
             app,

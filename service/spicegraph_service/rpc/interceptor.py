@@ -367,7 +367,7 @@ def _checked(request: Any) -> Any:
         raise request
     if isinstance(request, Malformed):
         reason = request.reason.encode("ascii", "backslashreplace").decode()
-        what = reason if reason.startswith("expected") else f"is not a message of this method: {reason}"
+        what = reason if reason.startswith(("expected", "is ")) else f"is not a message of this method: {reason}"
         raise invalid([Violation(request.field, what)], reason="MALFORMED")
     return request
 

@@ -20,6 +20,7 @@ _LONGEST_RETRY = 30.0
 _FIRST_RATE = 6_000.0  # captions per second, until there was enough work to measure
 _MEASURED_S = 0.25  # of work without a pause, at least: a few captions alone take longer than among many
 _REMEMBERED_S = 2.0  # of work, about: what counts for the rate
+_TOGETHER = 128  # captions that one batch takes: to refuse one of them saves the others no time
 _OWN_TIMES = 2  # a request may wait this often its own time longer
 _LONGEST_PROMISE = 4.0  # seconds behind which refused calls are not sent for others' sake: some clients give up
 _STREAMS_SHARE = 0.5  # of the wait, so that streams leave room for calls
@@ -125,8 +126,10 @@ class Budget:
     def check(self, captions: int, *, caller: str = "", refusals: int = 0) -> None:
         """Check that there is room."""
         longest = (1 + refusals) * self.max_wait_s + _OWN_TIMES * captions / self._rate
-        seconds = self._before(captions, caller) / self._rate
-        if self.used and (self.used + captions > self.limit or seconds > longest):
+        before = self._before(captions, caller)
+        seconds = before / self._rate
+        waits_for_long = seconds > longest and before + captions > _TOGETHER
+        if self.used and (waits_for_long or self.used + captions > self.limit):
             raise FullError(self._when(seconds, captions, caller))
 
     def _when(self, seconds: float, captions: int, caller: str) -> float:

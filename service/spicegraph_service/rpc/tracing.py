@@ -6,9 +6,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import needs_extra
 
-try:
+with needs_extra("otel", "spicegraph serve --opentelemetry"):
     from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
     from opentelemetry.metrics import CallbackOptions, Observation
@@ -19,8 +19,6 @@ try:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.trace import Span, SpanKind, StatusCode, set_span_in_context
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-except ImportError as error:
-    raise DataError("OpenTelemetry needs the extra: pip install 'spicegraph[otel]'") from error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

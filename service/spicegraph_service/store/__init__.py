@@ -211,14 +211,3 @@ unpack_parse: Callable[[bytes], StoredParse] = msgspec.msgpack.Decoder(StoredPar
 def decode_parse(data: bytes) -> StoredParse:
     """Return a stored parse as :func:`unpack_parse` does, and remember it: a server meets references again."""
     return unpack_parse(data)
-
-
-def open_store(location: str, *, private: bool = False) -> Store:
-    """Open a store: a file (SQLite; a private one for this user alone), ``memory``, or ``redis://...``."""
-    if location.startswith(("redis://", "rediss://", "unix://")):
-        from spicegraph_service.store.redis import RedisStore  # noqa: PLC0415
-
-        return RedisStore(location)
-    from spicegraph_service.store.sqlite import SqliteStore  # noqa: PLC0415
-
-    return SqliteStore(":memory:" if location == MEMORY else location, private=private)

@@ -6,14 +6,13 @@ import shutil
 import sqlite3
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from spicegraph_service import store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-Key = TypeVar("Key", str, bytes)
 _SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE parses (number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL);
@@ -77,8 +76,7 @@ class SqliteStore:
 
     def get_parses(self, signature: str, texts: Sequence[str]) -> dict[str, bytes]:
         by_key = {store.parse_key(signature, text): text for text in texts}
-        keys = list(by_key)
-        rows = self._select_in("SELECT key, value FROM parses WHERE key IN", (), keys)
+        rows = self._select_in("SELECT key, value FROM parses WHERE key IN", (), list(by_key))
         return {by_key[key]: value for key, value in rows}
 
     def put_parses(self, signature: str, parses: Mapping[str, bytes]) -> None:
@@ -99,9 +97,7 @@ class SqliteStore:
             )
 
     def count_parses(self) -> int:
-        with self._errors():
-            count: int = self._connection.execute("SELECT count(*) FROM parses").fetchone()[0]
-        return count
+        return int(self._rows("SELECT count(*) FROM parses")[0][0])
 
     def trim_parses(self, keep: int) -> int:
         # Other processes may go on reading and writing.
@@ -124,26 +120,18 @@ class SqliteStore:
         return self.get_set(new.tenant, new.id) or new
 
     def get_set(self, tenant: str, set_id: str) -> store.ReferenceSet | None:
-        with self._errors():
-            row = self._connection.execute(f"{_SETS} AND set_id = ?", (tenant, set_id)).fetchone()
-        return _set(row) if row else None
+        return next(map(_set, self._rows(f"{_SETS} AND set_id = ?", tenant, set_id)), None)
 
     def list_sets(self, tenant: str, after: str, count: int) -> list[store.ReferenceSet]:
         may_read = f"rights = '{store.OWNER}' OR rights LIKE '%{store.READ}%'"
         query = f"{_SETS} AND set_id > ? AND ({may_read}) ORDER BY set_id LIMIT ?"
-        with self._errors():
-            rows = self._connection.execute(query, (tenant, after, count)).fetchall()
-        return [_set(row) for row in rows]
+        return list(map(_set, self._rows(query, tenant, after, count)))
 
     def count_sets(self, tenant: str) -> int:
-        with self._errors():
-            row = self._connection.execute("SELECT COUNT(*) FROM reference_sets WHERE tenant = ?", (tenant,)).fetchone()
-        return int(row[0])
+        return int(self._rows("SELECT count(*) FROM reference_sets WHERE tenant = ?", tenant)[0][0])
 
     def delete_set(self, tenant: str, set_id: str) -> bool:
-        with self._transaction(durable=True) as connection:
-            query = "DELETE FROM reference_sets WHERE id = ? AND tenant = ?"
-            return connection.execute(query, (set_id, tenant)).rowcount > 0
+        return self._write("DELETE FROM reference_sets WHERE id = ? AND tenant = ?", set_id, tenant) > 0
 
     def share_set(self, set_id: str, tenant: str, rights: tuple[str, ...]) -> None:
         with self._transaction(durable=True) as connection:
@@ -155,9 +143,7 @@ class SqliteStore:
 
     def list_shares(self, set_id: str) -> dict[str, tuple[str, ...]]:
         query = "SELECT tenant, rights FROM reference_rights WHERE set_id = ? AND rights != ? ORDER BY tenant"
-        with self._errors():
-            rows = self._connection.execute(query, (set_id, store.OWNER)).fetchall()
-        return {tenant: tuple(rights.split()) for tenant, rights in rows}
+        return {tenant: tuple(rights.split()) for tenant, rights in self._rows(query, set_id, store.OWNER)}
 
     def get_entries(self, set_id: str, entry_ids: Sequence[str]) -> dict[str, bytes]:
         query = "SELECT entry_id, captions FROM reference_entries WHERE set_id = ? AND entry_id IN"
@@ -166,30 +152,22 @@ class SqliteStore:
     def add_token(self, record: store.TokenRecord) -> None:
         first = (record.id, record.name, record.hash, " ".join(record.scopes), record.rate, record.create_time)
         row = (*first, record.tenant, record.expires, record.last_used)
-        with self._transaction(durable=True) as connection:
-            connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._write("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", *row)
 
     def find_token(self, token_hash: str) -> store.TokenRecord | None:
-        with self._errors():
-            row = self._connection.execute(f"{_TOKENS} WHERE hash = ?", (token_hash,)).fetchone()
-        return _token(row) if row else None
+        return next(map(_token, self._rows(f"{_TOKENS} WHERE hash = ?", token_hash)), None)
 
     def list_tokens(self) -> list[store.TokenRecord]:
-        with self._errors():
-            rows = self._connection.execute(f"{_TOKENS} ORDER BY create_time, id").fetchall()
-        return [_token(row) for row in rows]
+        return list(map(_token, self._rows(f"{_TOKENS} ORDER BY create_time, id")))
 
     def touch_token(self, token_hash: str, moment: float) -> None:
-        with self._transaction(durable=False) as connection:
-            connection.execute("UPDATE tokens SET last_used = ? WHERE hash = ?", (moment, token_hash))
+        self._write("UPDATE tokens SET last_used = ? WHERE hash = ?", moment, token_hash, durable=False)
 
     def expire_token(self, token_id: str, moment: float) -> None:
-        with self._transaction(durable=True) as connection:
-            connection.execute("UPDATE tokens SET expires = ? WHERE id = ?", (moment, token_id))
+        self._write("UPDATE tokens SET expires = ? WHERE id = ?", moment, token_id)
 
     def revoke_token(self, token_id: str) -> bool:
-        with self._transaction(durable=True) as connection:
-            return connection.execute("DELETE FROM tokens WHERE id = ?", (token_id,)).rowcount > 0
+        return self._write("DELETE FROM tokens WHERE id = ?", token_id) > 0
 
     def spend(self, token_id: str, captions: int, *, rate: float, burst: float) -> float | None:
         del token_id, captions, rate, burst
@@ -197,22 +175,26 @@ class SqliteStore:
 
     def ping(self, *, writing: bool = False) -> None:
         # No other process holds the file for long.
-        with self._errors():
-            self._connection.execute("SELECT id FROM tokens LIMIT 1").fetchall()
-            if writing:
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._connection.execute("ROLLBACK")
+        self._rows("SELECT id FROM tokens LIMIT 1")
+        if writing:
+            self._rows("BEGIN IMMEDIATE")
+            self._rows("ROLLBACK")
 
     def close(self) -> None:
         self._connection.close()
 
-    def _select_in(self, query: str, values: tuple[str, ...], keys: list[Key]) -> Iterator[tuple[Key, bytes]]:
+    def _rows(self, query: str, *parameters: str | bytes | float) -> list[tuple[Any, ...]]:
         with self._errors():
-            for start in range(0, len(keys), _VARIABLES):
-                part: list[Key] = keys[start : start + _VARIABLES]
-                marks = ",".join("?" * len(part))
-                parameters: list[str | bytes] = [*values, *part]
-                yield from self._connection.execute(f"{query} ({marks})", parameters).fetchall()
+            return self._connection.execute(query, parameters).fetchall()
+
+    def _select_in(self, query: str, values: tuple[str, ...], keys: Sequence[str | bytes]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(keys), _VARIABLES):
+            part = keys[start : start + _VARIABLES]
+            yield from self._rows(f"{query} ({','.join('?' * len(part))})", *values, *part)
+
+    def _write(self, statement: str, *parameters: str | float, durable: bool = True) -> int:
+        with self._transaction(durable=durable) as connection:
+            return connection.execute(statement, parameters).rowcount
 
     @contextmanager
     def _transaction(self, *, durable: bool) -> Iterator[sqlite3.Connection]:

@@ -34,7 +34,8 @@ def connection(
         str, typer.Option(metavar="HOST:PORT", help="The evaluation server.", envvar="SPICEGRAPH_SERVER")
     ] = "localhost:50051",
     token: Annotated[
-        str, typer.Option(help="Your token; the environment variable is safer.", envvar="SPICEGRAPH_TOKEN")
+        str,
+        typer.Option(metavar="TOKEN", help="Your token; the environment variable is safer.", envvar="SPICEGRAPH_TOKEN"),
     ] = "",
     tls: Annotated[
         bool, typer.Option("--tls", help="Use TLS with the system's certificate authorities.", envvar="SPICEGRAPH_TLS")

@@ -46,8 +46,10 @@ ChallengesOption = Annotated[
         envvar="SPICEGRAPH_CHALLENGES",
     ),
 ]
-SplitOption = Annotated[str, typer.Option(help="The split; default: the first.")]
-SetOption = Annotated[str, typer.Option("--set", help="The reference set; default: the first of the split.")]
+SplitOption = Annotated[str, typer.Option(metavar="NAME", help="The split; default: the first.")]
+SetOption = Annotated[
+    str, typer.Option("--set", metavar="NAME", help="The reference set; default: the first of the split.")
+]
 
 
 class MembershipChange(StrEnum):
@@ -176,7 +178,8 @@ def update(
     name: ChallengeArgument,
     *,
     split: Annotated[
-        list[str] | None, typer.Option(help="Splits that --scores, --leaderboard and --phase-... are for.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Splits that --scores, --leaderboard and --phase-... are for."),
     ] = None,
     settings: Mapping[str, str],
 ) -> None:
@@ -264,7 +267,9 @@ def add_user(
         bool, typer.Option("--organiser", help="The user manages all challenges and users of the server.")
     ] = False,
     host: Annotated[bool, typer.Option("--host", help="The user creates challenges, and owns those.")] = False,
-    team: Annotated[str, typer.Option(help="Their team: members share limits and a row on leaderboards.")] = "",
+    team: Annotated[
+        str, typer.Option(metavar="NAME", help="Their team: members share limits and a row on leaderboards.")
+    ] = "",
     expires: ExpiresOption = None,
 ) -> None:
     """Add a user and print their token. It is shown only once: the server keeps only its hash."""
@@ -309,7 +314,7 @@ def make_token(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="PURPOSE", help="What the token is for.")],
     *,
-    of: Annotated[str, typer.Option("--user", help="Whose token; default: your own.")] = "",
+    of: Annotated[str, typer.Option("--user", metavar="NAME", help="Whose token; default: your own.")] = "",
     expires: ExpiresOption = None,
 ) -> None:
     """Make another token and print it."""

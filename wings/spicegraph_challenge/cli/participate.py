@@ -71,14 +71,17 @@ def submit(
     ],
     *,
     method: Annotated[
-        str, typer.Option(help="The method's name on the leaderboard; default: taken from the file's name.")
+        str,
+        typer.Option(metavar="NAME", help="The method's name on the leaderboard; default: taken from the file's name."),
     ] = "",
     description: Annotated[str, typer.Option(help="A note that is stored with the submission.")] = "",
-    split: Annotated[str, typer.Option(help="The split of a JSON file whose name does not contain it.")] = "",
-    key: Annotated[
-        str, typer.Option(help="A key that makes retries safe: the same key means the same submission.")
+    split: Annotated[
+        str, typer.Option(metavar="NAME", help="The split of a JSON file whose name does not contain it.")
     ] = "",
-    team: Annotated[str, typer.Option(help="Who made the method, for the leaderboard.")] = "",
+    key: Annotated[
+        str, typer.Option(metavar="KEY", help="A key that makes retries safe: the same key means the same submission.")
+    ] = "",
+    team: Annotated[str, typer.Option(metavar="NAME", help="Who made the method, for the leaderboard.")] = "",
     paper: Annotated[str, typer.Option(metavar="URL", help="Where its paper is; the leaderboard links to it.")] = "",
     code: Annotated[str, typer.Option(metavar="URL", help="Where its code is.")] = "",
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the scores.")] = True,
@@ -117,7 +120,9 @@ def submissions(
     context: typer.Context,
     challenge: ChallengeArgument,
     *,
-    of: Annotated[str, typer.Option("--user", help="For organisers: only the submissions of this user.")] = "",
+    of: Annotated[
+        str, typer.Option("--user", metavar="NAME", help="For organisers: only the submissions of this user.")
+    ] = "",
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
     """List your submissions, the newest first; organisers see all."""
@@ -135,7 +140,7 @@ def images(
     context: typer.Context,
     challenge: ChallengeArgument,
     *,
-    split: Annotated[str, typer.Option(help="The split; default: the first.")] = "",
+    split: Annotated[str, typer.Option(metavar="NAME", help="The split; default: the first.")] = "",
 ) -> None:
     """Write the images that results must describe, as COCO's image info file (JSON)."""
     with connected(context) as client:
@@ -162,9 +167,11 @@ def leaderboard(
     context: typer.Context,
     challenge: ChallengeArgument,
     *,
-    split: Annotated[list[str] | None, typer.Option(help="Splits; default: all.")] = None,
-    reference_set: Annotated[str, typer.Option("--set", help="The reference set; default: all of the split.")] = "",
-    domain: Annotated[str, typer.Option(help="The domain; default: all images, and each domain.")] = "",
+    split: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Splits; default: all.")] = None,
+    reference_set: Annotated[
+        str, typer.Option("--set", metavar="NAME", help="The reference set; default: all of the split.")
+    ] = "",
+    domain: Annotated[str, typer.Option(metavar="NAME", help="The domain; default: all images, and each domain.")] = "",
     by: Annotated[
         str, typer.Option(metavar="SCORE", help="The score that determines the ranking, e.g. SPICE_Color.")
     ] = "",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class OutputOptions:
     """Where a study goes (standard output, if no file is named), and in which format.
 
-    Options:
+    Output:
         form: The format of the result. Default: the one of -o's file ending, else a table.
         output: Write to this file: .json, .csv, .tex, or .html for a page with charts.
         table: Which table to write as CSV. Default: the main one; an unknown name lists them all.
@@ -51,7 +51,7 @@ class OutputOptions:
 class StudyOptions(OutputOptions):
     """Where a study goes, in which format, and how it draws.
 
-    Options:
+    Tests:
         draws: Number of resamples for each interval and test.
         seed: The same seed gives the same random choices and intervals.
     """

@@ -62,7 +62,7 @@ _MANY_TIES = 0.05
 class JudgedOptions(kit.MetricOptions):
     """Which metrics are computed for captions that people have judged.
 
-    Options:
+    Metrics:
         metrics: Metrics to compute, comma-separated, as for score; none: use only the scores in the input.
     """
 
@@ -78,7 +78,7 @@ class JudgedOptions(kit.MetricOptions):
 class MarkedParsing(kit.ParsingOptions):
     """How captions with marked words are parsed: as scene graphs, whose verdicts find more of these words.
 
-    Options:
+    Parsing:
         graph_style: Whose scene graphs. Default: scene; with another --pipeline: spice.
     """
 
@@ -139,15 +139,17 @@ def captions(
 
     Every number comes with its protocol, ties, interval over images, and paired tests between the metrics.
 
-    Options:
+    Protocol:
+        coefficient: The coefficient that the tests compare. Default: the protocol's choice.
+        ratings: Use every single rating, or the mean rating of each caption. Default: the protocol's choice.
+        own: How to treat captions that are also a reference of their image. Default: the protocol's choice.
+
+    Input:
         sources: JSON Lines with candidate, references and ratings; Flickr8k's or Composite's annotation files;
             CLIPScore's JSON; several files are one set; - reads standard input.
         references: For Flickr8k's and Composite's files: Flickr8k.token.txt and its like, or COCO annotations. May be
             given several times.
         rating: The field that holds the ratings. Default: ratings, rating, human_score or score.
-        coefficient: The coefficient that the tests compare. Default: the protocol's choice.
-        ratings: Use every single rating, or the mean rating of each caption. Default: the protocol's choice.
-        own: How to treat captions that are also a reference of their image. Default: the protocol's choice.
     """
     chosen = caption_protocol(protocol)
     wanted = {"coefficient": coefficient, "ratings": ratings, "own": own}
@@ -187,17 +189,19 @@ def pairs(
 
     For PASCAL-50S (HC, HI, HM, MM) and hard negatives such as FOIL, SugarCrepe and VALSE.
 
-    Options:
-        sources: JSON Lines with captions (two), preferred or label, references and category; the folder with
-            PASCAL-50S's consensus_pascal.mat and pair_pascal.mat; SugarCrepe's, VALSE's or FOIL's JSON; several files
-            are one set; - reads standard input.
-        annotations: For SugarCrepe, VALSE and FOIL: COCO annotations with the references. May be given several times.
+    Protocol:
         ties: How to count a pair whose captions score equally. Default: the protocol's choice.
         own: How to treat references that equal a caption. Default: the protocol's choice.
         count: References per pair. Default: the protocol's choice.
         choice: Which references to use, if fewer than all. Default: the protocol's choice.
         reference_draws: Random draws of references to average over. Default: the protocol's choice.
         curve: Also compute the accuracy with these numbers of references, such as 1,2,5,10,48.
+
+    Input:
+        sources: JSON Lines with captions (two), preferred or label, references and category; the folder with
+            PASCAL-50S's consensus_pascal.mat and pair_pascal.mat; SugarCrepe's, VALSE's or FOIL's JSON; several files
+            are one set; - reads standard input.
+        annotations: For SugarCrepe, VALSE and FOIL: COCO annotations with the references. May be given several times.
     """
     given = pair_protocol(protocol)
     numbers = () if count is None or count.strip() == _ALL else whole_numbers(count, "--references")
@@ -245,7 +249,7 @@ def hallucinations(
     Average precision and AUC for every metric; SPICE-G (by its verdicts) and CHAIR also say which word is wrong. With
     SPICE-G come the probabilities above which 5, 10 and 20 % of the words that nobody marked are flagged.
 
-    Options:
+    Protocol:
         sources: JSON Lines with candidate, references, words and hallucinated (true or false for each word), or
             captions (two) and label; HAT's and nocaps-FOIL's JSON; several files are one set; - reads standard input.
     """
@@ -274,7 +278,7 @@ def words(
     Precision and recall of one caption against 1, 2 ... others, and the model of the COCO captions paper that explains
     them.
 
-    Options:
+    Input:
         captions: People's captions, as score takes references.
         system: A system's captions of the same images, one or several of each.
         first: Use only the first N captions of each image. Default: as many as every image has.
@@ -305,7 +309,7 @@ def systems(
 
     For instance the entries of a challenge with COCO's M1 to M5.
 
-    Options:
+    Input:
         human: A table of human results: CSV or JSON with system and M1, M2 ...; a column words holds the mean number of
             words of a system's captions.
         scores: One file per system, the JSON that spicegraph score writes; or a table with a column system and one

@@ -32,7 +32,7 @@ _DRAWN_FROM = {"inter": "--other", "sentences": "--sentences", "gibberish-senten
 class StudyInput(kit.InputOptions):
     """The inputs of ``bounds``, of which ``--partial`` also leaves out images with too few captions.
 
-    Options:
+    Input:
         partial: Leave out images that have too few captions or lack a result of any system.
     """
 
@@ -64,13 +64,15 @@ def bounds(
 ) -> None:
     """Find how high and how low scores can go: people against people, systems, and texts that fit no image.
 
-    Options:
+    Input:
         sources: Systems to compare with people, one file each, as for score. Without any: only people and lower bounds.
             Without --references, files that hold references alone are corpora, which are shown side by side.
         captions: Use only the first N captions of each image; default: all.
         draw: Use N captions of each image, drawn at random by --seed.
         keep_hyphens: Take well-known for one word, or for two, as the study of eight data sets does.
         others: Another corpus, as for --references. May be given several times. Default: the other corpora.
+
+    Lower bounds:
         sentences: General text, one sentence per line, such as the Brown corpus.
         lengths: Length of gibberish in words; may be given several times. Default: 10, and the mean length of the
             captions.

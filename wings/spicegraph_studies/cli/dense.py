@@ -41,7 +41,7 @@ def dense(
 ) -> None:
     """Score captions of parts of videos: by temporal overlap, in order (SODA), and as paragraphs.
 
-    Options:
+    Input:
         results: The captions: {"results": {video: [{"sentence", "timestamp": [start, end]}]}}.
         references: References: {video: {"timestamps": [[start, end]], "sentences": [...]}}. May be given several times.
         soda: The metrics that SODA matches by, or none.

@@ -37,7 +37,7 @@ def diversity(
 ) -> None:
     """Measure how different several captions of one image are: samples, beams, or several annotators.
 
-    Options:
+    Input:
         sources: One file for each system, with several captions of each image: a list of captions by id, or several
             records of one id.
         references: References of the images: CIDEr's document frequencies, and the mean quality of the captions. May be

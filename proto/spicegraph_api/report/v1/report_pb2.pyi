@@ -31,7 +31,7 @@ class _ReportPartEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReportPart
     REPORT_PART_UNSPECIFIED: _ReportPart.ValueType  # 0
     """Refused."""
     REPORT_PART_IMAGES: _ReportPart.ValueType  # 1
-    """Images: references, captions with their tuples, the errors that tell most."""
+    """Images: references, captions with their tuples, examples of errors."""
     REPORT_PART_GROUPS: _ReportPart.ValueType  # 2
     """The words of errors; their kinds with counts and rates stay."""
 
@@ -41,7 +41,7 @@ class ReportPart(_ReportPart, metaclass=_ReportPartEnumTypeWrapper):
 REPORT_PART_UNSPECIFIED: ReportPart.ValueType  # 0
 """Refused."""
 REPORT_PART_IMAGES: ReportPart.ValueType  # 1
-"""Images: references, captions with their tuples, the errors that tell most."""
+"""Images: references, captions with their tuples, examples of errors."""
 REPORT_PART_GROUPS: ReportPart.ValueType  # 2
 """The words of errors; their kinds with counts and rates stay."""
 Global___ReportPart: _TypeAlias = ReportPart  # noqa: Y015
@@ -138,7 +138,7 @@ class AnalysisSettings(_message.Message):
     graph_style: _scene_graph_pb2.GraphStyle.ValueType
     """As in ScoreRequest."""
     max_examples: _builtins.int
-    """Images with all their tuples, at most 1,000; 0: 12. Those that tell most come first."""
+    """Images with all their tuples, at most 1,000; 0: 12. Those of the examples come first."""
     without_human: _builtins.bool
     """Whether the first reference of each image is not scored against the others, nor a caption of another image."""
     title: _builtins.str
@@ -1298,7 +1298,7 @@ class Verdict(_message.Message):
 
     @_builtins.property
     def telling(self) -> _containers.RepeatedCompositeFieldContainer[Global___TellingError]:
-        """The errors that tell most."""
+        """Examples of errors."""
 
     @_builtins.property
     def test(self) -> Global___VerdictTest:

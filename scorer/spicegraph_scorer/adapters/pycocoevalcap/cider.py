@@ -140,7 +140,7 @@ class CiderD(_Scorer):
     repository, by its path or its name).
     """
 
-    _metric = cider.Cider("CIDEr-D")
+    _metric = cider.COCO_CIDER
     _method = "CIDEr-D"
 
 

@@ -84,6 +84,31 @@ def of_maximum(offers: Matrix) -> Matrix:
     return shares
 
 
+def _of_meaning(item: Item, words: Words, meaning: texts.Meaning, value: float) -> Iterator[tuple[CreditPart, Slots]]:
+    """Yield what each word earns by the meaning of the whole."""
+    whole, shares, _ = texts.likeness(meaning, item.candidate, item.references)
+    for number, (word, share) in enumerate(shares):
+        earned = matching.MEANING_SHARE * share * value / whole if whole else 0.0
+        slot = (number,) if len(shares) == len(words.spans) else words.find((word,))
+        yield CreditPart("meaning", (word,), earned), (slot,)
+
+
+def _disorder(
+    words: Words, text_words: Sequence[str], order: texts.WordOrder, lost: float
+) -> Iterator[tuple[CreditPart, Slots]]:
+    """Yield what is lost by neighbours that follow each other less than by chance."""
+    costs = [max(0.0, -information) for information in order.junctions(text_words)]
+    placed = len(text_words) == len(words.spans)
+    for second, cost in enumerate(costs):
+        if cost:
+            pair = range(max(second - 1, 0), min(second + 1, len(text_words)))
+            slots = tuple([(number,) if placed else words.find((text_words[number],)) for number in pair])
+            yield (
+                CreditPart("order", tuple([text_words[number] for number in pair]), -lost * (cost / sum(costs))),
+                slots,
+            )
+
+
 def graded_credit(
     item: Item,
     match: matching.GradedMatch,
@@ -118,30 +143,14 @@ def graded_credit(
     if is_read:
         parts += [(part._replace(credit=aligned_share * part.credit), slots) for part, slots in _aligned(item, words)]
     if meaning is not None and plain is not None:  # the cosine is a sum over words
-        whole, shares, _ = texts.likeness(meaning, item.candidate, item.references)
-        value = match.texts.meaning or 0.0
-        parts += [
-            (
-                CreditPart("meaning", (word,), matching.MEANING_SHARE * share * value / whole if whole else 0.0),
-                ((number,) if len(shares) == len(words.spans) else words.find((word,)),),
-            )
-            for number, (word, share) in enumerate(shares)
-        ]
+        parts += _of_meaning(item, words, meaning, match.texts.meaning or 0.0)
     total = math.fsum(part.credit for part, _ in parts)
     if plain is not None and not 0 <= total <= 1:  # the score is held between 0 and 1
         held = min(max(total, 0.0), 1.0) / total
         parts = [(part._replace(credit=part.credit * held), slots) for part, slots in parts]
-    if order is not None and match.texts.order < 1:  # neighbours that follow each other less than by chance
+    if order is not None and match.texts.order < 1:
         lost = (1 - match.texts.order) * math.fsum(part.credit for part, _ in parts)
-        text_words = texts.words_of_text(item.candidate)
-        costs = [max(0.0, -information) for information in order.junctions(text_words)]
-        placed = len(text_words) == len(words.spans)
-        for second, cost in enumerate(costs):
-            if cost:
-                pair = range(max(second - 1, 0), min(second + 1, len(text_words)))
-                slots = tuple([(number,) if placed else words.find((text_words[number],)) for number in pair])
-                names_of_pair = tuple([text_words[number] for number in pair])
-                parts.append((CreditPart("order", names_of_pair, -lost * (cost / sum(costs))), slots))
+        parts += _disorder(words, texts.words_of_text(item.candidate), order, lost)
     return words.credit(score, parts)
 
 

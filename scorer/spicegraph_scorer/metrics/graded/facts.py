@@ -13,7 +13,7 @@ from spicegraph_parser.spice.parse import word_set
 from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 NO: Final = "no "  # What stands before a word that is denied: "no hat".
 
@@ -58,20 +58,24 @@ def read_caption(facts: Sequence[Fact]) -> tuple[Sequence[Fact], frozenset[str]]
     if not strings.isdisjoint(_READ):  # in some captions
         facts = [fact for fact in facts if len(words := fact[0]) != 2 or words[1] not in _EMPTY_WORDS]
         if not _NUMBERS_ALONE.isdisjoint(strings):
-            told: list[Fact] = []
-            for fact in facts:
-                words, rule, tokens = fact
-                ends = [end for end in (0, 1)[: _OBJECT_SLOTS[len(words)]] if words[end] not in _NUMBERS_ALONE]
-                if len(ends) == _OBJECT_SLOTS[len(words)]:
-                    told.append(fact)
-                elif len(words) == 3:  # the label remains an attribute of the other end
-                    label = words[2].removeprefix(_COPULA)
-                    told += [Fact((words[e], label), rule, (tokens[e], tokens[2]) if tokens else ()) for e in ends]
-            facts = told
+            facts = list(_without_numbers(facts))
         strings = set(chain.from_iterable(map(_words_of, facts)))
     if facts and facts[0][1] in loose.SCENE_RULES:
         strings = _stated(facts)
     return facts, _content_of(facts, strings)
+
+
+def _without_numbers(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """Yield facts of things alone; of a relation to a number ("two"), the label is an attribute of the other end."""
+    for fact in facts:
+        words, rule, tokens = fact
+        ends = [end for end in (0, 1)[: _OBJECT_SLOTS[len(words)]] if words[end] not in _NUMBERS_ALONE]
+        if len(ends) == _OBJECT_SLOTS[len(words)]:
+            yield fact
+        elif len(words) == 3:
+            label = words[2].removeprefix(_COPULA)
+            for end in ends:
+                yield Fact((words[end], label), rule, (tokens[end], tokens[2]) if tokens else ())
 
 
 def content_words(facts: Iterable[Fact]) -> frozenset[str]:
@@ -107,33 +111,38 @@ def _content(string: str) -> tuple[str, ...]:
     return tuple([word for word in string.split() if word not in _FUNCTION_WORDS])
 
 
-def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
-    """Return facts as their notes say; of scene graphs, with lemmas for names, and each relation as stated best."""
+def _as_named(facts: Sequence[Fact]) -> Sequence[Fact]:
+    """Return a scene graph's facts with lemmas for names, and each relation as stated best."""
     lemmas = {tokens[0][-1]: words for words, rule, tokens in facts if rule == loose.LEMMA}
     implied = {(words, tokens) for words, rule, tokens in facts if rule == loose.IMPLIED}
-    if lemmas or implied:
-        scene_facts = []
-        for words, rule, tokens in facts:
-            if rule not in {loose.LEMMA, loose.IMPLIED} and (words, tokens) not in implied:
-                said = [
-                    lemmas[of_slot[-1]][1] if of_slot and lemmas.get(of_slot[-1], ("",))[0] == word else word
-                    for word, of_slot in zip(words, tokens, strict=True)
-                ]
-                scene_facts.append(Fact(tuple(said), rule, tokens))
-        facts = scene_facts
-    end = len(facts)
-    while end and facts[end - 1][1] in loose.NOTES:
-        end -= 1
-    notes = facts[end:]
+    if not lemmas and not implied:
+        return facts
+    scene_facts = []
+    for words, rule, tokens in facts:
+        if rule not in {loose.LEMMA, loose.IMPLIED} and (words, tokens) not in implied:
+            said = [
+                lemmas[of_slot[-1]][1] if of_slot and lemmas.get(of_slot[-1], ("",))[0] == word else word
+                for word, of_slot in zip(words, tokens, strict=True)
+            ]
+            scene_facts.append(Fact(tuple(said), rule, tokens))
+    return scene_facts
+
+
+def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
+    """Return facts as their notes say; of scene graphs, with lemmas for names, and each relation as stated best."""
+    facts = _as_named(facts)
+    told = loose.facts_until(facts, loose.NOTES)
+    notes = facts[len(told) :]
     quantities = {tokens[0]: (words[1], tokens[1]) for words, rule, tokens in notes if rule == loose.STANDS_FOR}
-    no_objects = {tokens[0] for _, rule, tokens in notes if rule == loose.NO_OBJECT}
-    denied = {tokens[0] for _, rule, tokens in notes if rule == loose.DENIED}
+    no_objects, denied = (
+        {tokens[0] for _, rule, tokens in notes if rule == wanted} for wanted in (loose.NO_OBJECT, loose.DENIED)
+    )
     if not quantities and not denied:  # as in most captions with notes
-        return [fact for fact in facts[:end] if len(fact[2]) > 1 or fact[2][0] not in no_objects]
+        return [fact for fact in told if len(fact[2]) > 1 or fact[2][0] not in no_objects]
     noted = {*quantities, *no_objects, *denied}
     noted_facts = []
     sizes: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)  # "large", "two": of the quantity itself
-    for fact in facts[:end]:
+    for fact in told:
         words, rule, tokens = fact
         if noted.isdisjoint([slot_tokens[:1] for slot_tokens in tokens]):
             noted_facts.append(fact)

@@ -245,47 +245,30 @@ def _observed(
     alike: Vector,
 ) -> list[Observed]:
     """Observe the words of a candidate, which has their vectors and idf beside them."""
-    text_words, (words, word_vectors, idf) = Words(text), candidate
-    places = {
-        word: tuple([text_words.spans[number] for number in text_words.of_form(word.removeprefix(NO))])
-        for word in words
-    }
-    order = sorted(range(len(words)), key=lambda index: (places[words[index]][:1] or ((len(text), 0),), words[index]))
+    words, word_vectors, idf = candidate
+    places, order = _places(text, words)
     kinds, modifiers = _kinds(told), _modifiers(told)
-    style = "scene" if any(fact.rule in SCENE_RULES for facts in told for fact in facts) else "spice"
-    objects = [
-        words[index] for index in order if kinds[words[index]] == "object" and words[index] not in PLACES_AND_PARTS
-    ]
-    rivals = [(place, name, values_of((name,))) for place, name in enumerate(said.words) if values_of((name,))]
-    denied = [_judge_values(word, words, rivals, alike[index]) for index, word in enumerate(words)]
+    style = "scene" if any(fact.rule in SCENE_RULES for fact in chain.from_iterable(told)) else "spice"
+    things = [words[index] for index in order if kinds[words[index]] == "object"]
+    main = next((word for word in things if word not in PLACES_AND_PARTS), None)
+    denied = _denied(words, said, alike)
     best = alike.max(axis=1, initial=0)
-    uncovered = _uncovered(said, alike, [word for word in words if kinds[word] == "object"])
+    uncovered = _uncovered(said, alike, things)
     scene = (said.idf * said.standing.sum(axis=1)) @ said.vectors
     scene /= max(float(np.linalg.norm(scene)), 1e-9)
-    senses = frozenset(sense for word in words if kinds[word] == "object" for sense in _senses(word))
-    kinds_of: defaultdict[Synset, list[int]] = defaultdict(list)  # the references' words that are kinds of a sense
-    for place, name in enumerate(said.words):
-        for sense in senses & _broader(name):
-            kinds_of[sense].append(place)
+    kinds_within = _kinds_within(things, said)
     missed = max((share for _, share in uncovered), default=0.0)
     exact = alike >= 1
-    nearest = [alike[:, stands].max(axis=1, initial=0) for stands in said.standing.T]  # by reference
-    mean = np.column_stack(nearest).mean(axis=1) if said.words else best
-    whole = (exact @ said.standing).mean(axis=1) if said.words else best
+    mean, whole = _over_references(said, alike) if said.words else (best, best)
     total = float(best.sum())
     observed = []
     for index in order:
         word, known = words[index], bool(word_vectors[index].any())
         # How strongly a missed object of the references stands against the word, and which one.
         rival, instead = max(((share * _nearness(word, name), name) for name, share in uncovered), default=(0.0, None))
-        partner = int(alike[index].argmax()) if best[index] > 0 else None
+        near = said.words[int(alike[index].argmax())] if best[index] > 0 else None
         other = denied[index] or instead
-        narrower = {
-            place
-            for sense in (_senses(word) if kinds[word] == "object" else ())
-            for place in kinds_of.get(sense, ())
-            if not exact[index, place]
-        }
+        narrower = [place for place in kinds_within.get(word, ()) if not exact[index, place]]
         features = (
             float(best[index]),
             float(mean[index]),
@@ -295,9 +278,9 @@ def _observed(
             float(kinds[word] == "object"),
             float(kinds[word] == "relation"),
             float(any(family == "count" for family, _ in values_of((word,)))),
-            float(said.standing[list(narrower)].any(axis=0).mean()) if narrower else 0.0,
+            float(said.standing[narrower].any(axis=0).mean()) if narrower else 0.0,
             float(word in PLACES_AND_PARTS),
-            float(word in objects[:1]),
+            float(word == main),
             missed,
             rival,
             float((total - best[index]) / (len(words) - 1)) if len(words) > 1 else 0.0,
@@ -305,9 +288,42 @@ def _observed(
             float(not known),
             float(word in modifiers),
         )
-        near = None if partner is None else said.words[partner]
         observed.append(Observed(word, places[word], features, near, None if best[index] >= 1 else other, style))
     return observed
+
+
+def _places(text: str, words: Sequence[str]) -> tuple[dict[str, tuple[Span, ...]], list[int]]:
+    """Return where words stand in a text, and their numbers in its order; words that it lacks come last."""
+    text_words = Words(text)
+    places = {
+        word: tuple([text_words.spans[number] for number in text_words.of_form(word.removeprefix(NO))])
+        for word in words
+    }
+    return places, sorted(
+        range(len(words)), key=lambda index: (places[words[index]][:1] or ((len(text), 0),), words[index])
+    )
+
+
+def _over_references(said: _ReferenceWords, alike: Vector) -> tuple[Vector, Vector]:
+    """Return how alike each word is to the nearest of each reference, and how many references have it, as means."""
+    nearest = [alike[:, stands].max(axis=1, initial=0) for stands in said.standing.T]
+    return np.column_stack(nearest).mean(axis=1), ((alike >= 1) @ said.standing).mean(axis=1)
+
+
+def _denied(words: Sequence[str], said: _ReferenceWords, alike: Vector) -> list[str | None]:
+    """Return what denies each word, and make the likeness of excluding values 0."""
+    rivals = [(place, name, values_of((name,))) for place, name in enumerate(said.words) if values_of((name,))]
+    return [_judge_values(word, words, rivals, alike[index]) for index, word in enumerate(words)]
+
+
+def _kinds_within(things: Sequence[str], said: _ReferenceWords) -> dict[str, set[int]]:
+    """Return, by the objects of a candidate, the places of the references' words that are kinds of them."""
+    kinds_of: defaultdict[Synset, list[int]] = defaultdict(list)
+    senses = frozenset(sense for word in things for sense in _senses(word))
+    for place, name in enumerate(said.words):
+        for sense in senses & _broader(name):
+            kinds_of[sense].append(place)
+    return {word: {place for sense in _senses(word) for place in kinds_of.get(sense, ())} for word in things}
 
 
 def object_words(match: GradedMatch) -> frozenset[str]:

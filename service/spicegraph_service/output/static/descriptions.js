@@ -20,7 +20,7 @@ const spicegraphDescriptions = ({ make, tupleText, headings, scrolled }, view, s
       const letters = Array.from(texts[caption]);
       return own.map(([start, end, said, matched]) => make("tr", {},
         make("td", { dir: "auto" }, letters.slice(start, end).join("")),
-        make("td", { className: "number" }, `${matched} of ${said.length}`),
+        make("td", { className: "number" }, said.length ? `${matched} of ${said.length}` : "none said"),
         cell(said.filter((place) => tuples[place].name !== "matched").map(claim))));
     });
     const things = objects.map(([own, attributes, relations]) => make("tr", {},

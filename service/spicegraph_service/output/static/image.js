@@ -98,7 +98,7 @@ const spicegraphImage = (() => {
       const undefined_ = category > 0 && !there;
       const [p, r, f] = measures([matched, said, there]);
       rows.push(make("tr", { "data-category": name }, make("th", { scope: "row" }, category ? name : "SPICE"),
-        make("td", {}, `${matched} of ${said} said ${matched === 1 ? "is" : "are"} right: `, make("b", {}, undefined_ ? "P –" : `P ${number(p)}`)),
+        make("td", {}, said ? `${matched} of ${said} said ${matched === 1 ? "is" : "are"} right: ` : "none said: ", make("b", {}, undefined_ ? "P –" : `P ${number(p)}`)),
         make("td", {}, undefined_ ? "none in references: " : `${matched} of ${there} found: `, make("b", {}, undefined_ ? "R –" : `R ${number(r)}`)),
         make("td", {}, make("b", {}, undefined_ ? "F –" : `F ${number(f)}`))));
     });
