@@ -45,3 +45,4 @@ from spicegraph_service.client import ServiceError as ServiceError
 from spicegraph_service.client import TlsOptions as TlsOptions
 from spicegraph_service.client import category as category
 from spicegraph_service.client import item as item
+from spicegraph_service.client import item_set as item_set

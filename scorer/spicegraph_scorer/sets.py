@@ -14,7 +14,7 @@ from spicegraph_parser.spice.loose import without_loose
 from spicegraph_scorer.core.data import DataFields, MetricData, merged_data
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import CheckedItems, Item
-from spicegraph_scorer.core.metric import Metric, Score
+from spicegraph_scorer.core.metric import Metric, Score, Weigh
 from spicegraph_scorer.core.results import Result, collect, result_of
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics import make_metrics
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.spice.rules import Fact
-    from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.significance import Resampling
@@ -63,19 +62,48 @@ class SetMetric(Metric[tuple[float | None, ...]]):
         """Return that of the metric, and that it is of sets."""
         return {**self.metric.signature(), "set": "mean and best of an image's candidates"}
 
+    @property
+    def weigh(self) -> Weigh | None:
+        """What the metric weighs with, of which each image counts once."""
+        return self.metric.weigh
+
     def collect(self, corpus: Corpus) -> list[tuple[float | None, ...]]:
         """Return the mean and the best of each score, score by score, for the set of each item."""
-        metric = self.metric if self.metric.weigh is None else self.metric.weighted(self.metric.weigh(corpus))
+        metric = self.metric if self.weigh is None else self.metric.weighted(self.weigh(corpus))
+        spread, sizes = self._spread(corpus)
+        return self._rows(metric.collect(spread), sizes)
+
+    def defer(self, corpus: Corpus, *, evidence: bool = False) -> list[Any]:
+        """Return each item with what the metric keeps of its candidates, where scores depend on all items."""
+        if self.weigh is None:
+            return self.collect(corpus)
+        spread, sizes = self._spread(corpus)
+        kept = iter(self.metric.defer(spread, evidence=evidence))
+        return [(item, list(islice(kept, size))) for item, size in zip(corpus.items, sizes, strict=True)]
+
+    def finish(self, kept: Sequence[Any], *, weights: Any = None) -> list[tuple[float | None, ...]]:
+        """Return the mean and the best of each score for all items, from what was kept of them."""
+        if self.weigh is None:
+            return list(kept)
+        weights = self.weigh(Corpus(tuple(item for item, _ in kept))) if weights is None else weights
+        every = list(chain.from_iterable(each for _, each in kept))
+        return self._rows(self.metric.finish(every, weights=weights), [len(each) for _, each in kept])
+
+    def _spread(self, corpus: Corpus) -> tuple[Corpus, list[int]]:
+        """Return the items with one candidate each, and how many each set has."""
         sets = [self.sets[item.id] for item in corpus.items]
         items = (
             replace(item, id=place, candidate=text)
             for place, (item, texts) in enumerate(zip(corpus.items, sets, strict=True))
             for text in texts
         )
-        scores = {score.name: score.each for score in metric.total(metric.collect(Corpus(tuple(items))))}
+        return Corpus(tuple(items)), list(map(len, sets))
+
+    def _rows(self, statistics: Sequence[Any], sizes: Sequence[int]) -> list[tuple[float | None, ...]]:
+        scores = {score.name: score.each for score in self.metric.total(statistics)}
         rows, start = [], 0
-        for texts in sets:
-            end = start + len(texts)
+        for size in sizes:
+            end = start + size
             rows.append(tuple(chain(*(self._pair(name, scores[name][start:end]) for name in self._names))))
             start = end
         return rows
@@ -130,17 +158,15 @@ def _facts_together(
         yield tuple(chain.from_iterable(map(without_loose, islice(coming, len(each)))))
 
 
-def set_metrics(
-    names: str | Sequence[str], made: Resources, sets: Mapping[ItemId, Sequence[str]]
-) -> dict[str, Metric[Any]]:
-    """Make the metrics of sets: mean and best of each of the names and, beside ``spice``, ``all-spice``."""
-    metrics: dict[str, Metric[Any]] = {}
-    for name, metric in make_metrics(names, made).items():
-        metrics[name] = SetMetric(metric, sets)
+def as_sets(metrics: Mapping[str, Metric[Any]], sets: Mapping[ItemId, Sequence[str]]) -> dict[str, Metric[Any]]:
+    """Return the metrics of sets: mean and best of each metric and, beside ``spice``, ``all-spice``."""
+    made: dict[str, Metric[Any]] = {}
+    for name, metric in metrics.items():
+        made[name] = SetMetric(metric, sets)
         if type(metric) is Spice and not metric.exact:
             same: dict[str, Any] = {option.name: getattr(metric, option.name) for option in fields(metric)}
-            metrics[ALL_SPICE] = AllSpice(**same, sets=sets)
-    return metrics
+            made[ALL_SPICE] = AllSpice(**same, sets=sets)
+    return made
 
 
 def score_sets(
@@ -196,9 +222,10 @@ def score_sets(
     groups = {image: list(islice(coming, len(texts))) for image, texts in sets.items()}
     captions = {image: [item.candidate for item in group] for image, group in groups.items()}
     made = resources(pipeline, progress, merged_data(data, fields), evidence=False)
-    chosen = set_metrics(metrics, made, captions)
-    firsts = (replace(group[0], id=image) for image, group in groups.items())
-    items = CheckedItems.with_marks(firsts, checked.marks)
+    chosen = as_sets(make_metrics(metrics, made), captions)
+    shown_ones = (next((one for one in group if one.candidate.strip()), group[0]) for group in groups.values())
+    named = (replace(one, id=image) for image, one in zip(groups, shown_ones, strict=True))
+    items = CheckedItems.with_marks(named, checked.marks)
     return result_of(items, chosen, collect(items, chosen), confidence=confidence, progress=progress)
 
 

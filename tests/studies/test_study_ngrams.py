@@ -29,6 +29,8 @@ def test_rouge_s_by_hand() -> None:
     # F = 2.44 * (1/3 * 2/3) / (1/3 + 1.44 * 2/3).
     value = 2.44 * (2 / 9) / (1 / 3 + 1.44 * 2 / 3)
     assert one("alpha beta gamma", "alpha gamma beta delta", metrics="rouge-s")["ROUGE_S"] == pytest.approx(value)
+    # Every pair of the reference is in the candidate, half of the candidate's in the reference: R = 3/3, P = 3/6.
+    assert one("alpha beta gamma delta", "alpha beta gamma", metrics="rouge-s")["ROUGE_S"] == pytest.approx(1.22 / 1.72)
     # The best recall is of one reference (ab: 1 of 1), the best precision of the other (3 of 3).
     references = "alpha beta", "alpha beta gamma delta"
     value = 2.44 * (1 * 1) / (1 + 1.44 * 1)

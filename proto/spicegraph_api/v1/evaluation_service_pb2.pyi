@@ -97,7 +97,7 @@ class ScoreRequest(_message.Message):
     REFERENCE_LANGUAGE_FIELD_NUMBER: _builtins.int
     CONFIDENCE_FIELD_NUMBER: _builtins.int
     detail: _scores_pb2.Detail.ValueType
-    """How much evidence comes back."""
+    """How much evidence comes back. Sets of captions have DETAIL_SCORES and DETAIL_CATEGORIES alone."""
     reference_set: _builtins.str
     """Id of a reference set; the items then carry no references."""
     spice_text: _scores_pb2.SpiceText.ValueType
@@ -423,7 +423,7 @@ class Limits(_message.Message):
     max_stream_items: _builtins.int
     """Items in one stream."""
     max_references: _builtins.int
-    """References of one item."""
+    """References of one item, and candidates of one set."""
     max_caption_characters: _builtins.int
     """Unicode code points of one caption."""
     max_id_characters: _builtins.int
@@ -435,7 +435,7 @@ class Limits(_message.Message):
     max_reference_set_bytes: _builtins.int
     """Bytes of the captions and ids of one reference set, in UTF-8."""
     max_item_characters: _builtins.int
-    """Unicode code points of an item's candidate and references together, and of the references of a set's entry. 0: a
+    """Unicode code points of an item's candidates and references together, and of the references of a set's entry. 0: a
     server of an earlier version, which had no such limit.
     """
     def __init__(

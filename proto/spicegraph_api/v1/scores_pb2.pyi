@@ -406,6 +406,7 @@ class Item(_message.Message):
     CANDIDATE_FIELD_NUMBER: _builtins.int
     REFERENCES_FIELD_NUMBER: _builtins.int
     REFERENCE_ID_FIELD_NUMBER: _builtins.int
+    CANDIDATES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """The item's name, unique within a request; results carry it. Integers are written in decimal."""
     candidate: _builtins.str
@@ -420,6 +421,13 @@ class Item(_message.Message):
         names a reference set; then none.
         """
 
+    @_builtins.property
+    def candidates(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """In place of `candidate`, a set of captions that Score and ScoreStream score together: at least one, at most
+        `Limits.max_references`. Where one item of a call has a set, all have. Each score then comes twice, "SPICE_average" and
+        "SPICE_oracle", the mean and the best of the set; beside "spice", "AllSPICE" is SPICE of what they say together.
+        """
+
     def __init__(
         self,
         *,
@@ -427,10 +435,11 @@ class Item(_message.Message):
         candidate: _builtins.str = ...,
         references: _abc.Iterable[_builtins.str] | None = ...,
         reference_id: _builtins.str | None = ...,
+        candidates: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_reference_id", b"_reference_id", "reference_id", b"reference_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_id", b"_reference_id", "candidate", b"candidate", "id", b"id", "reference_id", b"reference_id", "references", b"references"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reference_id", b"_reference_id", "candidate", b"candidate", "candidates", b"candidates", "id", b"id", "reference_id", b"reference_id", "references", b"references"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__reference_id: _TypeAlias = _typing.Literal["reference_id"]  # noqa: Y015
     _WhichOneofArgType__reference_id: _TypeAlias = _typing.Literal["_reference_id", b"_reference_id"]  # noqa: Y015
@@ -1702,7 +1711,7 @@ class CorpusResult(_message.Message):
     item_count: _builtins.int
     """Number of items."""
     empty_candidate_count: _builtins.int
-    """Number of empty candidates, which were scored as they are."""
+    """Number of empty candidates, which were scored as they are; of sets, those with empty captions alone."""
     empty_graph_count: _builtins.int
     """Number of candidates that have words but an empty graph, which SPICE scores 0; with "spice" or "spice-exact"."""
     @_builtins.property

@@ -218,9 +218,11 @@ class Metric(ABC, Generic[Statistic]):
             else list(corpus.items)
         )
 
-    def finish(self, kept: Sequence[Any]) -> list[Statistic]:
-        """Return the statistics of all items, from what was kept of them."""
-        return list(kept) if self.weigh is None else self.collect(Corpus(tuple(kept)))
+    def finish(self, kept: Sequence[Any], *, weights: Any = None) -> list[Statistic]:
+        """Return the statistics of all items, from what was kept of them, with ``weights`` or those of the items."""
+        if self.weigh is None:
+            return list(kept)
+        return (self if weights is None else self.weighted(weights)).collect(Corpus(tuple(kept)))
 
 
 @dataclass(frozen=True, slots=True)

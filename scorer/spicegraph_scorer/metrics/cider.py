@@ -375,9 +375,9 @@ class Spider(Metric[SpiderStatistic]):
         spice = self.spice.collect(corpus) if evidence else self.spice.defer(corpus)
         return list(zip(self.cider.defer(corpus), spice, strict=True))
 
-    def finish(self, kept: Sequence[tuple[Any, SpiceStatistic]]) -> list[SpiderStatistic]:
+    def finish(self, kept: Sequence[tuple[Any, SpiceStatistic]], *, weights: Any = None) -> list[SpiderStatistic]:
         """Return both statistics of every item."""
-        cider = self.cider.finish([of_cider for of_cider, _ in kept])
+        cider = self.cider.finish([of_cider for of_cider, _ in kept], weights=weights)
         return [SpiderStatistic(of_cider, spice) for of_cider, (_, spice) in zip(cider, kept, strict=True)]
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from spicegraph_scorer.core.facts import FactSource
+    from spicegraph_scorer.readers import Dataset
     from spicegraph_scorer.readers.tables import Columns
     from spicegraph_service.report.images import Pictures
 
@@ -142,15 +143,20 @@ class InputOptions:
 
     def system(self, source: str, *, empty: Empty, name: str | None = None, language: str | None = None) -> System:
         """Read a system; its name stands before the file (``mine=results.json``), or is given, or is the file's own."""
+        called, dataset = self.read(source, empty=empty, language=language)
+        return System(name or called, dataset.items)
+
+    def read(self, source: str, *, empty: Empty, language: str | None, several: bool = False) -> tuple[str, Dataset]:
+        """Return a file's name and what is in it; ``several``: images may have several candidates."""
         default, path = system_name(source)
         dataset = read_items(
-            path, empty=empty, control_tokens=self.control_tokens or "refuse", **self.reading(language)
+            path, empty=empty, control_tokens=self.control_tokens or "refuse", several=several, **self.reading(language)
         )
         for note in dataset.notes:
             say(note)
         for note in notes_on(path, dataset.items, language=language):
             say_warning(note)
-        return System(name or default, dataset.items)
+        return default, dataset
 
 
 class ReadingOptions(TypedDict):

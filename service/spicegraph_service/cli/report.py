@@ -22,13 +22,15 @@ from spicegraph_service.cli.options import (
     ScoringOptions,
     system_name,
 )
+from spicegraph_service.engines import CandidateRule, System
 from spicegraph_service.output.terminal import check_output, format_by_ending, say_warning, warned_progress, write_text
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Provenance
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
+from spicegraph_service.report.sets import system_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def provenance(paths: Iterable[str | None]) -> Provenance:
@@ -62,6 +64,7 @@ def report(
     output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
     title: Annotated[str | None, typer.Option()] = None,
     page: PageOptions,
+    candidates: Annotated[CandidateRule, typer.Option()] = CandidateRule.ONE,
     human: Annotated[bool, typer.Option("--human/--no-human")] = True,
     draws: Annotated[int, typer.Option(min=1)] = 1000,
     seed: Annotated[int, typer.Option(min=0)] = 12345,
@@ -72,6 +75,8 @@ def report(
 
     Input:
         sources: One file per system, as for score, all for the same images and references.
+        candidates: If an image has several candidates: refuse them (one), or show what they say together (set), with
+            the mean and the best of each score.
 
     Output:
         form: The format; default: the one of -o's file ending, else html.
@@ -102,7 +107,9 @@ def report(
     chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
     if page.split_page and (output is None or chosen is not ReportFormat.HTML):
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
-    systems = [given.system(source, empty=scoring.empty, language=scoring.language) for source in sources]
+    if candidates is CandidateRule.SET and remote.server is not None:
+        raise InputError("--candidates set: a server's report is of one caption of each image")
+    systems = _systems(sources, given, scoring, candidates)
     if remote.server is not None:
         from spicegraph_service.cli.remote import rendered, settings  # noqa: PLC0415 (only who asks a server needs grpc)
 
@@ -133,3 +140,13 @@ def report(
     for name, text in parts.items():
         write_text(text, str(folder / name))
     write_text(to_html(built, parts=folder.name), output)
+
+
+def _systems(
+    sources: Sequence[str], given: PagedInputOptions, scoring: ScoringOptions, candidates: CandidateRule
+) -> list[System]:
+    if candidates not in {CandidateRule.ONE, CandidateRule.SET}:
+        raise InputError(f"--candidates {candidates}: a report is of one caption of each image, or of the set")
+    sets = candidates is CandidateRule.SET
+    read = [given.read(source, empty=scoring.empty, language=scoring.language, several=sets) for source in sources]
+    return [system_of(*each) if sets else System(each[0], each[1].items) for each in read]

@@ -11,6 +11,7 @@ from spicegraph_service.client.evaluation import (
     TlsOptions,
     category,
     item,
+    item_set,
 )
 from spicegraph_service.client.inputs import values_of
 from spicegraph_service.client.replies import CorpusReply, ItemReply, ScoreReply
@@ -30,5 +31,6 @@ __all__ = [
     "TlsOptions",
     "category",
     "item",
+    "item_set",
     "values_of",
 ]

@@ -193,6 +193,17 @@ def item(
     return inputs.item(item_id, candidate, references, reference_id=reference_id)
 
 
+def item_set(
+    item_id: str | int,
+    candidates: Sequence[str],
+    references: Sequence[str] = (),
+    *,
+    reference_id: str | int | None = None,
+) -> scores_pb2.Item:
+    """Return an item with several candidates that are scored together, as by :func:`spicegraph_scorer.score_sets`."""
+    return inputs.item_set(item_id, candidates, references, reference_id=reference_id)
+
+
 class ScoreOptions(TypedDict, total=False):
     """What a caller may say of scoring.
 

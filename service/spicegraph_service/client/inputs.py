@@ -14,6 +14,7 @@ from spicegraph_api.v1 import scores_pb2
 
 _IDS: Final = ("image_id", "id")
 _CANDIDATES: Final = ("candidate", "caption", "test", "prediction")
+_SET: Final = "candidates"
 _REFERENCES: Final = ("references", "refs", "captions")
 _REFERENCE: Final = ("reference", "ref")
 _SHOWN: Final = 60
@@ -60,6 +61,18 @@ def item(
     )
 
 
+def item_set(
+    item_id_: object, candidates: object, references: object = (), *, reference_id: object = None, name: str = ""
+) -> scores_pb2.Item:
+    """Return an item whose candidates are scored together; there is at least one."""
+    texts = captions(candidates, f"{name}candidates")
+    if not texts:
+        raise TypeError(f"{name}candidates: expected at least one string")
+    made = item(item_id_, "", references, reference_id=reference_id, name=name)
+    made.candidates.extend(texts)
+    return made
+
+
 def items(values: object) -> Iterable[scores_pb2.Item]:
     """Yield the items of messages, items of the library, (id, candidate, references), mappings, or a table."""
     to_records = getattr(values, "to_dict", None)
@@ -93,12 +106,17 @@ def _of_mapping(value: Mapping[Any, Any], number: int, name: str) -> scores_pb2.
         return next((key for key in keys if key in value), None)
 
     candidate, references, reference = first(_CANDIDATES), first(_REFERENCES), first(_REFERENCE)
-    if candidate is None:
+    if candidate is None and _SET not in value:
         raise TypeError(f"items[{number}]: has no 'candidate' among its keys: {', '.join(map(str, value)) or 'none'}")
     several = value[references] if references is not None else () if reference is None else (value[reference],)
     image = first(_IDS)
     given = number if image is None else value[image]
-    return item(given, value[candidate], several, reference_id=value.get("reference_id"), name=name)
+    entry = value.get("reference_id")
+    if candidate is None:
+        return item_set(given, value[_SET], several, reference_id=entry, name=name)
+    if _SET in value:
+        raise TypeError(f"items[{number}]: has {candidate!a} and {_SET!a}: a set has {_SET} alone")
+    return item(given, value[candidate], several, reference_id=entry, name=name)
 
 
 def names(value: object, field: str) -> list[str]:

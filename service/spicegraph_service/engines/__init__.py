@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.errors import InputError
@@ -34,10 +35,11 @@ class CandidateRule(StrEnum):
 
 
 class System(NamedTuple):
-    """A system's name and its items."""
+    """A system's name and its items; of sets of captions, the captions of each candidate."""
 
     name: str
     items: tuple[Item, ...]
+    sets: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 class Rewrite(NamedTuple):

@@ -26,6 +26,7 @@ from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import error_words
 from spicegraph_scorer.metrics import METRICS, check_language
 from spicegraph_scorer.metrics.spice.categories import make_categories
+from spicegraph_scorer.sets import as_sets
 from spicegraph_service.pool import convert, tasks
 from spicegraph_service.store import StoredParse, decode_parse, encode_parse, stored_parse
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.spice.rules import Fact
+    from spicegraph_scorer.core.items import ItemId
     from spicegraph_scorer.core.metric import Metric
 
 _Parses: TypeAlias = "dict[tasks.StyledText, StoredParse]"
@@ -191,21 +193,21 @@ class Evaluator:
         if work.given.language or work.given.reference_language:
             languages = MetricData(language=work.given.language, reference_language=work.given.reference_language)
             check_language([name for name in _computed(work) if name in METRICS], languages)
-        metrics = self._metrics_for(work.given, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
+        sets: dict[ItemId, Sequence[str]] = {item.id: item.candidates for item in work.items}
+        metrics = self._chosen(work, sets, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
         detail = _level(work.detail)
         later = set() if work.finish else self._corpus_dependent
-        names = _computed(work)
         # A metric without credits, such as another package's, need not know this argument.
         credits_too = {"evidence": True} if detail >= scores_pb2.DETAIL_CREDIT else {}
         statistics: dict[str, Sequence[Any]] = {}
         drafts = Corpus(tuple(Item(i.id, i.draft, i.references) for i in work.items if i.draft is not None))
-        for name in names:
-            metric: Any = metrics[name]
+        metric: Any
+        for name, metric in metrics.items():
             if name in later:  # what is kept until all items are there
                 statistics[name] = metric.defer(corpus, **credits_too)
             else:  # where there are drafts, the metric is one that compares candidates with them
                 statistics[name] = metric.compare(corpus, drafts) if drafts.items else metric.collect(corpus)
-        now = [name for name in self._listed(names) if name not in later]
+        now = [name for name in self._listed(metrics) if name not in later]
         resampling = _resampling(work.given, len(work.items)) if work.finish else None
         runs = [run_of(name, metrics[name], statistics[name], confidence=resampling) for name in now]
         results = [scores_pb2.ItemResult(id=item.id) for item in work.items]
@@ -240,11 +242,15 @@ class Evaluator:
                 match = metric.explain(statistic)
                 result.errors.append(convert.errors_message(run.name, metric.reads(item), match, spans))
 
-    def _metrics_for(self, given: tasks.RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
-        """Return the metrics for what a request gives; how its intervals are drawn is nothing to them."""
-        if given.confidence is not None:
-            given = msgspec.structs.replace(given, confidence=None)
-        return self._made(given, evidence=evidence)
+    def _chosen(
+        self, work: tasks.ItemsWork | tasks.Totals, sets: Mapping[ItemId, Sequence[str]], *, evidence: bool = True
+    ) -> Mapping[str, Metric[Any]]:
+        """Return the metrics that are computed, for what a request gives; where it has ``sets``, those of sets."""
+        # How intervals are drawn, and of what, is nothing to a metric.
+        given = msgspec.structs.replace(work.given, confidence=None, sets=False)
+        made = self._made(given, evidence=evidence)
+        metrics = {name: made[name] for name in _computed(work)}
+        return as_sets(metrics, sets) if work.given.sets else metrics
 
     def _make(self, given: tasks.RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
         """Return the metrics, with what a request gives in those that use it; those with facts keep evidence or not."""
@@ -266,13 +272,12 @@ class Evaluator:
         return {**self._metrics, **{name: METRICS[name].make(resources) for name in using}, **made}
 
     def _total(self, work: tasks.Totals) -> tasks.GroupReply:
-        metrics = self._metrics_for(work.given)
-        names = _computed(work)
+        metrics = self._chosen(work, {})
         chunks = [tasks.ChunkStatistics.unpack(chunk) for chunk in work.statistics]
-        statistics = {name: [value for chunk in chunks for value in chunk.metrics[name]] for name in names}
+        statistics = {name: [value for chunk in chunks for value in chunk.metrics[name]] for name in metrics}
         corpus = Corpus(tuple(item for chunk in chunks for item in chunk.items))
-        count = len(statistics[names[0]])
-        finished = {name: metrics[name].finish(statistics[name]) for name in self._listed(names)}
+        count = len(next(iter(statistics.values())))
+        finished = {name: metrics[name].finish(statistics[name]) for name in self._listed(metrics)}
         resampling = _resampling(work.given, count)
         runs = [run_of(name, metrics[name], finished[name], confidence=resampling) for name in finished]
         late = [run for run in runs if run.name in self._corpus_dependent]

@@ -33,17 +33,23 @@ Setup: TypeAlias = tuple[str, bytes]  # The first frame to a worker: its pipelin
 
 
 class ItemWork(NamedTuple):
-    """An item to score; ``draft`` is what its candidate revises."""
+    """An item to score; ``draft`` is what its candidate revises, ``more`` the further captions of a set."""
 
     id: str
     candidate: str
     references: tuple[str, ...]
     draft: str | None = None
+    more: tuple[str, ...] = ()
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The captions under test: several of a set."""
+        return (self.candidate, *self.more)
 
     @property
     def captions(self) -> tuple[str, ...]:
         """All that is read for the item."""
-        return (self.candidate, *self.references, *(() if self.draft is None else (self.draft,)))
+        return (*self.candidates, *self.references, *(() if self.draft is None else (self.draft,)))
 
 
 class MadeMetric(NamedTuple):
@@ -64,6 +70,7 @@ class RequestData(msgspec.Struct, frozen=True):
     confidence: tuple[int, int] | None = None  # draws and seed of intervals of the corpus scores
     language: str | None = None
     reference_language: str | None = None
+    sets: bool = False  # items are sets of captions
 
 
 NOTHING_GIVEN: Final = RequestData()

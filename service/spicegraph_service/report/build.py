@@ -41,6 +41,7 @@ from spicegraph_service.report.data import (
 )
 from spicegraph_service.report.gates import gate_results, parse_gates
 from spicegraph_service.report.images import Pictures, Span, candidate_view, image_sources, synset_views, with_spans
+from spicegraph_service.report.sets import facts_together, metrics_of_sets, of_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,16 +88,20 @@ def build_report(
     gates = parse_gates(options.gates, len(corpora))
     source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     spans: dict[str, tuple[Span, ...]] = {}
-    given = resources(with_spans(source, spans), progress, options.data)
+    sets = {text: captions for system in systems for text, captions in system.sets.items()}
+    reading = with_spans(source, spans)
+    given = resources(facts_together(reading, spans, sets) if sets else reading, progress, options.data)
     asked = check_names(options.metrics)
     metrics = make_metrics((_SPICE, *asked), given)
+    if sets:
+        metrics = metrics_of_sets(metrics[_SPICE], metrics)
     draws = options.resampling
     spice = metrics[_SPICE]
     views: list[SystemView] = []
     runs_of: list[Sequence[Run]] = []
     columns: list[Iterator[CandidateView]] = []
     for name, corpus in corpora.items():
-        view, runs, errors = _score(name, corpus, metrics, options.resampling)
+        view, runs, errors = _score(name, corpus, of_items(metrics, corpus, sets), options.resampling)
         graded = _graded(name, runs, metrics, progress)
         views.append(replace(view, wrong=wrong_statements([why.explanation for why in graded if why is not None])))
         runs_of.append(runs)
@@ -108,7 +113,7 @@ def build_report(
     signature["resampling"] = {**draws.signature(), "correction": "holm"}
     images = tuple(_image_views(list(map(metrics[_SPICE].reads, items)), columns, options.images))
     gained, lost = _changes(items, runs_of)
-    human = _held_out(items, metrics, draws) if options.human else None
+    human = _held_out(items, metrics, draws, sets) if options.human else None
     tests = {
         (a, b): corrected(
             test
@@ -141,6 +146,7 @@ def build_report(
             for (name, corpus), runs in zip(corpora.items(), runs_of, strict=True)
             for note in empty_graphs_of(corpus, runs).notes()
         ),
+        of_sets=bool(sets),
     )
 
 
@@ -168,12 +174,14 @@ def _changes(
     )
 
 
-def _held_out(items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Resampling) -> SystemView | None:
+def _held_out(
+    items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Resampling, sets: Mapping[str, tuple[str, ...]]
+) -> SystemView | None:
     """Return how people score: the first reference of each image against its others, where each has others."""
     if any(len(item.references) < 2 for item in items):
         return None
     held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
-    return _score("Held-out reference", held_out, metrics, draws)[0]
+    return _score("Held-out reference", held_out, of_items(metrics, held_out, sets), draws)[0]
 
 
 def _first_score(runs: Sequence[Run], asked: Sequence[str]) -> str:

@@ -246,6 +246,12 @@ class Provenance:
     inputs: tuple[Mapping[str, str], ...] = ()
 
 
+_OF_SETS = (
+    "Sets of captions: AllSPICE, its categories, the errors and the graphs are of what the captions of an image say as "
+    "one; of each score, “average” is the mean of these captions, and “oracle” the best of them"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """A whole report."""
@@ -269,3 +275,13 @@ class Report:
     standings: tuple[Standing, ...] = ()  # who is best in each category
     gates: tuple[GateResult, ...] = ()
     warnings: tuple[str, ...] = ()  # what readers should know of the captions, in sentences
+    of_sets: bool = False  # a candidate is a set of captions, a line each
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What readers should know: of sets, what the scores are of; and the warnings."""
+        return (_OF_SETS, *self.warnings) if self.of_sets else self.warnings
+
+    def shown(self, name: str) -> str:
+        """Return what a score is called: of sets, ``SPICE`` is that of what they say as one."""
+        return f"All{name}" if self.of_sets and name == "SPICE" else name

@@ -330,6 +330,10 @@ def description_view(
 @lru_cache(maxsize=1024)  # of the references, which all systems share
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     """Return where the sentences of a caption stand in it, in code points."""
+    if "\n" in text:  # a set of captions has each in a line
+        lines = text.split("\n")
+        starts = accumulate((len(line) + 1 for line in lines), initial=0)
+        return tuple((at + a, at + b) for line, at in zip(lines, starts, strict=False) for a, b in sentence_spans(line))
     read = read_tokens(text, normalise(text))
     spans = list(find_spans(read.forms, text)) if isinstance(read.spans, str) else list(read.spans)
     sentences = []

@@ -21,7 +21,7 @@ _GROUPS = 5
 def markdown_of(report: Report) -> str:
     """Return the tables of a report as Markdown, without the images."""
     head = f"# {markdown_cell(report.title)}\n\n{counted(report.items, 'image')}, spicegraph {report.version}\n"
-    said = [f"{markdown_cell(warning)}\n" for warning in report.warnings]
+    said = [f"{markdown_cell(warning)}\n" for warning in report.notes]
     parts = (
         "\n\n".join(
             (*([f"## {grid.title}"] if grid.title else ()), "\n".join((to_markdown(grid), *grid.notes)).rstrip())
@@ -44,7 +44,7 @@ def _grids(report: Report) -> Iterator[Grid]:
     for place, row in enumerate(systems[0].scores):
         scores = [system.scores[place] for system in systems]
         figures = [f"{number(s.value)} ({number(s.low)} to {number(s.high)})" for s in scores]
-        rows.append((row.name, *figures, *([number(human.scores[place].value)] if human else [])))
+        rows.append((report.shown(row.name), *figures, *([number(human.scores[place].value)] if human else [])))
     yield Grid("Scores", [*columns, *([Column("Held-out reference", "figure")] if human else [])], rows)
     if report.tests:
         of_test = ("Score|text", "From|text", "To|text", "Difference|figure", "95 % interval|range")

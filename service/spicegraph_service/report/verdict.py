@@ -101,7 +101,7 @@ def verdict(report: Report) -> Verdict:
     lower = {row.name for row in best.scores if row.lower_is_better}
     test = tests[report.headline]
     headline, detail = pair_headline(
-        report.headline, names, values, test, systems=len(order), lower=report.headline in lower
+        report.shown(report.headline), names, values, test, systems=len(order), lower=report.headline in lower
     )
     categories = {name: tests[f"SPICE_{name}"] for name in report.categories if name != ALL}
     scores = [tests[name] for name in ("SPICE", *report.metrics) if name in tests and name != report.headline]
@@ -194,7 +194,7 @@ def _single(report: Report) -> Verdict:
         points.append(("A person", f"{person}, with one reference less to agree with"))
     points += [*_digit_points((system,)), *_invented_objects((system,))]
     return Verdict(
-        f"{system.name}: {score.name} {number(score.value)}",
+        f"{system.name}: {report.shown(score.name)} {number(score.value)}",
         f"95 % interval {number(score.low)} to {number(score.high)}, over {report.items} images.",
         tuple(points),
         tuple(_telling(report, 0, None, is_long=is_long)),
@@ -384,7 +384,9 @@ def state(view: TupleView) -> str:
 
 def has_descriptions(report: Report) -> bool:
     """Say whether the captions of a system have more than 30 words in the mean."""
-    return are_descriptions([len(view.caption.split()) for view in image.candidates] for image in report.images)
+    return not report.of_sets and are_descriptions(
+        [len(view.caption.split()) for view in image.candidates] for image in report.images
+    )
 
 
 def length_control(report: Report, best: int, other: int) -> LengthControl:

@@ -6,11 +6,13 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import EvaluationServiceServicer
 from spicegraph_scorer.core.empty_graphs import EmptyGraphs, is_of_scenes
-from spicegraph_scorer.core.items import Item, empty_candidates
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.marks import NO_MARKS, FoundMarks
 from spicegraph_scorer.readers.checks import copies_note, language_note
 from spicegraph_scorer.readers.marks import marks_notes
@@ -22,7 +24,7 @@ from spicegraph_service.rpc.scheduler import CHUNK_ITEMS, Scheduler, chunked, co
 from spicegraph_service.rpc.status import wrong
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 
     from spicegraph_scorer.readers.checks import Empty
     from spicegraph_scorer.readers.marks import ControlTokens
@@ -61,7 +63,7 @@ class ItemStream:
             await self._room.acquire()
             self._call.unanswered += 1
             self._ids += [item.id for item in chunk]
-            self._empty += empty_candidates(chunk)
+            self._empty += _empty(chunk)
             self._statistics.append(b"")
             self._tasks.create_task(self._score(chunk, len(self._statistics) - 1))
 
@@ -124,6 +126,11 @@ def _corpus(message: bytes, empty: int, marks: FoundMarks) -> scores_pb2.CorpusR
     return corpus
 
 
+def _empty(items: Iterable[ItemWork]) -> int:
+    """Return how many items have no caption that is not empty."""
+    return sum(not any(map(str.strip, item.candidates)) for item in items)
+
+
 def _undefined(corpus: scores_pb2.CorpusResult) -> Iterator[str]:
     """Yield which scores are undefined, as CIDEr is for a single item; those of categories often are."""
     names = [score.name for score in corpus.scores]
@@ -136,7 +143,7 @@ def _undefined(corpus: scores_pb2.CorpusResult) -> Iterator[str]:
 
 def _notes(items: Sequence[ItemWork], language: str) -> list[str]:
     """Return what is odd about candidates: copies of the references, or another language."""
-    given = [Item(item.id, item.candidate, item.references) for item in items]
+    given = [Item(item.id, text, item.references) for item in items for text in item.candidates]
     return [note for note in (copies_note("items", given), language_note("items", given, language=language)) if note]
 
 
@@ -175,13 +182,15 @@ class EvaluationServicer(EvaluationServiceServicer):
         info = self._scheduler.info
         with faults.of_part():
             metrics = self._metrics(request.metrics)
+        sets = validation.has_sets(request.items)
         with faults.of_part():
-            validation.check_value(request.detail, scores_pb2.Detail.values(), "detail")
+            validation.check_detail(request.detail, sets=sets)
         call = current_call()
         # This comes first: where the candidates alone are too many, the refusal must not wait for the store.
-        self._scheduler.budget.check(len(request.items), caller=call.share, refusals=call.refusals)
+        count = sum(max(1, len(item.candidates)) for item in request.items)
+        self._scheduler.budget.check(count, caller=call.share, refusals=call.refusals)
         with faults.of_part():
-            given = await validation.check_data(request, info)
+            given = msgspec.structs.replace(await validation.check_data(request, info), sets=sets)
         set_id = request.reference_set if request.HasField("reference_set") else None
         with faults.of_part():
             empty = validation.empty_candidates(request.empty)
@@ -195,6 +204,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                 empty=empty,
                 seen=set(),
                 control_tokens=rule,
+                sets=sets,
             )
         faults.check()
         tenant = call.tenant
@@ -205,7 +215,7 @@ class EvaluationServicer(EvaluationServiceServicer):
         results, corpus = await self._scheduler.score(
             items, metrics, request.detail, given, caller=call.share, tenant=tenant, refusals=call.refusals
         )
-        total = _corpus(corpus, empty_candidates(items), marks)
+        total = _corpus(corpus, _empty(items), marks)
         if language := given.language or ("en" if info.pipeline.startswith("en_") else None):
             total.warnings.extend(await asyncio.to_thread(_notes, items, language))
         return pb.ScoreResponse(items=map(scores_pb2.ItemResult.FromString, results), corpus=total)
@@ -233,7 +243,7 @@ class EvaluationServicer(EvaluationServiceServicer):
             match request.WhichOneof("payload"):
                 case "settings" if first:
                     settings = request.settings
-                    validation.check_value(settings.detail, scores_pb2.Detail.values(), "settings.detail")
+                    validation.check_detail(settings.detail, field="settings.detail")
                     empty = validation.empty_candidates(settings.empty, field="settings.empty")
                     rule = validation.control_tokens(settings.control_tokens, field="settings.control_tokens")
                     stream.given = await validation.check_data(settings, self._scheduler.info, path="settings.")
@@ -246,6 +256,9 @@ class EvaluationServicer(EvaluationServiceServicer):
                     batch, before = request.items.items, len(seen)
                     if before + len(batch) > self._limits.max_stream_items:
                         raise wrong("items", f"a stream has at most {self._limits.max_stream_items} items")
+                    if not before:  # the first items say what all are
+                        stream.given = msgspec.structs.replace(stream.given, sets=validation.has_sets(batch))
+                        validation.check_detail(stream.detail, sets=stream.given.sets, field="settings.detail")
                     stream.marks += validation.check_items(
                         batch,
                         self._limits,
@@ -254,6 +267,7 @@ class EvaluationServicer(EvaluationServiceServicer):
                         seen=seen,
                         first=before,
                         control_tokens=rule,
+                        sets=stream.given.sets,
                     )
                     items = await self._items(batch, set_id, first=before)
                     current_call().charge(count_captions(items), count_cost(items))
@@ -291,5 +305,10 @@ class EvaluationServicer(EvaluationServiceServicer):
 
     async def _items(self, items: Sequence[scores_pb2.Item], set_id: str | None, *, first: int) -> list[ItemWork]:
         if set_id is not None:
-            return await self._references.resolve(set_id, items, first=first)
-        return [ItemWork(item.id, item.candidate, tuple(item.references)) for item in items]
+            works = await self._references.resolve(set_id, items, first=first)
+        else:
+            works = [ItemWork(item.id, item.candidate, tuple(item.references)) for item in items]
+        return [
+            work._replace(candidate=item.candidates[0], more=tuple(item.candidates[1:])) if item.candidates else work
+            for work, item in zip(works, items, strict=True)
+        ]

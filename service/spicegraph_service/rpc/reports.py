@@ -202,9 +202,7 @@ class ReportServicer(ReportServiceServicer):
             raise wrong("items", f"a stream has at most {limits.max_stream_items} items")
         by_set = settings.HasField("reference_set")
         empty = validation.empty_candidates(settings.empty)
-        validation.check_items(
-            batch, limits, reference_set=by_set, empty=empty, seen=seen, first=first, candidates=_captions
-        )
+        validation.check_items(batch, limits, reference_set=by_set, empty=empty, seen=seen, first=first)
         faults = [
             Violation(f"items[{n}].candidates", f"has {len(item.candidates)} captions for {count} systems")
             for n, item in enumerate(batch, start=first)
@@ -262,10 +260,6 @@ class ReportServicer(ReportServiceServicer):
         if isinstance(step, Failed):
             raise _error(step)
         yield step
-
-
-def _captions(item: pb.SystemsItem) -> list[tuple[str, str]]:
-    return [(f"candidates[{number}]", text) for number, text in enumerate(item.candidates)]
 
 
 def _error(failed: Failed) -> Exception:

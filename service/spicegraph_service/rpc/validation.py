@@ -21,7 +21,7 @@ from spicegraph_service.rpc.status import CallError, InvalidError, Violation, in
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import AsyncIterator, Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.tokens import SpiceText
     from spicegraph_scorer.readers.checks import Empty
@@ -34,6 +34,7 @@ _KINDS = {
     scores_pb2.CATEGORY_KIND_RELATION: "relation",
 }
 _SCORES_ALONE = frozenset({scores_pb2.DETAIL_UNSPECIFIED, scores_pb2.DETAIL_SCORES})
+_OF_SETS = _SCORES_ALONE | {scores_pb2.DETAIL_CATEGORIES}
 
 _NUL = "\0"
 _MAX_PAGE = 1_000
@@ -85,14 +86,14 @@ def check_items(
     seen: set[str],
     first: int = 0,
     control_tokens: ControlTokens = "keep",
-    candidates: Callable[[Any], Iterable[tuple[str, str]]] = lambda item: (("candidate", item.candidate),),
+    sets: bool = False,
 ) -> FoundMarks:
     """Check items; ``seen`` holds the ids before them and takes theirs, ``first`` is the index of the first.
 
-    What models leave behind in captions is taken off the items where ``control_tokens`` says so, and returned.
+    What models leave behind in captions is taken off the items where ``control_tokens`` says so, and returned. With
+    ``sets`` every item is a set of captions, without none may be.
     """
-    # An item is one of ``Score``, or another one with references, whose captions under test, each with its field,
-    # ``candidates`` gives.
+    # An item is one of ``Score``, or another one with references and ``candidates``, one of each system.
     violations = list(_count("items", len(items), limits.max_items))
     marks = Marks(control_tokens)
     for index, item in enumerate(items if not violations else (), start=first):
@@ -102,38 +103,62 @@ def check_items(
         if item.id in seen:
             violations.append(Violation(f"{path}.id", f"{item.id!a} is the id of another item"))
         seen.add(item.id)
-        longest = 0
-        for field, text in candidates(item):
-            longest = max(longest, len(text))
+        if isinstance(item, scores_pb2.Item) and (sets or item.candidates):
+            violations += _set(path, item, limits, allowed=sets)
+        captions = tested(item)
+        for field, text in captions:
             violations += caption_faults(f"{path}.{field}", text, limits)
             if empty == "refuse" and not text.strip():
                 violations.append(Violation(f"{path}.{field}", "is empty"))
-        if reference_set:
-            if item.references:
-                violations.append(
-                    Violation(f"{path}.references", "the request names a reference set: items carry none")
-                )
-            if item.HasField("reference_id"):
-                violations += _id(f"{path}.reference_id", item.reference_id, limits)
-        else:
-            if item.HasField("reference_id"):
-                violations.append(Violation(f"{path}.reference_id", "needs a reference set"))
-            violations += _references(path, item.references, limits, candidate=longest)
+        lengths = [len(text) for _, text in captions]
+        together = sum(lengths) if isinstance(item, scores_pb2.Item) else max(lengths, default=0)
+        violations += _held_against(path, item, limits, reference_set=reference_set, candidate=together)
     _raise(violations)
     return marks.found()
 
 
-def _marks(
-    path: str, item: scores_pb2.Item | reference_service_pb2.ReferenceEntry, marks: Marks
-) -> Iterator[Violation]:
-    """Mind what models leave behind in the captions of an item or an entry, which loses it where the rule says so."""
-    candidate = item.candidate if isinstance(item, scores_pb2.Item) else ""
-    if not may_have_marks("\n".join((candidate, *item.references))):
+def _held_against(path: str, item: Any, limits: Limits, *, reference_set: bool, candidate: int) -> Iterator[Violation]:
+    """Yield what is wrong with an item's references, or with the entry of a reference set that it names."""
+    if not reference_set:
+        if item.HasField("reference_id"):
+            yield Violation(f"{path}.reference_id", "needs a reference set")
+        yield from _references(path, item.references, limits, candidate=candidate)
         return
-    text, names = marks.candidate(candidate)
-    if isinstance(item, scores_pb2.Item) and text != candidate:
-        item.candidate = text
-    yield from _marked(f"{path}.candidate", names, marks)
+    if item.references:
+        yield Violation(f"{path}.references", "the request names a reference set: items carry none")
+    if item.HasField("reference_id"):
+        yield from _id(f"{path}.reference_id", item.reference_id, limits)
+
+
+def tested(item: Any) -> list[tuple[str, str]]:
+    """Return the captions of an item that are tested, each with its field: a candidate, or candidates."""
+    several = [(f"candidates[{number}]", text) for number, text in enumerate(item.candidates)]
+    return [("candidate", item.candidate)] if isinstance(item, scores_pb2.Item) and not several else several
+
+
+def _set(path: str, item: scores_pb2.Item, limits: Limits, *, allowed: bool) -> Iterator[Violation]:
+    if not allowed:
+        yield Violation(f"{path}.candidates", "Score and ScoreStream take sets of captions, where all items are sets")
+    elif item.candidate:
+        yield Violation(f"{path}.candidate", "stands beside candidates: a set has candidates alone")
+    yield from _count(f"{path}.candidates", len(item.candidates), limits.max_references)
+    if (characters := sum(map(len, item.candidates))) > limits.max_item_characters:
+        reason = f"has {characters:,} characters, the limit is {limits.max_item_characters:,}"
+        yield Violation(f"{path}.candidates", reason)
+
+
+def _marks(path: str, item: Any, marks: Marks) -> Iterator[Violation]:
+    """Mind what models leave behind in the captions of an item or an entry, which loses it where the rule says so."""
+    captions = tested(item) if isinstance(item, scores_pb2.Item) else []
+    if not may_have_marks("\n".join((*(text for _, text in captions), *item.references))):
+        return
+    for number, (field, candidate) in enumerate(captions):
+        text, names = marks.candidate(candidate)
+        if item.candidates:
+            item.candidates[number] = text
+        elif text != candidate:
+            item.candidate = text
+        yield from _marked(f"{path}.{field}", names, marks)
     for index, reference in enumerate(item.references):
         item.references[index], names = marks.reference(reference)
         yield from _marked(f"{path}.references[{index}]", names, marks)
@@ -200,6 +225,18 @@ def check_metrics(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
 def shows_references(request: evaluation_service_pb2.ScoreRequest | evaluation_service_pb2.ScoreStreamSettings) -> bool:
     """Say whether the answer would tell words of references, or count their tuples by categories, also of one's own."""
     return request.detail not in _SCORES_ALONE or bool(request.categories)
+
+
+def check_detail(detail: int, *, sets: bool = False, field: str = "detail") -> None:
+    """Check how much evidence is asked for; of sets of captions there is none."""
+    check_value(detail, scores_pb2.Detail.values(), field)
+    if sets and detail not in _OF_SETS:
+        raise wrong(field, "of sets of captions there are DETAIL_SCORES and DETAIL_CATEGORIES")
+
+
+def has_sets(items: Iterable[scores_pb2.Item]) -> bool:
+    """Say whether items are sets of captions: where one is, all are to be."""
+    return any(item.candidates for item in items)
 
 
 def check_value(value: int, known: Container[int], field: str) -> None:

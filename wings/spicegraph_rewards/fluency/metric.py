@@ -186,6 +186,7 @@ class SpiderFl(Metric[SpiderFlStatistic]):
         kept = self.spider.defer(corpus, evidence=evidence)
         return list(zip(kept, self.fluency.collect(corpus), strict=True))
 
-    def finish(self, kept: Sequence[tuple[Any, FluencyStatistic]]) -> list[SpiderFlStatistic]:
+    def finish(self, kept: Sequence[tuple[Any, FluencyStatistic]], *, weights: Any = None) -> list[SpiderFlStatistic]:
         """Return both statistics of every item."""
-        return list(zip(self.spider.finish([spider for spider, _ in kept]), [each for _, each in kept], strict=True))
+        spider = self.spider.finish([spider for spider, _ in kept], weights=weights)
+        return list(zip(spider, [each for _, each in kept], strict=True))
