@@ -175,7 +175,7 @@ def _changes(
 
 
 def _held_out(
-    items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Resampling, sets: Mapping[str, tuple[str, ...]]
+    items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Resampling, sets: dict[str, tuple[str, ...]]
 ) -> SystemView | None:
     """Return how people score: the first reference of each image against its others, where each has others."""
     if any(len(item.references) < 2 for item in items):
