@@ -50,7 +50,7 @@ class ServerConfig:
         workers: Number of worker processes; 0: one less than the machine has cores.
         pipeline: What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.
         vectors: The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.
-        meaning: The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the bundled
+        meaning: The table by which SPICE-G compares captions as wholes; default: the bundled
             one, for English.
         instances: COCO instances for chair, such as instances_val2014.json: images, by the items' ids, also have the
             objects that annotators outlined. Default: those that references mention.

@@ -192,7 +192,7 @@ class MetricOptions:
         categories: TOML file with your own SPICE categories: word lists, or everything under a WordNet synset.
         frequencies: CIDEr's document frequencies, from spicegraph idf; default: counted in the references.
         vectors: The vectors of SPICE-G and CAPTURE, from spicegraph vectors build; default: those of COCO train2014.
-        meaning: The table by which SPICE-G compares captions as wholes, from training/meaning.py; default: the bundled
+        meaning: The table by which SPICE-G compares captions as wholes; default: the bundled
             one, for English.
         instances: COCO instances, such as instances_val2014.json: for chair, the objects of each image, beside those
             that its references mention.
@@ -295,7 +295,7 @@ class PageOptions:
     def pictures(self, output: str | None) -> Pictures | None:
         """Return how the page shows images; ``None``: it shows none."""
         if self.embed_images and self.images_url is not None:
-            raise InputError("--embed-images, --images-url: images stand in the page or at an address, choose one")
+            raise InputError("--embed-images, --images-url: images are in the page or at an address, choose one")
         if self.images is None:
             if self.embed_images or self.images_url is not None:
                 option = "--embed-images" if self.embed_images else "--images-url"

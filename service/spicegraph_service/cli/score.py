@@ -48,8 +48,8 @@ def score(
     Input:
         sources: Captions in any shape that spicegraph inputs knows: the SPICE jar's JSON, COCO results with
             --references, JSON Lines, captions by id, tables, plain text ...; - reads standard input. The scores of
-            several systems, each a file or NAME=FILE, stand side by side, as table or json; as csv, markdown or latex a
-            line a system, SPICE by category, the best marked.
+            several systems, each a file or NAME=FILE, are shown side by side, as table or json; csv, markdown and latex
+            have a line for each system, with SPICE by category and the best marked.
         candidates: If an image has several candidates: refuse them (one), score the best by SPIDEr (best: SPIDEr-max),
             score each as an item of its own (each), or all together (set): AllSPICE, and mean and best of each score.
 
