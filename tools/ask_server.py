@@ -40,11 +40,11 @@ def main() -> None:
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(PATIENCE_S)
-    shown = {score.name: score.value for score in replies[-1].corpus.scores}
+    shown = replies[-1].corpus.scores
     corpus = {name: value for name, value in shown.items() if name in expected["corpus"]}  # categories are shown apart
-    each: dict[str, dict[str, float]] = {}
+    each: dict[str, dict[str, float | None]] = {}
     for result in (result for reply in replies for result in reply.items):  # CIDEr's come in a second result
-        each.setdefault(result.id, {}).update({score.name: score.value for score in result.scores})
+        each.setdefault(result.id, {}).update(result.scores)
     pairs = {name: (value, expected["corpus"][name]) for name, value in corpus.items()}
     for row in expected["items"]:
         scores_of = each[str(row["image_id"])]

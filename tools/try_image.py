@@ -23,7 +23,7 @@ CALL = """
 from spicegraph_service.client import Client, item
 with Client("{address}", timeout_s=30) as client:
     reply = client.score([item(1, "a man rides a horse", ["a man riding a horse"])], metrics=["spice", "meteor"])
-    print({{score.name: round(score.value, 4) for score in reply.corpus.scores if score.name in ("SPICE", "METEOR")}})
+    print({{name: round(reply.corpus.scores[name], 4) for name in ("SPICE", "METEOR")}})
 """
 
 
