@@ -228,13 +228,14 @@ def doors(
     start_server: Callable[..., RunningServer], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Callable[[Slip], float | str | None]]]:
     server = start_server("--http=127.0.0.1:0")
-    with Client(server.address) as client:
+    address, url = server.address, server.http_url
+    with Client(address) as client:
         yield {
             "library": library,
             "command line": lambda slip: command_line(slip, tmp_path_factory.mktemp("slip")),
-            "http": lambda slip: over_http(slip, server.http_url),
+            "http": lambda slip: over_http(slip, url),
             "sync client": lambda slip: sync_client(slip, client),
-            "async client": lambda slip: async_client(slip, server.address),
+            "async client": lambda slip: async_client(slip, address),
             "shim": shim,
         }
 

@@ -39,8 +39,9 @@ class RunningServer:
     """It runs to the end of the session; others end with the test or the module that started them."""
 
     def lines(self) -> list[dict[str, object]]:
-        """The log so far."""
-        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        """The log so far, without a last line that is still being written."""
+        written = self.log.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in written if line.startswith("{") and line.endswith("\n")]
 
     def _port(self, what: str) -> int:
         for line in self.lines():
