@@ -85,8 +85,9 @@ from spicegraph_service.output.terminal import (
 from spicegraph_service.pool.processes import (
     ChildProcess as ChildProcess,
     ProcessEndedError as ProcessEndedError,
+    do_one_task as do_one_task,
     frame as frame,
-    open_replies as open_replies,
+    limit as limit,
     read_frame as read_frame,
 )
 from spicegraph_service.pool.tasks import (

@@ -24,7 +24,8 @@ from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_service.pool import tasks
 from spicegraph_service.pool.cache import ParseCache, retrieve_error
 from spicegraph_service.pool.costs import text_cost, texts_cost
-from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
+from spicegraph_service.pool.processes import ProcessEndedError
+from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -262,7 +263,7 @@ class Dispatcher:
             except asyncio.CancelledError:
                 call.add_done_callback(retrieve_error)  # no caller waits for it any longer
                 raise
-            except WorkerDiedError as error:
+            except ProcessEndedError as error:
                 if last:
                     raise WorkFailedError(str(error)) from error
         if not isinstance(done, tasks.GroupReply):
@@ -388,7 +389,7 @@ class Dispatcher:
         """Have a batch done; where the worker dies, each group alone, with three workers at most."""
         try:
             await self._do(pool, worker, batch)
-        except WorkerDiedError as error:
+        except ProcessEndedError as error:
             _log.warning("a batch of %d groups is tried again: %s", len(batch), error)
             for entry in batch:
                 await self._retry(entry)
@@ -402,10 +403,10 @@ class Dispatcher:
         try:
             try:
                 await self._do(self._pool, await self._pool.acquire(), [entry])
-            except WorkerDiedError:
+            except ProcessEndedError:
                 await asyncio.sleep(_TOGETHER_S)
                 await self._do(self._pool, await self._pool.acquire(), [entry])
-        except WorkerDiedError as error:
+        except ProcessEndedError as error:
             _fail([entry], str(error))
         except NoWorkersError as error:
             if not entry.reply.done():

@@ -1,15 +1,12 @@
 """A process that reads strangers' files, or makes one report of items: the server holds neither items nor reports.
 
-The server starts ``python -m spicegraph_service.pool.reports``, sends one task, and answers each frame of progress with
-one of its own, so that a process whose server has ended does not work on.
+The server starts ``python -m spicegraph_service.pool.reports`` and sends one task.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import sys
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +28,7 @@ from spicegraph_scorer.readers.source import ReadLimits
 from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.pool import convert, tasks
-from spicegraph_service.pool.processes import frame, open_replies, read_frame
+from spicegraph_service.pool.processes import do_one_task, frame, limit, read_frame
 from spicegraph_service.pool.report_tasks import (
     Failed,
     Made,
@@ -49,6 +46,8 @@ from spicegraph_service.report.data import GradedView, Provenance
 from spicegraph_service.report.render import report_values
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
     from google.protobuf.message import Message
 
@@ -199,36 +198,23 @@ def _enum_value(kind: EnumDescriptor, value: Any) -> int:
 
 def main() -> int:
     """Do the task that stands on standard input; return the exit code."""
-    logging.basicConfig(level=logging.INFO, format="report %(process)d: %(message)s")
-    if hasattr(os, "nice"):
-        os.nice(_NICE)
-    given = read_frame(sys.stdin.buffer)
-    if given is None:
-        return 1
-    answered = threading.Semaphore(0)
+    return do_one_task(_answer, name="report", nice=_NICE)
 
-    def listen() -> None:
-        while read_frame(sys.stdin.buffer) is not None:
-            answered.release()
-        os._exit(1)  # the server has ended, or nobody waits for the report
 
-    threading.Thread(target=listen, daemon=True).start()
-    with open_replies() as replies:
-        last = time.monotonic()
+def _answer(given: bytes, report: Callable[[bytes], None]) -> bytes:
+    last = time.monotonic()
 
-        def progress(what: str, done: int, of: int) -> None:
-            nonlocal last
-            if time.monotonic() - last >= _EVERY_S:
-                replies.send(encode(Working(what, done, of)))
-                answered.acquire()
-                last = time.monotonic()
+    def progress(what: str, done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _EVERY_S:
+            report(encode(Working(what, done, of)))
+            last = time.monotonic()
 
-        replies.send(encode(_tried(decode_task(given), progress)))
-    return 0
+    return encode(_tried(decode_task(given), progress))
 
 
 def _tried(task: ReadTask | ReportTask, progress: Any) -> Step:
-    _limit(task.memory)
+    limit(task.memory)
     try:
         return read(task) if isinstance(task, ReadTask) else make(task, progress)
     except InputError as error:
@@ -242,16 +228,6 @@ def _tried(task: ReadTask | ReportTask, progress: Any) -> Step:
     except Exception as error:  # noqa: BLE001 (the server answers the call, and goes on)
         _log.exception("a report can't be made")
         return Failed("", type(error).__name__)
-
-
-def _limit(most: int) -> None:
-    """Bound the memory of the process, where the system can do that."""
-    try:
-        import resource  # noqa: PLC0415
-    except ImportError:  # Windows
-        return
-    if most:
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 if __name__ == "__main__":

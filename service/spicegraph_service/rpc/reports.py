@@ -240,23 +240,17 @@ class ReportServicer(ReportServiceServicer):
             await self._turns.acquire()
         finally:
             self._waiting -= 1
-        process = None
         try:
-            process = await ChildProcess.start("spicegraph_service.pool.reports")
-            step = decode_step(await process.ask(encode(task)))
-            while isinstance(step, Working):
-                yield step
-                step = decode_step(await process.ask(b"go on"))
+            async with ChildProcess.running("spicegraph_service.pool.reports") as process:
+                step = decode_step(await process.ask(encode(task)))
+                while isinstance(step, Working):
+                    yield step
+                    step = decode_step(await process.ask(b"go on"))
         except ProcessEndedError as error:
             message = "the report's process ended: it may have needed more memory than there is"
             raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "REPORT_ENDED", message) from error
         finally:
-            try:
-                if process is not None:
-                    process.kill()
-                    await process.wait()
-            finally:
-                self._turns.release()
+            self._turns.release()
         if isinstance(step, Failed):
             raise _error(step)
         yield step
