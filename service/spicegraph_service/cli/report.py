@@ -152,8 +152,9 @@ def report(
 
 
 def _check(written: WrittenOptions, page: PageOptions, of: ReportedOptions, remote: RemoteOptions) -> None:
-    """Refuse options that contradict each other."""
-    if page.split_page and (written.output is None or written.format is not ReportFormat.HTML):
+    """Refuse options that contradict each other, and a file whose ending no format has."""
+    is_page_in_file = written.output is not None and written.format is ReportFormat.HTML
+    if page.split_page and not is_page_in_file:
         raise InputError("--split: only an HTML page written to a file (-o) can be split")
     if of.candidates is CandidateRule.SET and remote.server is not None:
         raise InputError("--candidates set: a server's report is of one caption of each image")
