@@ -75,9 +75,7 @@ class Server:
         self._limits = _limits(config)
         self._place = config.store or default_store()
         self.telemetry = Telemetry()
-        self.port = 0
-        self.metrics_port = 0
-        self.web_port = 0
+        self.port = self.metrics_port = self.web_port = 0
         data = pack_data(
             vectors=config.vectors, meaning=config.meaning, instances=config.instances, frequencies=config.idf
         )

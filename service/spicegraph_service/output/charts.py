@@ -307,14 +307,19 @@ def line_chart(
     plot.down(y)
     plot.names(labels, x)
     for number, line in enumerate(lines):
-        points = [(spot, value) for spot, value in enumerate(line.values) if value is not None]
-        for run in _runs(points):
-            plot.path(_steps(run) if stepped else run, colour=line.ink)
-        for spot, value in points:
-            note = _draw_ends(plot, line, spot) + (f" ({line.notes[spot]})" if line.notes else "")
-            tip = f"{line.name}, {labels[spot]}: {value:.3f}{note}"
-            plot.glyph(spot, plot.y(value), tip, colour=line.ink, shape=number, size=0.8)
+        _draw_line(plot, line, labels, shape=number, stepped=stepped)
     return plot.done(title, description)
+
+
+def _draw_line(plot: _Plot, line: Line, labels: Sequence[str], *, shape: int, stepped: bool) -> None:
+    """Draw a line, its points, and the intervals of these."""
+    points = [(spot, value) for spot, value in enumerate(line.values) if value is not None]
+    for run in _runs(points):
+        plot.path(_steps(run) if stepped else run, colour=line.ink)
+    for spot, value in points:
+        note = _draw_ends(plot, line, spot) + (f" ({line.notes[spot]})" if line.notes else "")
+        tip = f"{line.name}, {labels[spot]}: {value:.3f}{note}"
+        plot.glyph(spot, plot.y(value), tip, colour=line.ink, shape=shape, size=0.8)
 
 
 def _steps(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -157,12 +157,13 @@ def set_member(session: Session, account: Account, challenge_name: str, user: Us
         account.check_may(MemberRole.OWNER, challenge)
     if known is not None and role is not MemberRole.OWNER:
         _check_not_last(challenge, known, user.name)
-    if known is None and role is not None:
-        _add_member(challenge, user, role)
-    elif known is not None and role is not None:
-        known.role = role
-    elif known is not None:
+    if known is None:
+        if role is not None:
+            _add_member(challenge, user, role)
+    elif role is None:
         challenge.members.remove(known)
+    else:
+        known.role = role
 
 
 def _check_not_last(challenge: Challenge, member: Member, name: str) -> None:

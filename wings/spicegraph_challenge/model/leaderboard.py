@@ -232,9 +232,8 @@ def standing(
 ) -> Standing:
     """Return the leaderboard of a split: one row per user or team, the best first, equal ones by the second score."""
     split, domain = reference_set.split, request.domain
-    domains = shown_domains(reference_set, split.challenge, account)
-    if domain and domain not in domains:
-        raise wrong("domain", f"there is no domain {domain!a}; there are {', '.join(domains) or 'none'}")
+    if domain:
+        _check_domain(domain, shown_domains(reference_set, split.challenge, account))
     view = _View(reference_set, domain, account, _is_exact(split.challenge, account, now))
     submissions, chosen = _submissions(session, split), _choices(session, split)
     entries = list(filter(view.scores, _entries(submissions, chosen)))
@@ -253,6 +252,11 @@ def _history(submissions: Iterable[Submission], view: _View, by: str) -> Iterato
         value = view.shown_value(submission, by)
         if value is not None:
             yield submission, value
+
+
+def _check_domain(domain: str, known: Sequence[str]) -> None:
+    if domain not in known:
+        raise wrong("domain", f"there is no domain {domain!a}; there are {', '.join(known) or 'none'}")
 
 
 def _ranked(entries: Iterable[Submission], view: _View, by: str) -> Iterator[BoardRow]:
