@@ -48,6 +48,7 @@ from spicegraph_service.output.grid import (
     Grid as Grid,
     Span as Span,
     cell_text as cell_text,
+    csv_lines as csv_lines,
     headings as headings,
     page_text as page_text,
     ranked as ranked,

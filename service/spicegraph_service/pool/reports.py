@@ -151,26 +151,31 @@ def _fill(message: Message, value: Any) -> None:
             setattr(message, field.name, convert.SPICE_CATEGORIES.get(name, 0))
         if (part := _part(value, field, place)) is None:
             continue
-        target = getattr(message, field.name)
-        kind = field.message_type
-        if isinstance(target, Struct):
-            target.update(msgspec.json.decode(msgspec.json.encode(part)))
-        elif isinstance(part, GradedView):
-            target.score = part.score
-            target.explanation.CopyFrom(convert.graded_message("spice-g", part.explanation))
-        elif kind is not None and kind.GetOptions().map_entry:
-            for key, each in part.items():
-                _fill(target[key], each)
-        elif kind is not None and field.is_repeated:
-            for each in part:
-                _fill(target.add(), each)
-        elif kind is not None:
-            target.SetInParent()
-            _fill(target, part)
+        if field.message_type is not None:
+            is_map = field.message_type.GetOptions().map_entry
+            _fill_messages(getattr(message, field.name), part, is_map=is_map, is_list=field.is_repeated)
         elif field.is_repeated:
-            target.extend(part)
+            getattr(message, field.name).extend(part)
         else:
             setattr(message, field.name, _scalar(field, part))
+
+
+def _fill_messages(target: Any, part: Any, *, is_map: bool, is_list: bool) -> None:
+    """Fill the messages of a field: one, several, or those of a map."""
+    if isinstance(target, Struct):
+        target.update(msgspec.json.decode(msgspec.json.encode(part)))
+    elif isinstance(part, GradedView):
+        target.score = part.score
+        target.explanation.CopyFrom(convert.graded_message("spice-g", part.explanation))
+    elif is_map:
+        for key, each in part.items():
+            _fill(target[key], each)
+    elif is_list:
+        for each in part:
+            _fill(target.add(), each)
+    else:
+        target.SetInParent()
+        _fill(target, part)
 
 
 def _part(value: Any, field: FieldDescriptor, place: int) -> Any:
