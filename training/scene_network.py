@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from lstm import Lstm
 from network import WordVectors, drop
-from spicegraph_parser.scenes.network import PAIR_LABELS
+from spicegraph_parser.networks.scenes import PAIR_LABELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.scenes.prepositions import is_preposition_word, last_preposition
-from spicegraph_parser.scenes.relations import OFTEN, RECIPROCAL, own_name
+from spicegraph_parser.scenes.relations import OFTEN, RECIPROCAL, is_preposition_word, last_preposition, own_name
 from spicegraph_parser.scenes.words import FINITE, PLURAL, PREPOSITIONS, WORDS
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from spicegraph_parser.spice.rules import Fact
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spicegraph_parser.scenes.network import Names
-    from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph, Tokens
+    from spicegraph_parser.networks.scenes import Names
+    from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph, Tokens
 
 _RULES: Final = {standing: standing.value for standing in ApartReason}  # an enum's own lookup of a value is slow
 _WORST_FIRST: Final = (ApartReason.DENIED, ApartReason.ABSTRACT, ApartReason.HEDGED)

@@ -16,8 +16,8 @@ from spicegraph_parser.spice.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_R
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from spicegraph_parser.scenes.network import Labels
-    from spicegraph_parser.scenes.sentence import Sentence
+    from spicegraph_parser.networks.scenes import Labels
+    from spicegraph_parser.scenes.sentence import Rules, Sentence
 
 
 class Pass(NamedTuple):
@@ -66,10 +66,6 @@ class Change(NamedTuple):
     name: str
     removed: tuple[str, ...]
     added: tuple[str, ...]
-
-
-Rules = dict[object, str]
-"""Of each word, pair or relation of which something is said, the rule of what said so first."""
 
 
 def run(sentence: Sentence, without: Collection[str] = ()) -> tuple[Sentence, Rules]:

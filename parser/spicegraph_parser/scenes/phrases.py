@@ -13,28 +13,27 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
-from spicegraph_parser.scenes.kinds import is_noun
-from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
 from spicegraph_parser.scenes.relations import (
+    GENERAL,
     HAVE,
     OFTEN,
     adds_verb,
     has_ing_form,
+    inner_nouns,
     other_verb,
     preposition_between,
     stated_between,
     stems,
 )
-from spicegraph_parser.scenes.sentence import Phrase, Sentence, lives, moved_ends
+from spicegraph_parser.scenes.sentence import Phrase, Sentence, moved_ends
 from spicegraph_parser.scenes.visible import PICTURES, ApartReason
-from spicegraph_parser.scenes.words import FINITE, NOUNS, PLURAL, WORDS
+from spicegraph_parser.scenes.words import FINITE, MOST, NOUNS, PLURAL, WORDS, is_material, is_noun, lives
 from spicegraph_parser.spice.parse import is_word
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-_MOST_WORDS: Final = 100_000
 _SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
 _CODES: Final = {
     tag: code
@@ -82,13 +81,15 @@ def _ends_with_verb(sentence: Sentence, at: int) -> bool:
 def _own_tag(sentence: Sentence, at: int, tag: str) -> str:
     """Return the tag of a word that has one: another where it is taken for a noun."""
     words, labels = sentence.words, sentence.labels
-    before = max([-1, *(p for p in range(at) if p not in sentence.unread)])
-    if tag not in NOUNS or before not in labels.objects or at in sentence.said() | sentence.unread:
+    if tag not in NOUNS or at in sentence.said() | sentence.unread:
+        return tag
+    before = next((p for p in range(at - 1, -1, -1) if p not in sentence.unread), -1)
+    if before not in labels.objects:
         return tag
     return _verb_tag(words[before], words[at], is_plural=labels.tags[before] in PLURAL) or tag
 
 
-@lru_cache(maxsize=_MOST_WORDS)
+@lru_cache(maxsize=MOST)
 def _verb_tag(before: str, word: str, *, is_plural: bool) -> str | None:
     """Return the tag of a verb: in -s or -ing, or behind the plural of what lives; none of a name's word."""
     wordnet, base = load_wordnet(), verb_lemma(word)
@@ -351,7 +352,7 @@ def _is_apart(sentence: Sentence, head: int, at: int, things: Collection[int]) -
     """Say whether a part of a name is said of what has the name, or of what a material or colour is said of."""
     word = sentence.words[at]
     if sentence.is_alone:
-        return sentence.labels.tags[at] == "CD" and head in things and _is_material(sentence.words[head])
+        return sentence.labels.tags[at] == "CD" and head in things and is_material(sentence.words[head])
     return word in WORDS["positions"] or (word in WORDS["shines"] and head in things)
 
 
@@ -365,10 +366,3 @@ def shared_adjectives(sentence: Sentence) -> Sentence:
     seconds = [at for at in sorted(plain) if at - 2 in labels.objects and sentence.words[at - 1] == "and"]
     adjectives = [pair for pair in labels.attributes if pair[1] < pair[0] and labels.tags[pair[1]].startswith("JJ")]
     return sentence.adding(attributes=[(noun, at) for noun in seconds for head, at in adjectives if head == noun - 2])
-
-
-@lru_cache(maxsize=_MOST_WORDS)
-def _is_material(word: str) -> bool:
-    """Say whether a word names what things are made of, which people draw as an attribute."""
-    wordnet = load_wordnet()
-    return wordnet.is_kind_of(word, wordnet.find("matter.n.03"))

@@ -10,11 +10,10 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes.network import HAVE_NAMES
-from spicegraph_parser.scenes.relations import HAVE
-from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph
+from spicegraph_parser.scenes.relations import HAVE, HAVE_NAMES
+from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph
 from spicegraph_parser.scenes.visible import name_noun, singular
-from spicegraph_parser.scenes.words import NAMES, PLURAL, PREPOSITIONS, WORDS
+from spicegraph_parser.scenes.words import MOST, NAMES, PLURAL, PREPOSITIONS, WORDS
 from spicegraph_parser.spice.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.spice.loose import OWNER_RULE
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
@@ -31,7 +30,6 @@ _BEHIND_PLACES: Final = frozenset({",", "EX", "VBZ", "VBP", "VBD"})
 _DETERMINED: Final = 4  # words between a noun and what says whether it is new
 _NEAR: Final = 3  # words between an owner's pronoun and the noun
 _KINDS: Final = 2  # senses of a noun, of one of which a thing may be a kind
-_MOST_NOUNS: Final = 100_000
 
 
 class Thing(NamedTuple):
@@ -227,13 +225,13 @@ def _is_kind(noun: str, kind: str) -> bool:
 
 
 # Kept by noun: a description asks of each thing before, and to look a noun up costs more than to compare two.
-@lru_cache(maxsize=_MOST_NOUNS)
+@lru_cache(maxsize=MOST)
 def _kinds(noun: str) -> tuple[Synset, ...]:
     """Return the senses of a noun, of one of which a thing may be a kind."""
     return tuple(load_wordnet().senses(noun, "n")[:_KINDS])
 
 
-@lru_cache(maxsize=_MOST_NOUNS)
+@lru_cache(maxsize=MOST)
 def _broader(noun: str) -> frozenset[Synset]:
     """Return what a noun names in its first sense, and everything broader."""
     wordnet = load_wordnet()

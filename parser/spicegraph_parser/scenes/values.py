@@ -9,8 +9,8 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes.network import Labels
-from spicegraph_parser.scenes.prepositions import is_preposition_word
+from spicegraph_parser.networks.scenes import Labels
+from spicegraph_parser.scenes.relations import is_preposition_word
 from spicegraph_parser.scenes.words import WORDS
 from spicegraph_parser.spice.parse import is_word
 
@@ -69,7 +69,7 @@ def values(forms: Sequence[str]) -> tuple[Value, ...]:
     return tuple(found) if has_word(forms, set(unread(found))) else ()
 
 
-def has_word(forms: Sequence[str], cut: Collection[int]) -> bool:
+def has_word(forms: Sequence[str], cut: Collection[int] = ()) -> bool:
     """Say whether a sentence has a word beside those that are cut."""
     return any(is_word(form) for at, form in enumerate(forms) if at not in cut)
 

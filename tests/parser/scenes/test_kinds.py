@@ -12,9 +12,10 @@ from tests.support.scenes import sentence
 
 from spicegraph_parser import CaptionPipeline, load_pipeline
 from spicegraph_parser.export.graph_text import read_graph_text
+from spicegraph_parser.networks.scenes import Labels
 from spicegraph_parser.scenes import SCENE_WEIGHTS
-from spicegraph_parser.scenes.kinds import Kind, kind_of
-from spicegraph_parser.scenes.network import Labels, load_network
+from spicegraph_parser.scenes.parser import load_network
+from spicegraph_parser.scenes.passages import Kind, kind_of
 from spicegraph_parser.scenes.phrases import amounts, apart_from_names, noun_phrases, pictures, verbs_behind_nouns
 from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between
 from spicegraph_parser.scenes.values import owner, values

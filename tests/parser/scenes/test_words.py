@@ -5,12 +5,14 @@ import pytest
 from spicegraph_parser.scenes.denials import hedged
 from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.phrases import Phrase, phrases
-from spicegraph_parser.scenes.prepositions import inner_nouns, means_same, preposition
 from spicegraph_parser.scenes.relations import (
     forms_of,
     in_two_clauses,
+    inner_nouns,
     is_misquoted,
+    means_same,
     own_name,
+    preposition,
     relation_tokens,
     stems,
     verb_base,
