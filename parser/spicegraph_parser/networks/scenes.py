@@ -10,18 +10,21 @@ is not sure, the caption's own verb names it.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, float_product, relu, softmax
+from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, float_product, relu, softmax, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
-from spicegraph_parser.caption_pipeline.network import in_parts, single_threaded
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, in_parts, single_threaded
 from spicegraph_parser.caption_pipeline.trees import best_choices
+from spicegraph_parser.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -140,6 +143,23 @@ class SceneNetwork:
         self._relations = np.array(names.relations, dtype=object)
         self._stated = Stated(names.relations, wording.stems)
         self._tags = np.array(names.vocabulary.tags, dtype=object)
+
+    @classmethod
+    def read(cls, folder: Path, wording: Wording, product: MakeProduct = float_product) -> Self:
+        """Read a network; raises DataError where a file is missing or damaged."""
+        try:
+            weights, text = ((folder / name).read_bytes() for name in NETWORK_FILES)
+            lists = json.loads(text)
+            names = Names(
+                Vocabulary.from_lists(lists),
+                tuple(lists["relations"]),
+                lists["objects"],
+                lists["attributes"],
+                *(frozenset(lists[name]) for name in ("abstract", "undrawn", "known", "parts")),
+            )
+            return cls(stored_weights(weights), names, wording, product)
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(f"the scene parser's network can't be read ({error}); install the package again") from error
 
     def label(
         self, forms: Sequence[str], lengths: Sequence[int], strictness: Sequence[float], styles: Sequence[int] = ()

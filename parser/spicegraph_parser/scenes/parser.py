@@ -6,18 +6,15 @@ Sentences that deny or hedge something are parsed by the bundled pipeline, and n
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.analyser import load_analyser
-from spicegraph_parser.caption_pipeline.encoder import MakeProduct, Vocabulary, float_product, stored_weights
+from spicegraph_parser.caption_pipeline.encoder import MakeProduct, float_product
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
-from spicegraph_parser.caption_pipeline.network import NETWORK_FILES
-from spicegraph_parser.errors import DataError
-from spicegraph_parser.networks.scenes import Labels, Names, SceneNetwork
+from spicegraph_parser.networks.scenes import Labels, SceneNetwork
 from spicegraph_parser.scenes import relations
 from spicegraph_parser.scenes.facts import facts_of
 from spicegraph_parser.scenes.passages import Kind, kind_of, read_text
@@ -36,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spicegraph_parser.caption_pipeline.analyser import ReadTokens
+    from spicegraph_parser.networks.scenes import Names
 
 _BATCH: Final = 1024  # captions that are labelled together
 _LONG: Final = 100  # words of a description of which people draw no more than the margins leave
@@ -110,22 +108,9 @@ def _lemma(form: str, tag: str) -> str:
 @cache
 def load_network(folder: Path, product: MakeProduct = float_product) -> SceneNetwork:
     """Read a network; raises DataError where a file is missing or damaged."""
-    try:
-        weights, text = ((folder / name).read_bytes() for name in NETWORK_FILES)
-        lists = json.loads(text)
-        names = Names(
-            Vocabulary.from_lists(lists),
-            tuple(lists["relations"]),
-            lists["objects"],
-            lists["attributes"],
-            frozenset(lists["abstract"]) | PICTURES,
-            frozenset(lists["undrawn"]),
-            frozenset(lists["known"]),
-            frozenset(lists["parts"]),
-        )
-        return SceneNetwork(stored_weights(weights), names, relations, product)
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"the scene parser's network can't be read ({error}); install the package again") from error
+    network = SceneNetwork.read(folder, relations, product)
+    network.names = replace(network.names, abstract=network.names.abstract | PICTURES)
+    return network
 
 
 class ReadText(NamedTuple):

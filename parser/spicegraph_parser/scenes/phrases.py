@@ -27,7 +27,7 @@ from spicegraph_parser.scenes.relations import (
 )
 from spicegraph_parser.scenes.sentence import Phrase, Sentence, moved_ends
 from spicegraph_parser.scenes.visible import PICTURES, ApartReason
-from spicegraph_parser.scenes.words import FINITE, MOST, NOUNS, PLURAL, WORDS, is_material, is_noun, lives
+from spicegraph_parser.scenes.words import FINITE, MOST, NOUNS, PLURAL, WORDS, is_a, is_noun, lives
 from spicegraph_parser.spice.parse import is_word
 from spicegraph_parser.spice.wordnet import load_wordnet
 
@@ -352,7 +352,7 @@ def _is_apart(sentence: Sentence, head: int, at: int, things: Collection[int]) -
     """Say whether a part of a name is said of what has the name, or of what a material or colour is said of."""
     word = sentence.words[at]
     if sentence.is_alone:
-        return sentence.labels.tags[at] == "CD" and head in things and is_material(sentence.words[head])
+        return sentence.labels.tags[at] == "CD" and head in things and is_a(sentence.words[head], "matter.n.03")
     return word in WORDS["positions"] or (word in WORDS["shines"] and head in things)
 
 

@@ -42,16 +42,13 @@ def is_noun(word: str) -> bool:
     return word in WORDS["depictions"] or any(wordnet.senses(form, "n") for form in forms)
 
 
-@lru_cache(maxsize=MOST)
 def lives(noun: str) -> bool:
     """Say whether a noun in the singular names a person or an animal."""
-    wordnet = load_wordnet()
-    kinds = (wordnet.find("person.n.01"), wordnet.find("animal.n.01"))
-    return noun == "people" or any(wordnet.is_kind_of(noun, kind) for kind in kinds)
+    return noun == "people" or is_a(noun, "person.n.01", "animal.n.01")
 
 
 @lru_cache(maxsize=MOST)
-def is_material(word: str) -> bool:
-    """Say whether a word names what things are made of, which people draw as an attribute."""
+def is_a(noun: str, *kinds: str) -> bool:
+    """Say whether a noun names a kind of what one of WordNet's synsets is."""
     wordnet = load_wordnet()
-    return wordnet.is_kind_of(word, wordnet.find("matter.n.03"))
+    return any(wordnet.is_kind_of(noun, wordnet.find(kind)) for kind in kinds)
