@@ -48,6 +48,7 @@ PASSES: Final = (
     Pass(attachment.reciprocals, of_descriptions=False),
     Pass(attachment.comparisons, of_descriptions=False),
     Pass(attachment.of_others),
+    Pass(attachment.instruments, of_descriptions=False),
     Pass(attachment.later_objects, of_descriptions=False),
     Pass(phrases.shared_adjectives, WORDING_RULE, of_captions=False),
     Pass(denials.denied_modifiers, WORDING_RULE),

@@ -8,6 +8,7 @@ between both.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,7 @@ from spicegraph_parser.scenes.relations import (
     adds_verb,
     has_ing_form,
     inner_nouns,
+    is_preposition_word,
     other_verb,
     preposition_between,
     stated_between,
@@ -68,14 +70,20 @@ def verbs_behind_nouns(sentence: Sentence) -> Sentence:
 
 
 def _ends_with_verb(sentence: Sentence, at: int) -> bool:
-    """Say whether the last word of a name is a verb: behind what lives, or in -s behind a noun with its article."""
+    """Say whether a name ends with a verb: behind what lives, or in -s behind "in red" or a noun with its article."""
     words, tags = sentence.words, sentence.labels.tags
     tag = _verb_tag(words[at - 1], words[at], is_plural=tags[at - 1] in PLURAL)
-    is_name = {tags[at - 1], tags[at]} <= NOUNS and FINITE.isdisjoint(tags)
+    is_coloured = _is_in_colour(words, at)
+    is_name = FINITE.isdisjoint(tags) and {tags[at - 1], tags[at]} <= (NOUNS | {"JJ"} if is_coloured else NOUNS)
     if tag is None or not is_name or not has_ing_form(verb_lemma(words[at]), sentence.names.known):
         return False
-    is_single = tags[at - 1] not in PLURAL and not {"a", "an"}.isdisjoint(words[max(0, at - 3) : at - 1])
-    return tag == "VBP" or (tag == "VBZ" and is_single)
+    is_single = is_coloured or not {"a", "an"}.isdisjoint(words[max(0, at - 3) : at - 1])
+    return tag == "VBP" or (tag == "VBZ" and is_single and tags[at - 1] not in PLURAL)
+
+
+def _is_in_colour(words: Sequence[str], at: int) -> bool:
+    """Say whether the words before one are "in" a colour, as what people wear is said."""
+    return words[at - 2 : at - 1] == ["in"] and words[at - 1] in WORDS["colours"]
 
 
 def _own_tag(sentence: Sentence, at: int, tag: str) -> str:
@@ -243,20 +251,25 @@ def _relations_between(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
 
 
 def pictures(sentence: Sentence) -> Sentence:
-    """Pictures are "of" what they show, and not had by it.
+    """Pictures are "of" what they show, and not had by it; they have their caption, and do not what is done in them.
 
     "a map of the subway": relation subway - have - map -> relation map - of - subway
     """
-    words, shows = sentence.words, {HAVE, "in", "on"}
-    if WORDS["depictions"].isdisjoint(words):
+    words, rows = sentence.words, sentence.labels.relations
+    of = [at for at in range(len(words) - 1) if words[at] in WORDS["depictions"] and words[at + 1] == "of"]
+    if not of:
         return sentence
-    of = {at for at in range(len(words) - 1) if words[at] in WORDS["depictions"] and words[at + 1] == "of"}
-    return sentence.deciding(
-        relations=[
-            (target, subject, "of") if target in of and target < subject and name in shows else (subject, target, name)
-            for subject, target, name in sentence.labels.relations
-        ]
-    )
+    subjects = Counter(row[1:] for row in rows if not is_preposition_word(row[2].partition(" ")[0]))
+    shown = [_of_picture(words, of, row) for row in rows if row[0] not in of or subjects[row[1:]] < 2]
+    return sentence.deciding(relations=list(dict.fromkeys(shown)))
+
+
+def _of_picture(words: Sequence[str], of: Sequence[int], row: tuple[int, int, str]) -> tuple[int, int, str]:
+    """Return a relation of a picture, by the nouns of pictures before "of"; any other as it is."""
+    subject, target, name = row
+    if target in of and target < subject and name in {HAVE, "in", "on"}:
+        return target, subject, "of"
+    return (of[0], target, name) if of[0] < subject and words[target] in WORDS["captions"] else row
 
 
 def amounts(sentence: Sentence) -> Sentence:
