@@ -26,6 +26,7 @@ from spicegraph_scorer.readers.spacy_docs import Documents
 
 if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
+    from spicegraph_scorer.core.metric import Metric
     from spicegraph_scorer.readers.marks import ControlTokens
 
 
@@ -89,16 +90,15 @@ def score(
         >>> result.corpus["SPICE"]
         1.0
     """
-    if confidence is not None:
-        expect(confidence, Resampling, "confidence", "Resampling(draws, seed)")
+    more = {} if more is None else more
+    expect(confidence, (Resampling, type(None)), "confidence", "Resampling(draws, seed)")
     if empty not in ("refuse", "zero"):
         raise InputError(f"empty: expected 'refuse' or 'zero', got {shown(empty)}")
     if control_tokens not in ("refuse", "strip", "keep"):
         raise InputError(f"control_tokens: expected 'refuse', 'strip' or 'keep', got {shown(control_tokens)}")
-    if more is not None:
-        expect(more, Mapping, "more", "an object {name: what makes the metric}")
-        for name, make in more.items():
-            expect(make, Callable, f"more[{name!a}]", "a function of Resources")  # type: ignore[arg-type]
+    expect(more, Mapping, "more", "an object {name: what makes the metric}")
+    for name, make in more.items():
+        expect(make, Callable, f"more[{name!a}]", "a function of Resources")  # type: ignore[arg-type]
     documents = Documents()
     checked = check_items(documents.texts(items), empty=empty, control_tokens=control_tokens)
     with rare_collections():
@@ -109,7 +109,7 @@ def score(
             metrics=None if more else metrics,
             evidence=evidence or explain or credit,
         )
-        chosen = {**make_metrics(metrics, made), **{name: make(made) for name, make in (more or {}).items()}}
+        chosen = {**make_metrics(metrics, made), **{name: make(made) for name, make in more.items()}}
         statistics = collect(checked, chosen)
         return result_of(
             checked, chosen, statistics, confidence=confidence, explain=explain, credit=credit, progress=progress
@@ -283,6 +283,14 @@ class BestCandidates:
     values: tuple[float, ...]
 
 
+def _frequencies_of_images(items: Sequence[Item], images: Sequence[ItemId]) -> DocumentFrequencies | None:
+    """Return document frequencies in which each image counts once; of a single image there are none."""
+    references = dict(zip(images, (item.references for item in items), strict=True))
+    if len(references) < 2:
+        return None
+    return DocumentFrequencies.from_references(list(map(tokenize_texts, references.values())))
+
+
 def choose_best(
     items: Sequence[Item],
     images: Sequence[ItemId],
@@ -307,16 +315,9 @@ def choose_best(
         raise InputError(f"{counted(len(corpus.items), 'item')} and {counted(len(images), 'image')} don't pair up")
     given = merged_data(data, fields)
     spice = Spice(source, evidence=False, text=given.spice_text or "written")
-    frequencies = given.frequencies
-    if frequencies is None:
-        references = dict(zip(images, (item.references for item in items), strict=True))
-        if len(references) > 1:
-            frequencies = DocumentFrequencies.from_references([tokenize_texts(t) for t in references.values()])
-    if frequencies is None:
-        score = spice.total(spice.collect(corpus))[0]
-    else:
-        spider = Spider(spice, Cider(frequencies=frequencies))
-        score = spider.total(spider.collect(corpus))[0]
+    frequencies = _frequencies_of_images(items, images) if given.frequencies is None else given.frequencies
+    metric: Metric[Any] = spice if frequencies is None else Spider(spice, Cider(frequencies=frequencies))
+    score = metric.total(metric.collect(corpus))[0]
     values = [0.0 if value is None else value for value in score.each]
     best: dict[ItemId, int] = {}
     for index, image in enumerate(images):
@@ -341,10 +342,8 @@ def resources(
     def facts() -> FactSource:
         if isinstance(pipeline, FactCache):
             return pipeline
-        if not isinstance(pipeline, str):
-            for attribute in ("signature", "facts"):
-                if not hasattr(pipeline, attribute):
-                    raise InputError(f"pipeline: is {shown(pipeline)}, expected a name or a source of facts")
+        if not isinstance(pipeline, str) and not (hasattr(pipeline, "signature") and hasattr(pipeline, "facts")):
+            raise InputError(f"pipeline: is {shown(pipeline)}, expected a name or a source of facts")
         needs = None if metrics is None else needs_of(metrics)
         loose = needs is None or any(needed.loose for needed in needs)
         loaded = replace(load_pipeline(pipeline), loose=loose) if isinstance(pipeline, str) else pipeline

@@ -169,6 +169,18 @@ def as_sets(metrics: Mapping[str, Metric[Any]], sets: Mapping[ItemId, Sequence[s
     return made
 
 
+def _check_sets(sets: Mapping[ItemId, Sequence[str]], references: Mapping[ItemId, Sequence[str]]) -> None:
+    wrong = {"empty sets": [image for image, texts in sets.items() if not texts]}
+    wrong["sets without references"] = [image for image in sets if not references.get(image)]
+    if faults := [f"{what}: {_listed(images)}" for what, images in wrong.items() if images]:
+        raise InputError("; ".join(faults))
+
+
+def _first_said(group: Sequence[Item]) -> Item:
+    """Return the first item that is not empty, or the first."""
+    return next((item for item in group if item.candidate.strip()), group[0])
+
+
 def score_sets(
     sets: Mapping[ItemId, Sequence[str]],
     references: Mapping[ItemId, Sequence[str]],
@@ -208,10 +220,7 @@ def score_sets(
         >>> [round(found[name], 3) for name in ("SPICE_average", "SPICE_oracle", "AllSPICE")]
         [0.65, 0.8, 0.8]
     """
-    wrong = {"empty sets": [image for image, texts in sets.items() if not texts]}
-    wrong["sets without references"] = [image for image in sets if not references.get(image)]
-    if faults := [f"{what}: {_listed(images)}" for what, images in wrong.items() if images]:
-        raise InputError("; ".join(faults))
+    _check_sets(sets, references)
     every = (
         Item(f"{image}#{number}", text, tuple(references[image]))
         for image, texts in sets.items()
@@ -223,8 +232,7 @@ def score_sets(
     captions = {image: [item.candidate for item in group] for image, group in groups.items()}
     made = resources(pipeline, progress, merged_data(data, fields), evidence=False)
     chosen = as_sets(make_metrics(metrics, made), captions)
-    shown_ones = (next((one for one in group if one.candidate.strip()), group[0]) for group in groups.values())
-    named = (replace(one, id=image) for image, one in zip(groups, shown_ones, strict=True))
+    named = (replace(_first_said(group), id=image) for image, group in groups.items())
     items = CheckedItems.with_marks(named, checked.marks)
     return result_of(items, chosen, collect(items, chosen), confidence=confidence, progress=progress)
 

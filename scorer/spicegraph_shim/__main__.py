@@ -25,15 +25,7 @@ _BAD_COMMAND = 2
 
 def main() -> None:
     """Run what the command line names, as Python itself would."""
-    arguments = sys.argv[1:]
-    names: list[str] = []
-    quiet = False
-    while arguments[:1] and arguments[0] in {"-q", "--quiet", "--as"}:
-        if arguments[0] == "--as":
-            names += arguments[1:2]
-            arguments = arguments[2:]
-        else:
-            quiet, arguments = True, arguments[1:]
+    names, quiet, arguments = _options(sys.argv[1:])
     if arguments[:1] in (["-h"], ["--help"]):
         sys.stdout.write(_USAGE)
         return
@@ -46,6 +38,24 @@ def main() -> None:
         spicegraph_shim.install(spicegraph_shim.read_names(names), quiet=quiet)
     except ValueError as error:
         _fail(str(error))
+    _run(arguments)
+
+
+def _options(arguments: list[str]) -> tuple[list[str], bool, list[str]]:
+    """Return the names of copies, whether to be quiet, and the rest of a command line."""
+    names: list[str] = []
+    quiet = False
+    while arguments[:1] and arguments[0] in {"-q", "--quiet", "--as"}:
+        if arguments[0] == "--as":
+            names += arguments[1:2]
+            arguments = arguments[2:]
+        else:
+            quiet, arguments = True, arguments[1:]
+    return names, quiet, arguments
+
+
+def _run(arguments: list[str]) -> None:
+    """Run a module, a script, or another command."""
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         sys.path[0] = str(Path.cwd())

@@ -141,6 +141,14 @@ def _finish(path: str, process: int, *, quiet: bool) -> None:
     sys.stderr.write("".join(f"spicegraph_shim: {line}\n" for line in report(rows, quiet=quiet)))
 
 
+def _replaced(processes: dict[str, set[str]]) -> str:
+    """Return the line of what was replaced, with its processes by module."""
+    count = len(set().union(*processes.values()))
+    # Modules that hold others only are left out.
+    leaves = [name for name in sorted(processes) if not any(other.startswith(f"{name}.") for other in processes)]
+    return f"replaced {', '.join(leaves)}" + (f", in {count} processes" if count > 1 else "")
+
+
 def report(rows: list[list[str]], *, quiet: bool = False) -> list[str]:
     """Return the lines of the report of a record."""
     by_kind: dict[str, dict[str, set[str]]] = {}
@@ -149,10 +157,7 @@ def report(rows: list[list[str]], *, quiet: bool = False) -> list[str]:
     replaced, spared = by_kind.get("replaced", {}), by_kind.get("spared", {})
     lines = []
     if replaced and not quiet:
-        processes = len(set().union(*replaced.values()))
-        # Modules that hold others only are left out.
-        leaves = [name for name in sorted(replaced) if not any(other.startswith(f"{name}.") for other in replaced)]
-        lines.append(f"replaced {', '.join(leaves)}" + (f", in {processes} processes" if processes > 1 else ""))
+        lines.append(_replaced(replaced))
     if spared and not quiet:
         lines.append(f"Java would have started for {', '.join(sorted(spared))}")
     lines += [f"warning: Java was started by {where}" for where in sorted(by_kind.get("java", ()))]

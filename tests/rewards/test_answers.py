@@ -66,7 +66,8 @@ def test_no_thought_is_an_answer(parts: list[str]) -> None:
     thought = "".join(part for part in parts if part != "</think>")
     assert answer_of(f"<think>{thought}") == ""
     assert "<" not in answer_of(f"<think>x</think>{''.join(parts)}<answer>a dog</answer>").replace("<think>", "")
-    assert answer_of(f"{''.join(parts)}</think></think></think></think><answer>a dog</answer>") in {"a dog", ""}
+    closed = "</think>" * (len(parts) + 1)  # also what began in the prompt
+    assert answer_of(f"{''.join(parts)}{closed}<answer>a dog</answer>") == "a dog"
 
 
 REFERENCES = {"1": ("A dog runs on the grass.", "A brown dog is running.")}

@@ -146,7 +146,7 @@ class Capture(Metric[CaptureStatistic]):
     ) -> tuple[list[CaptureMatch], list[CaptureMatch]]:
         left, right = ([CaptureMatch(kind, words) for words in side] for side in (candidate, reference))
         # Of an attribute, the object that has it is not compared, as in the published program.
-        cut = 1 if kind == "Attribute" else 0
+        cut = int(kind == "Attribute")
         said, wanted = ([words[cut:] for words in side] for side in (candidate, reference))
         for stage, is_match in ((EXACT, eq), (SYNONYM, _is_synonym)):
             free = _unmatched(right)
@@ -156,11 +156,17 @@ class Capture(Metric[CaptureStatistic]):
                     free.remove(partner)
                     left[i] = replace(left[i], stage=stage, partner=reference[partner], similarity=1.0)
                     right[partner] = replace(right[partner], stage=stage, partner=candidate[i], similarity=1.0)
-        if (rest := _unmatched(left)) and (others := _unmatched(right)):
-            near = self._similar([said[i] for i in rest], [wanted[j] for j in others])
-            _match_softly(left, rest, near, [reference[j] for j in others])
-            _match_softly(right, others, near.T, [candidate[i] for i in rest])
+        self._match_rest(left, right, cut)
         return left, right
+
+    def _match_rest(self, left: list[CaptureMatch], right: list[CaptureMatch], cut: int) -> None:
+        """Give what is left on both sides its nearest of the other; of words, the first ``cut`` are not compared."""
+        rest, others = _unmatched(left), _unmatched(right)
+        if rest and others:
+            said, wanted = [left[i].words for i in rest], [right[j].words for j in others]
+            near = self._similar([words[cut:] for words in said], [words[cut:] for words in wanted])
+            _match_softly(left, rest, near, wanted)
+            _match_softly(right, others, near.T, said)
 
     def _similar(
         self, candidate: Sequence[tuple[str, ...]], reference: Sequence[tuple[str, ...]]

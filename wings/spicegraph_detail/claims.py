@@ -151,12 +151,11 @@ def _named(text: str, references: Sequence[str], words: Sequence[WordVerdict]) -
     mentioned = mentions(text)
     there = {mention.object for reference in references for mention in mentions(reference)}
     unnamed = [mention.span for mention in mentioned if mention.object not in there]
-    absent = frozenset(
-        word.word
-        for word in words
-        for start, end in word.spans
-        if any(first <= start and end <= last for first, last in unnamed)
-    )
+
+    def is_unnamed(span: Span) -> bool:
+        return any(first <= span[0] and span[1] <= last for first, last in unnamed)
+
+    absent = frozenset(word.word for word in words if any(map(is_unnamed, word.spans)))
     return 1.0 - len(unnamed) / len(mentioned) if mentioned else 1.0, absent
 
 
@@ -193,25 +192,22 @@ def _said(
     columns = (each.tolist() for each in (side.weights, side.support, side.partner, side.contradicted))
     rows = enumerate(zip(verdicts.tuples, _side(side), *columns, strict=True))
     for number, (verdict, (_, rules), weight, support, partner, contradicted) in rows:
-        strings = set(chain.from_iterable(label.split("/") for label in verdict.words))
-        said = [words[word] for word in sorted(strings.union(*map(str.split, strings))) if word in words]
-        spans = tuple(sorted({span for word in said for span in word.spans[:1]}))
+        said = _verdicts_of(verdict.words, words)
+        spans = tuple(sorted(set(chain.from_iterable(word.spans[:1] for word in said))))
         right = max(support, _LEAST_SUPPORT) ** SUPPORT_EXPONENT * (1 - _RELATED_WRONGLY * (len(verdict.words) > 2))
-        doubt, worst, instead = max(
-            ((doubts[word.word], word.word, word.instead) for word in said if word.word not in VAGUE),
-            key=itemgetter(0),
-            default=(0.0, None, None),
-        )
+        doubt, worst, instead = _worst(said, doubts)
         right = 0.0 if contradicted else right * (1 - doubt)
         share, alike = likeness.around(spans)
-        checked = is_checkable([word.word for word in said], vectors)
+        names = [word.word for word in said]
+        checked = is_checkable(names, vectors)
+        status, counted = (verdict.verdict, _weight(weight, names, absent)) if checked else (UNCHECKED, 0.0)
         yield Claim(
             verdict.words,
             spans,
             aspect_of(verdict.words),
-            verdict.verdict if checked else UNCHECKED,
+            status,
             1 - right,
-            weight * (1.0 if absent.isdisjoint(word.word for word in said) else ABSENT) if checked else 0.0,
+            counted,
             0.0 if contradicted else share_of_all * (right + share * (alike - right)),
             number,
             reference_tuples[partner] if partner >= 0 else None,
@@ -219,6 +215,22 @@ def _said(
             instead,
             rules,
         )
+
+
+def _verdicts_of(labels: Iterable[str], words: Mapping[str, WordVerdict]) -> list[WordVerdict]:
+    """Return the verdicts of the words that stand in the labels of a claim."""
+    strings = set(chain.from_iterable(label.split("/") for label in labels))
+    return [words[word] for word in sorted(strings.union(*map(str.split, strings))) if word in words]
+
+
+def _worst(said: Iterable[WordVerdict], doubts: Mapping[str, float]) -> tuple[float, str | None, str | None]:
+    """Return the greatest doubt of words that are not vague, the word, and what the references say instead."""
+    of_words = ((doubts[word.word], word.word, word.instead) for word in said if word.word not in VAGUE)
+    return max(of_words, key=itemgetter(0), default=(0.0, None, None))
+
+
+def _weight(weight: float, names: Iterable[str], absent: frozenset[str]) -> float:
+    return weight * (1.0 if absent.isdisjoint(names) else ABSENT)
 
 
 def _told(match: GradedMatch, likeness: _Likeness, vectors: Vectors) -> Iterator[Claim]:

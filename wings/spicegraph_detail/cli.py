@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
 
 from spicegraph_detail.differences import differences_of
 from spicegraph_service import kit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spicegraph_detail.differences import Differences
+    from spicegraph_scorer.core.items import ItemId
 
 
 class DifferenceFormat(StrEnum):
@@ -21,6 +27,18 @@ class DifferenceFormat(StrEnum):
 
 _UNNAMED: Final = 0.1  # of correctness, from which on a silent item says so
 _BY_ENDING: Final = {".jsonl": DifferenceFormat.JSONL, ".json": DifferenceFormat.JSONL, ".txt": DifferenceFormat.TEXT}
+
+
+def _described(item_id: ItemId, differing: Differences, least: float) -> Iterator[str]:
+    """Yield the lines that say to people how an item differs from its references."""
+    scores = f"correctness {differing.correctness:.2f}, coverage {differing.coverage:.2f}"
+    if not differing.differences and differing.other_correctness >= _UNNAMED:
+        scores += f"; {differing.other_correctness:.2f} of correctness is lost to claims too unsure to name"
+    yield f"{kit.printable(str(item_id))}  {scores}"
+    for difference in differing.differences:
+        if difference.severity >= least:
+            said = " -> ".join(kit.printable(words) for words in (difference.claim, difference.reference) if words)
+            yield f"  {difference.kind:12}  {difference.aspect:9}  {difference.severity:.2f}  {said}"
 
 
 def differences(
@@ -59,20 +77,13 @@ def differences(
             say=kit.say,
         )
         result = kit.score_here(task)
-    lines = []
+    lines: list[str] = []
     for item, statistic in zip(result.items, result.runs[0].statistics, strict=True):
         differing = differences_of(statistic.evidence, item.candidate, item.references)
         if chosen is DifferenceFormat.JSONL:
             lines.append(msgspec.json.encode({"id": item.id, **differing.to_dict()}).decode())
-            continue
-        scores = f"correctness {differing.correctness:.2f}, coverage {differing.coverage:.2f}"
-        if not differing.differences and differing.other_correctness >= _UNNAMED:
-            scores += f"; {differing.other_correctness:.2f} of correctness is lost to claims too unsure to name"
-        lines.append(f"{kit.printable(str(item.id))}  {scores}")
-        for difference in differing.differences:
-            if difference.severity >= least:
-                said = " -> ".join(kit.printable(words) for words in (difference.claim, difference.reference) if words)
-                lines.append(f"  {difference.kind:12}  {difference.aspect:9}  {difference.severity:.2f}  {said}")
+        else:
+            lines += _described(item.id, differing, least)
     text = "".join(f"{line}\n" for line in lines)
     if output is None:
         kit.write_stdout(text)

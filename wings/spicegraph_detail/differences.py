@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_detail.claims import MISSING, VAGUE, WORDS, Claim, Claims, is_thing
@@ -127,7 +128,7 @@ class Differences:
 def differences_of(claims: Claims, candidate: str, references: Sequence[str]) -> Differences:
     """Return the differences of an item."""
     said, told = _Texts(claims.candidate, candidate), _Texts(claims.references, *references)
-    weights, reference_weights = (sum(claim.weight for claim in side) for side in (claims.candidate, claims.references))
+    weights = _total(claims.candidate), _total(claims.references)
     groups, missing = _failed(claims, said), _missing(claims, said, told)
     differences = []
     if (swap := swap_of(candidate, references)) is not None:
@@ -135,25 +136,8 @@ def differences_of(claims: Claims, candidate: str, references: Sequence[str]) ->
         groups = [group for group in groups if group[0] not in own]
         missing = {fact: lacking for fact, lacking in missing.items() if lacking[0] not in beside}
         sides = (candidate, references[swap.reference])
-        differences.append(_swapped(swap, sides, (own, beside), (weights, reference_weights)))
-    for kind, claim, names, reference_names, failed, lacking in _unlike(claims, told, groups, missing):
-        places, reference_places = said.places(names), told.places(reference_names)
-        differences.append(
-            ClaimDifference(
-                kind,
-                claim.aspect,
-                said.phrase(names, places),
-                told.phrase(reference_names, reference_places),
-                tuple((place.start, place.end) for place in places),
-                reference_places,
-                max(_share(failed, weights), _share(lacking, reference_weights)),
-                claim.probability,
-                tuple(each.fact for each in failed),
-                tuple(each.fact for each in lacking),
-                _lost(failed, weights),
-                _lost(lacking, reference_weights),
-            )
-        )
+        differences.append(_swapped(swap, sides, (own, beside), weights))
+    differences += [_difference(unlike, said, told, weights) for unlike in _unlike(claims, told, groups, missing)]
     differences.sort(key=lambda each: (-each.severity, each.kind, each.claim, each.reference))
     return Differences(
         claims.correctness,
@@ -175,25 +159,69 @@ def _claims_of_swap(swap: Swap, claims: Claims, told: _Texts) -> tuple[list[Clai
     return own, beside
 
 
+def _total(claims: Iterable[Claim]) -> float:
+    return sum(claim.weight for claim in claims)
+
+
+class _Unlike(NamedTuple):
+    """A difference: the claim that it is of, both sides' words, and both sides' claims."""
+
+    kind: str
+    claim: Claim
+    names: tuple[str, ...]
+    reference_names: tuple[str, ...]
+    failed: list[Claim]
+    lacking: list[Claim]
+
+
+def _difference(unlike: _Unlike, said: _Texts, told: _Texts, weights: tuple[float, float]) -> ClaimDifference:
+    """Return a difference with the passages that say it; ``weights``: of all that either side says."""
+    places, reference_places = said.places(unlike.names), told.places(unlike.reference_names)
+    of_candidate, of_references = weights
+    return ClaimDifference(
+        unlike.kind,
+        unlike.claim.aspect,
+        said.phrase(unlike.names, places),
+        told.phrase(unlike.reference_names, reference_places),
+        tuple((place.start, place.end) for place in places),
+        reference_places,
+        max(_share(unlike.failed, of_candidate), _share(unlike.lacking, of_references)),
+        unlike.claim.probability,
+        tuple(each.fact for each in unlike.failed),
+        tuple(each.fact for each in unlike.lacking),
+        _lost(unlike.failed, of_candidate),
+        _lost(unlike.lacking, of_references),
+    )
+
+
 def _unlike(
     claims: Claims, told: _Texts, groups: list[list[Claim]], missing: dict[int, list[Claim]]
-) -> Iterator[tuple[str, Claim, tuple[str, ...], tuple[str, ...], list[Claim], list[Claim]]]:
-    """Yield the kind of each difference, the claim that it is of, both sides' words, and both sides' claims."""
+) -> Iterator[_Unlike]:
+    """Yield the differences; ``missing`` loses what a claim has in its place."""
     for claim, other in _opposites(claims):
-        own = next((group for group in groups if claim in group), [claim])
+        own = _group_of(claim, groups)
         groups = [group for group in groups if group is not own]
-        yield CONTRADICTED, claim, claim.words, other.words, own, missing.pop(other.fact, [other])
+        yield _Unlike(CONTRADICTED, claim, claim.words, other.words, own, missing.pop(other.fact, [other]))
     for failed in groups:
         claim = failed[0]
         names = _contrary(claim, claims)
-        if claim.aspect == "count" and not names:  # people count what they like
-            continue
-        if len(claim.words) == 2 and told.share(*claim.words, sentence=True):
+        if _may_be_said(claim, told, is_contrary=bool(names)):
             continue
         beside = next((missing.pop(fact) for fact, (first, *_) in missing.items() if first.words == names), [])
-        yield CONTRADICTED if names else UNSUPPORTED, claim, claim.words, names, failed, beside
+        yield _Unlike(CONTRADICTED if names else UNSUPPORTED, claim, claim.words, names, failed, beside)
     for lacking in missing.values():
-        yield MISSING, lacking[0], (), lacking[0].words, [], lacking
+        yield _Unlike(MISSING, lacking[0], (), lacking[0].words, [], lacking)
+
+
+def _group_of(claim: Claim, groups: Sequence[list[Claim]]) -> list[Claim]:
+    return next((group for group in groups if claim in group), [claim])
+
+
+def _may_be_said(claim: Claim, told: _Texts, *, is_contrary: bool) -> bool:
+    """Return whether a claim that fails is no difference: people count what they like, and share words otherwise."""
+    if claim.aspect == "count" and not is_contrary:
+        return True
+    return len(claim.words) == 2 and told.share(*claim.words, sentence=True)
 
 
 def _overlap(span: Sequence[int], other: Sequence[int]) -> bool:
@@ -225,9 +253,8 @@ def _opposites(claims: Claims) -> Iterator[tuple[Claim, Claim]]:
     for claim in claims.candidate:
         if len(claim.words) == 1 and claim.weight:
             alike = [other for other in claims.references if len(other.words) == 1 and _name_one(claim, other)]
-            denied = [other for other in alike if other.words[0].startswith(NO) is not claim.words[0].startswith(NO)]
-            if denied and len(denied) == len(alike):
-                yield claim, denied[0]
+            if {other.words[0].startswith(NO) for other in alike} == {not claim.words[0].startswith(NO)}:
+                yield claim, alike[0]
 
 
 def _name_one(claim: Claim, other: Claim) -> bool:
@@ -240,32 +267,58 @@ def _failed(claims: Claims, said: _Texts) -> list[list[Claim]]:
     """Return the candidate's claims that do not hold, those with the same reason together, the plainest first."""
     # A thing of which the references name a kind holds well enough.
     groups: defaultdict[tuple[str, ...], list[Claim]] = defaultdict(list)
-    named = {claim.words[0] for claim in claims.references if len(claim.words) == 1}
+    things = _things(claims.references)
     for claim in claims.candidate:
         if claim.status in {CONTRADICTED, UNMENTIONED} and _is_told(claim, said):
-            apart = claim.doubt is None or (claim.status == CONTRADICTED and claim.value == 0 and len(claim.words) == 2)
-            if apart or not any(_covers(claim.doubt or "", thing) for thing in named):
-                groups[claim.words if apart else (claim.doubt or "",)].append(claim)
-    return [sorted(group, key=lambda claim: (len(claim.words), claim.fact)) for group in groups.values()]
+            if claim.doubt is None or _is_of_quality(claim):
+                groups[claim.words].append(claim)
+            elif not any(_covers(claim.doubt, thing) for thing in things):
+                groups[claim.doubt,].append(claim)
+    return [sorted(group, key=_plainness) for group in groups.values()]
+
+
+def _things(claims: Iterable[Claim]) -> set[str]:
+    """Return the things that claims say are there."""
+    return {claim.words[0] for claim in claims if len(claim.words) == 1}
+
+
+def _plainness(claim: Claim) -> tuple[int, int]:
+    return len(claim.words), claim.fact
+
+
+def _is_of_quality(claim: Claim) -> bool:
+    """Return whether a thing has another quality than is said, so that no word alone is wrong."""
+    return claim.status == CONTRADICTED and claim.value == 0 and len(claim.words) == 2
 
 
 def _is_told(claim: Claim, texts: _Texts) -> bool:
     """Return whether a reader can see what a claim is about: its ends are things, not places of the picture."""
     labels = (*claim.words[:1], *claim.words[2:])
-    ends = [name.partition("/")[0].rpartition(" ")[2] for name in labels]
     if not claim.weight or PLURAL in claim.words or claim.probability < _LEAST or min(map(len, claim.words)) < 2:
         return False
     if len(claim.words) == 2:
-        if not _is_told_quality(claim, ends[0], texts):
+        if not _is_told_quality(claim, _end(labels[0]), texts):
             return False
-    elif any(label.startswith(NO) or not WORDS["body"].isdisjoint(label.split("/")) for label in labels):
+    elif any(map(_is_body, labels)):
         return False
-    if any(load_wordnet().senses(end, "a") for end in ends):  # "more", "speckled"
+    return all(_is_told_thing(label, texts) for label in labels)
+
+
+def _is_body(label: str) -> bool:
+    """Return whether a label is a part of the body, or what is not there."""
+    return label.startswith(NO) or not WORDS["body"].isdisjoint(label.split("/"))
+
+
+def _end(label: str) -> str:
+    """Return the last word of a label's first name."""
+    return label.partition("/")[0].rpartition(" ")[2]
+
+
+def _is_told_thing(label: str, texts: _Texts) -> bool:
+    end = _end(label)
+    if load_wordnet().senses(end, "a"):  # "more", "speckled"
         return False
-    return all(
-        end not in _NAMELESS and is_thing(end) and not values_of((end,)) and not texts.passes_over(label)
-        for end, label in zip(ends, labels, strict=True)
-    )
+    return end not in _NAMELESS and is_thing(end) and not values_of((end,)) and not texts.passes_over(label)
 
 
 def _is_told_quality(claim: Claim, thing: str, texts: _Texts) -> bool:
@@ -294,19 +347,14 @@ def _missing(claims: Claims, said: _Texts, told: _Texts) -> dict[int, list[Claim
     # names, a quality is missed, unless a sentence has both words, or a text; what they do and where they are is told
     # with a thing that is missed.
     lacking = [claim for claim in claims.references if claim.status == MISSING and _is_told(claim, told)]
-    objects = {name for claim in claims.candidate for name in claim.words}
-    held = {claim.words[0] for claim in claims.candidate if len(claim.words) == 1 and claim.status == SUPPORTED}
-    things = {
-        claim.words[0]: claim.fact
-        for claim in lacking
-        if len(claim.words) == 1 and not _is_said(claim.words[0], said, told, objects, held)
-    }
+    things = _unsaid(lacking, claims.candidate, said, told)
     groups: defaultdict[int, list[Claim]] = defaultdict(list)
-    for claim in sorted(lacking, key=lambda claim: (len(claim.words), claim.fact)):
-        ends = claim.words[:1] if len(claim.words) < 3 else (claim.words[0], claim.words[2])
-        lacks = [things[end] for end in ends if end in things]
-        if lacks or claim.aspect == "text" or _lacks_quality(claim, said, told):
-            groups[lacks[0] if lacks else claim.fact].append(claim)
+    for claim in sorted(lacking, key=_plainness):
+        lacks = [things[end] for end in claim.words[::2] if end in things]  # the thing, or both ends of a relation
+        if lacks:
+            groups[lacks[0]].append(claim)
+        elif claim.aspect == "text" or _lacks_quality(claim, said, told):
+            groups[claim.fact].append(claim)
     return dict(groups)
 
 
@@ -317,6 +365,17 @@ def _is_said(thing: str, said: _Texts, told: _Texts, objects: set[str], held: se
         or any(_are_akin(thing, other) for other in objects)
         or any(_are_of_a_kind(thing, other) and not told.share(thing, other) for other in held)
     )
+
+
+def _unsaid(lacking: Sequence[Claim], candidate: Sequence[Claim], said: _Texts, told: _Texts) -> dict[str, int]:
+    """Return the things that are not said, with the claims that they are there."""
+    objects = set(chain.from_iterable(claim.words for claim in candidate))
+    held = _things(claim for claim in candidate if claim.status == SUPPORTED)
+    return {
+        claim.words[0]: claim.fact
+        for claim in lacking
+        if len(claim.words) == 1 and not _is_said(claim.words[0], said, told, objects, held)
+    }
 
 
 def _lacks_quality(claim: Claim, said: _Texts, told: _Texts) -> bool:
@@ -339,8 +398,7 @@ def _covers(label: str, other: str) -> bool:
     if any(not wide.isdisjoint(names) and not narrow.isdisjoint(others) for wide, narrow in _SAME):
         return True
     wordnet = load_wordnet()
-    broader = {sense for name in names for sense in _senses(name)}
-    broader |= {wordnet.find(kind) for words, kind in _KINDS.items() if not WORDS[words].isdisjoint(names)}
+    broader = _senses_and_kinds(names)
     deep = {wordnet.find("animal.n.01"), wordnet.find("vehicle.n.01")}  # a ram is a sheep by its fourth sense
     rarely = {sense for sense in broader if not deep.isdisjoint(wordnet.ancestors(sense))}
     return any(
@@ -348,6 +406,12 @@ def _covers(label: str, other: str) -> bool:
         for name in others
         for rank, sense in enumerate(_all_senses(name) if rarely else _senses(name))
     )
+
+
+def _senses_and_kinds(names: set[str]) -> set[Synset]:
+    """Return the most frequent senses of names, and the kinds of things that some of them stand for."""
+    kinds = {load_wordnet().find(kind) for words, kind in _KINDS.items() if not WORDS[words].isdisjoint(names)}
+    return kinds.union(chain.from_iterable(map(_senses, names)))
 
 
 @lru_cache(maxsize=50_000)
@@ -366,21 +430,24 @@ def _contrary(claim: Claim, claims: Claims) -> tuple[str, ...]:
     if claim.value > 0 or len(claim.words) != 2:
         rival = claim.instead
         return (rival,) if rival and len(claim.words) == 1 and _are_of_a_kind(claim.words[0], rival) else ()
-    alike = {claim.words[0]} | {
-        thing.nearest[0]
-        for thing in claims.candidate
-        if thing.words == claim.words[:1]
-        and thing.nearest
-        and thing.status == SUPPORTED
-        and _are_akin(thing.words[0], thing.nearest[0])
-    }
-    values = values_of(claim.words[1].split("/"))
-    rivals = [
-        other.words
-        for other in claims.references
-        if len(other.words) == 2 and other.words[0] in alike and deny(values, values_of(other.words[1].split("/")))
-    ]
+    rivals = list(_denials(claim, claims))
     return next((words for words in rivals if words[0] == claim.words[0]), next(iter(rivals), ()))
+
+
+def _denials(claim: Claim, claims: Claims) -> Iterator[tuple[str, ...]]:
+    """Yield what the references say that denies a quality."""
+    alike = {claim.words[0], *_nearest(claim.words[0], claims)}
+    values = values_of(claim.words[1].split("/"))
+    for other in claims.references:
+        if len(other.words) == 2 and other.words[0] in alike and deny(values, values_of(other.words[1].split("/"))):
+            yield other.words
+
+
+def _nearest(name: str, claims: Claims) -> Iterator[str]:
+    """Yield what the references call a thing that holds."""
+    for thing in claims.candidate:
+        if thing.words == (name,) and thing.status == SUPPORTED and thing.nearest and _are_akin(name, thing.nearest[0]):
+            yield thing.nearest[0]
 
 
 @lru_cache(maxsize=50_000)
@@ -426,6 +493,18 @@ def is_compound(first: str, second: str, parts: str = "n") -> bool:
     )
 
 
+def _close_together(lists: Sequence[Sequence[Span]]) -> Iterator[list[Span]]:
+    """Yield for each span of the first list the nearest of the others, each the nearest to the one before."""
+    first, *others = lists or [[]]
+    for head in first:
+        near = [head]
+        for here in others:
+            middle = near[-1][0]
+            free = [span for span in here if span not in near] or here
+            near.append(min(free, key=lambda span: (abs(span[0] - middle), span)))
+        yield near
+
+
 class _Texts:
     """Texts in which the words of claims are found."""
 
@@ -453,15 +532,7 @@ class _Texts:
         best: tuple[int, int, list[Span]] = (1, 0, [])
         for number, (start, _), words in self._sentences:
             lists = [[words.spans[index] for index in words.find(strings)] for strings in wanted]
-            first, *others = [each for each in lists if each] or [[]]
-            ways = []
-            for head in first:
-                near = [head]
-                for here in others:
-                    middle = near[-1][0]
-                    free = [span for span in here if span not in near] or here
-                    near.append(min(free, key=lambda span: (abs(span[0] - middle), span)))
-                ways.append([(start + a, start + b) for a, b in near])
+            ways = [[(start + a, start + b) for a, b in near] for near in _close_together(list(filter(None, lists)))]
             if ways:
                 near = min(ways, key=lambda near: max(near)[1] - min(near)[0] if len(near) > 1 else 0)
                 rank = -2 * len(near) - (len(near) == 2 and self._are_joined(number, *near))
@@ -505,18 +576,24 @@ class _Texts:
 
     def _is_in_passing(self, text: str, sentence: Span, mention: Span, names: Sequence[str]) -> bool:
         (first, last), (start, end) = sentence, mention
-        word, behind = text[start:end], _WORD_BEHIND.match(text, end)
-        said, before = word.lower(), text[first:start]
+        word, before = text[start:end], text[first:start]
         is_name = start > first and word[:1].isupper() and not text[first:last].isupper()
         return bool(
             _PASSED.search(before)
             or _MAYBE.search(text, first, last)
-            or (_PARTICIPLE.search(said) and not _is_object(said))
-            or (behind and (self._names_more(said, behind[1]) or values_of((behind[1],))))
-            or (said in names and load_wordnet().senses(said, "v") and _TO_DO.search(before))
+            or _is_no_noun(word.lower(), before, names)
+            or self._is_part(text, mention, names)
+            or (is_name and not (word.isupper() and len(word) < 4))  # "SUV", "TV"
+        )
+
+    def _is_part(self, text: str, mention: Span, names: Sequence[str]) -> bool:
+        """Return whether a word belongs to the next one, or is of another thing."""
+        start, end = mention
+        behind = _WORD_BEHIND.match(text, end)
+        return bool(
+            (behind and (self._names_more(text[start:end].lower(), behind[1]) or values_of((behind[1],))))
             or _OF_PICTURES.match(text, end)
             or (not WORDS["portions"].isdisjoint(names) and _OF.match(text, end))
-            or (is_name and not (word.isupper() and len(word) < 4))  # "SUV", "TV"
         )
 
     def _names_more(self, said: str, behind: str) -> bool:
@@ -533,21 +610,35 @@ class _Texts:
     def phrase(self, names: Sequence[str], places: Sequence[Place]) -> str:
         """Return a claim in words: the passage that holds them, where it is short, else the words of its tuple."""
         if len(places) == len(names) and names:
-            text, start, end = self.texts[places[0].reference], places[0].start, places[-1].end
-            passage, before, behind = (
-                text[start:end],
-                _WORD_BEFORE.search(text, 0, start),
-                _WORD_BEHIND.match(text, end),
-            )
-            said = passage.split()[0].lower()
-            cut = before[1].lower() if before else ""
-            is_cut = len(names) == 1 and _is_noun(cut) and not said.endswith("ing")  # "baggage carrier"
-            is_cut |= said.endswith("ed") and not values_of((said,)) and len(cut) > 2 and is_thing(cut)  # "snow dusted"
-            if before and (is_cut or is_compound(cut, said, "nv")):
-                passage = f"{before[0]}{passage}"
-            elif behind and len(names) == 1 and is_compound(said, behind[1]):  # "cell phone"
-                passage = f"{passage}{behind[0]}"
+            passage = self._passage(names, places)
             if len(passage.split()) <= _LONGEST:
                 return f"{NO}{passage}" if names[0].startswith(NO) else passage
         order = (1, 0) if len(names) == 2 else range(len(names))
         return " ".join(names[index].partition("/")[0] for index in order)
+
+    def _passage(self, names: Sequence[str], places: Sequence[Place]) -> str:
+        """Return the passage from the first to the last place, with the other half of a compound."""
+        text, start, end = self.texts[places[0].reference], places[0].start, places[-1].end
+        passage, before, behind = text[start:end], _WORD_BEFORE.search(text, 0, start), _WORD_BEHIND.match(text, end)
+        said = passage.split()[0].lower()
+        if before and _is_first_half(before[1].lower(), said, is_alone=len(names) == 1):
+            return f"{before[0]}{passage}"
+        if behind and len(names) == 1 and is_compound(said, behind[1]):  # "cell phone"
+            return f"{passage}{behind[0]}"
+        return passage
+
+
+def _is_no_noun(said: str, before: str, names: Sequence[str]) -> bool:
+    """Return whether a word is a participle, or done."""
+    if _PARTICIPLE.search(said) and not _is_object(said):
+        return True
+    return bool(said in names and load_wordnet().senses(said, "v") and _TO_DO.search(before))
+
+
+def _is_first_half(cut: str, said: str, *, is_alone: bool) -> bool:
+    """Return whether the word before a passage belongs to its first word."""
+    if is_alone and _is_noun(cut) and not said.endswith("ing"):  # "baggage carrier"
+        return True
+    if said.endswith("ed") and not values_of((said,)) and len(cut) > 2 and is_thing(cut):  # "snow dusted"
+        return True
+    return is_compound(cut, said, "nv")

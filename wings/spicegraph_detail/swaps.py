@@ -56,12 +56,16 @@ def _aspect(word: str, other: str) -> str:
     """Return what two words are that can't both be right; empty where they may be, or are told in another way."""
     if values_of((word,)) or values_of((other,)):  # colours and counts, which verdicts hold against each other
         return ""
-    if any((word in a and other in b) or (word in b and other in a) for a, b in _APART):
+    if _exclude(word, other):
         return "relation"
-    for part, aspect in (("v", "action"), ("n", "object")):
-        if (part == "n" and is_thing(word) and is_thing(other)) or (part == "v" and _is_verb(word) and _is_verb(other)):
+    for part, is_part, aspect in (("v", _is_verb, "action"), ("n", is_thing, "object")):
+        if is_part(word) and is_part(other):
             return aspect if _differ(word, other, part) else ""
     return ""
+
+
+def _exclude(word: str, other: str) -> bool:
+    return any((word in a and other in b) or (word in b and other in a) for a, b in _APART)
 
 
 def _is_verb(word: str) -> bool:

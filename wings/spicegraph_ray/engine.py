@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
     from spicegraph_scorer.core.metric import Metric
+    from spicegraph_scorer.readers.shapes import Columns
 
 Value = TypeVar("Value")
 
@@ -243,15 +244,21 @@ def _read(task: Task, filesystem: Any, paths: list[str]) -> tuple[Dataset, RowRe
             empty=task.empty, control_tokens=task.control_tokens
         )
     rows = read_parquet(paths, filesystem=filesystem, include_paths=True, num_cpus=_READING_CORES)
+    columns = _columns(task, [name for name in rows.columns() or () if name != PATH])
+    used = [name for name in (columns.id, columns.candidate, *columns.references) if name]
+    return rows.select_columns([*used, PATH]), RowReader(columns, task.empty, task.control_tokens)
+
+
+def _columns(task: Task, names: list[str]) -> Columns:
+    """Return the columns of ids, candidates and references, all of which must be there."""
     try:
-        columns = find_columns([name for name in rows.columns() or () if name != PATH], named=task.columns)
+        columns = find_columns(names, named=task.columns)
     except InputError as error:
         raise InputError(f"{task.source}: {error}") from error
-    used = [name for name in (columns.id, columns.candidate, *columns.references) if name]
     if columns.id is None or columns.candidate is None or not columns.references:
         known = str(columns) or "none"
         raise InputError(f"{task.source}: needs columns of ids, candidates and references, found: {known}")
-    return rows.select_columns([*used, PATH]), RowReader(columns, task.empty, task.control_tokens)
+    return columns
 
 
 @contextmanager
@@ -324,10 +331,14 @@ def clear_errors(source: str) -> Iterator[None]:
                     "with the extras that this machine has"
                 ) from error
             cause = getattr(cause, "cause", None) or cause.__cause__  # Ray keeps it in a field of its own
-        # The line that says most: the last one of the first of chained tracebacks, else the first one.
-        text = _COLOURS.sub("", str(error)).partition(_CHAINED)[0]
-        lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
-        raise DataError(f"the Ray cluster failed: {lines[-1 if 'Traceback' in text else 0]}") from error
+        raise DataError(f"the Ray cluster failed: {_telling_line(error)}") from error
+
+
+def _telling_line(error: Exception) -> str:
+    """Return the line that says most: the last one of the first of chained tracebacks, else the first one."""
+    text = _COLOURS.sub("", str(error)).partition(_CHAINED)[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    return lines[-1 if "Traceback" in text else 0]
 
 
 RAY: Final = Engine(

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
 
@@ -88,10 +89,10 @@ class RewardModel:
             raise InputError(f"{_shown(single)} with a string in place of a list of references")
         references = {image: expect_texts(texts, f"references of {image!r}") for image, texts in references.items()}
         new = {image: tuple(texts) for image, texts in references.items() if self.references.get(image) != tuple(texts)}
-        if empty := [image for image, texts in new.items() if not any(text.strip() for text in texts)]:
+        if empty := [image for image, texts in new.items() if not "".join(texts).strip()]:
             raise InputError(f"{_shown(empty)} without references")
         self.references |= new
-        self._facts.keep(text for texts in new.values() for text in texts)
+        self._facts.keep(chain.from_iterable(new.values()))
 
     def _made(self, *, evidence: bool = False) -> Reward:
         made = Resources(lambda: self._facts, data=self._data, evidence=evidence, images=_IMAGES)
@@ -246,11 +247,7 @@ def advantages_of(
     groups = _images(groups, "groups")
     expect_list(rewards, "rewards", "a list of numbers")
     rewards = list(rewards)
-    for index, value in enumerate(rewards):
-        if not isinstance(value, SupportsFloat):
-            raise InputError(f"rewards[{index}]: is {kind_of(value)}, expected a number")
-    if len(rewards) != len(groups):
-        raise InputError(f"{counted(len(rewards), 'reward')} and {counted(len(groups), 'group')} don't pair up")
+    _check_rewards(rewards, groups)
     members: defaultdict[Hashable, list[float]] = defaultdict(list)
     for reward, group in zip(rewards, groups, strict=True):
         members[group].append(reward)
@@ -276,6 +273,14 @@ def _images(images: Any, name: str = "images") -> list[Any]:
         if not isinstance(image, Hashable):
             raise InputError(f"{name}[{index}]: is {kind_of(image)}, expected an integer or a string")
     return checked
+
+
+def _check_rewards(rewards: Sequence[float], groups: Sequence[Hashable]) -> None:
+    for index, value in enumerate(rewards):
+        if not isinstance(value, SupportsFloat):
+            raise InputError(f"rewards[{index}]: is {kind_of(value)}, expected a number")
+    if len(rewards) != len(groups):
+        raise InputError(f"{counted(len(rewards), 'reward')} and {counted(len(groups), 'group')} don't pair up")
 
 
 def _shown(images: Sequence[ItemId]) -> str:

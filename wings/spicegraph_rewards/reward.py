@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import starmap
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from spicegraph_parser.errors import InputError, expect
@@ -105,6 +104,11 @@ class Term(NamedTuple):
         """The term as it is written."""
         return f"{self.name}:{self.score}" if self.score else self.name
 
+    @property
+    def is_of_words(self) -> bool:
+        """Whether its value comes from single words: no guard's, no draft's, and not what statements add."""
+        return not self.name.startswith("guard") and self.name != STATEMENT and self.name not in DRAFT_TERMS
+
 
 def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
     """Read a reward: terms with their weights, ``spice-g=1,cider=.1,length=-.01``.
@@ -131,25 +135,31 @@ def parse_reward(text: str, metrics: Iterable[str]) -> tuple[Term, ...]:
     text = PRESETS.get(text.strip(), text)
     for number, part in enumerate(text.split(",") if text.strip() else (), start=1):
         key, _, value = (piece.strip() for piece in part.partition("="))
-        name, _, score = key.partition(":")
-        name = ALIASES.get(name, name)
-        try:
-            weight = float(value)
-        except ValueError:
-            weight = math.nan
-        if name not in known or (score and name not in metrics):
+        term = _term(key, value)
+        if term.name not in known or (term.score and term.name not in metrics):
             faults.append(f"term {number}: there is no term {key[:50]!a}; there are {', '.join(known)}")
-        elif not math.isfinite(weight):
+        elif not math.isfinite(term.weight):
             faults.append(f"term {number}: {key} has no weight; expected a number, as in {key}=1, got {value[:50]!a}")
-        elif abs(weight) > _LARGEST_WEIGHT:
-            faults.append(f"term {number}: {key} has the weight {weight:g}; weights are at most {_LARGEST_WEIGHT:g}")
-        elif Term(weight, name, score).key in {term.key for term in terms}:
+        elif abs(term.weight) > _LARGEST_WEIGHT:
+            said = f"{key} has the weight {term.weight:g}"
+            faults.append(f"term {number}: {said}; weights are at most {_LARGEST_WEIGHT:g}")
+        elif any(term.key == earlier.key for earlier in terms):
             faults.append(f"term {number}: {key} appears twice")
         else:
-            terms.append(Term(weight, name, score))
+            terms.append(term)
     if faults or not terms:
         raise InputError("reward: " + ("; ".join(faults) or "has no term; one is spice-g=1,cider=.1"))
     return tuple(terms)
+
+
+def _term(key: str, value: str) -> Term:
+    """Return a term as it is written; its weight is NaN where it is no number."""
+    name, _, score = key.partition(":")
+    try:
+        weight = float(value)
+    except ValueError:
+        weight = math.nan
+    return Term(weight, ALIASES.get(name, name), score)
 
 
 class RewardStatistic(NamedTuple):
@@ -219,30 +229,26 @@ class Reward(Metric[RewardStatistic]):
         scores = {name: metric.total(statistics[name]) for name, metric in self.metrics.items()}
         of_text = any(term.name in TEXT_TERMS for term in self.terms)
         words = [Words(item.candidate) for item in corpus.items] if of_text else []
-        columns: list[Sequence[float | None]] = []
-        for term in self.terms:
+
+        def column(term: Term) -> Sequence[float | None]:
             if term.name in TEXT_TERMS:
-                columns.append([math.fsum(TEXT_TERMS[term.name](text)) for text in words])
-            elif term.name in GUARD_TERMS:
-                columns.append(guarded(term.name, corpus.items))
-            elif term.name == STATEMENT or (term.name in DRAFT_TERMS and changes is None):
-                columns.append([0.0] * len(corpus.items))
-            elif term.name in DRAFT_TERMS:
-                columns.append([float(len(getattr(text, DRAFT_TERMS[term.name]))) for text in changes or ()])
-            else:
-                columns.append(next(score.each for score in scores[term.name] if term.score in {"", score.name}))
-        return columns, statistics
+                return [math.fsum(TEXT_TERMS[term.name](text)) for text in words]
+            if term.name in GUARD_TERMS:
+                return guarded(term.name, corpus.items)
+            if term.name in self.metrics:
+                return next(score.each for score in scores[term.name] if term.score in {"", score.name})
+            if term.name == STATEMENT or changes is None:
+                return [0.0] * len(corpus.items)
+            return [float(len(getattr(text, DRAFT_TERMS[term.name]))) for text in changes]
+
+        return list(map(column, self.terms)), statistics
 
     def _has_statement(self) -> bool:
         return any(term.name == STATEMENT for term in self.terms)
 
     def _added(self, corpus: Corpus, columns: Sequence[Sequence[float | None]]) -> list[tuple[float, Span | None]]:
         """Return what statements add to each item, and the part of the caption that remains without them."""
-        kept = [
-            number
-            for number, term in enumerate(self.terms)
-            if not term.name.startswith("guard") and term.name != STATEMENT and term.name not in DRAFT_TERMS
-        ]
+        kept = [number for number, term in enumerate(self.terms) if term.is_of_words]
 
         def values(of: Sequence[Sequence[float | None]]) -> list[float]:
             weighed = [[self.terms[number].weight * (value or 0.0) for value in of[number]] for number in kept]
@@ -287,28 +293,22 @@ class Reward(Metric[RewardStatistic]):
     def credit(self, corpus: Corpus, statistics: Sequence[RewardStatistic]) -> list[Credit]:
         """Divide the reward among the words: the sum of what each has in the terms, times their weights."""
         columns = []
-        for term in self.terms:
-            if term.name in TEXT_TERMS:
-                columns.append([_text_credit(term, item.candidate) for item in corpus.items])
-            elif term.name in GUARD_TERMS:
-                values = guarded(term.name, corpus.items)  # of the whole caption: divided among all words
-                columns.append(
-                    [
-                        Words(item.candidate).credit(value, [(CreditPart(term.name, (), value), ())] if value else [])
-                        for item, value in zip(corpus.items, values, strict=True)
-                    ]
-                )
-            elif term.name == STATEMENT:
-                of_terms = [[each.values[number] for each in statistics] for number in range(len(self.terms))]
-                added = self._added(corpus, of_terms)
-                columns.append(list(starmap(_statement_credit, zip(corpus.items, added, strict=True))))
-            elif term.score or term.name in DRAFT_TERMS or not self.metrics[term.name].credits:
-                raise InputError(f"reward: {term.key} does not divide its score among words")
-            else:
-                index = list(self.metrics).index(term.name)
-                columns.append(self.metrics[term.name].credit(corpus, [each.statistics[index] for each in statistics]))
+        columns = [self._credit_of(term, corpus, statistics) for term in self.terms]
         weights = [term.weight for term in self.terms]
         return [Credit.mixed(list(zip(weights, row, strict=True))) for row in zip(*columns, strict=True)]
+
+    def _credit_of(self, term: Term, corpus: Corpus, statistics: Sequence[RewardStatistic]) -> Sequence[Credit]:
+        if term.name in TEXT_TERMS:
+            return [_text_credit(term, item.candidate) for item in corpus.items]
+        if term.name in GUARD_TERMS:
+            return list(map(partial(_guard_credit, term), corpus.items, guarded(term.name, corpus.items)))
+        if term.name == STATEMENT:
+            of_terms = list(zip(*(each.values for each in statistics), strict=True))
+            return list(map(_statement_credit, corpus.items, self._added(corpus, of_terms)))
+        if term.score or term.name in DRAFT_TERMS or not self.metrics[term.name].credits:
+            raise InputError(f"reward: {term.key} does not divide its score among words")
+        index = list(self.metrics).index(term.name)
+        return self.metrics[term.name].credit(corpus, [each.statistics[index] for each in statistics])
 
     def compact(self, statistic: RewardStatistic) -> RewardStatistic:
         """Return the values alone."""
@@ -335,6 +335,11 @@ def _text_credit(term: Term, text: str) -> Credit:
     return words.credit(math.fsum(part.credit for part, _ in parts), parts)
 
 
+def _guard_credit(term: Term, item: Item, value: float) -> Credit:
+    """Divide a value of the whole caption among all its words."""
+    return Words(item.candidate).credit(value, [(CreditPart(term.name, (), value), ())] if value else [])
+
+
 def _statement_credit(item: Item, added: tuple[float, Span | None]) -> Credit:
     """Divide what statements add among their words."""
     words, (value, span) = Words(item.candidate), added
@@ -355,6 +360,11 @@ def reward_metric(text: str) -> Factory:
     return partial(make_reward, text)
 
 
+def _check_score(term: Term, scores: Sequence[str]) -> None:
+    if term.score not in scores:
+        raise InputError(f"reward: {term.name} has no score {term.score[:50]!a}; it has {', '.join(scores)}")
+
+
 def make_reward(text: str, resources: Resources) -> Reward:
     """Make the reward that a text such as ``spice-g=1,cider=.1,length=-.01`` names."""
     terms = parse_reward(text, METRICS)
@@ -363,8 +373,7 @@ def make_reward(text: str, resources: Resources) -> Reward:
         resources = replace(resources, data=replace(resources.data, categories={}))
     metrics = make_metrics(list(names), resources) if names else {}
     for term in terms:
-        columns = [score.name for score in metrics[term.name].total(())] if term.score else []
-        if term.score and term.score not in columns:
-            raise InputError(f"reward: {term.name} has no score {term.score[:50]!a}; it has {', '.join(columns)}")
+        if term.score:
+            _check_score(term, [score.name for score in metrics[term.name].total(())])
     compares = any(term.name in DRAFT_TERMS for term in terms)
     return Reward(terms, metrics, Spice.of(replace(resources, evidence=True)) if compares else None)

@@ -77,15 +77,7 @@ class RewardServicer(RewardServiceServicer):
         """Return the metrics that a reward computes; a CallError that names every wrong field."""
         if request.advantage not in pb.Advantage.values():
             raise kit.invalid([kit.Violation("advantage", f"{request.advantage} is not one of its values")])
-        if len(request.reward) > _LONGEST:
-            raise kit.invalid(
-                [kit.Violation("reward", f"has {len(request.reward)} characters, the limit is {_LONGEST}")]
-            )
-        try:
-            terms = parse_reward(request.reward, [metric.name for metric in info.metrics])
-        except InputError as error:
-            raise kit.invalid([kit.Violation("reward", str(error).removeprefix("reward: "))]) from error
-        names = dict.fromkeys(term.name for term in terms)
+        names = _names_of_terms(request.reward, info)
         compares = not set(DRAFT_TERMS).isdisjoint(names)
         violations = list(self._violations(request, info, names, compares=compares))
         if violations:
@@ -112,25 +104,34 @@ class RewardServicer(RewardServiceServicer):
             yield from kit.caption_faults(f"drafts[{index}]", draft, self._host.limits)
 
 
+def _names_of_terms(reward: str, info: kit.WorkerInfo) -> dict[str, None]:
+    """Return the names of the terms of a reward, each once."""
+    if len(reward) > _LONGEST:
+        raise kit.invalid([kit.Violation("reward", f"has {len(reward)} characters, the limit is {_LONGEST}")])
+    try:
+        terms = parse_reward(reward, [metric.name for metric in info.metrics])
+    except InputError as error:
+        raise kit.invalid([kit.Violation("reward", str(error).removeprefix("reward: "))]) from error
+    return dict.fromkeys(term.name for term in terms)
+
+
+def _item_reward(result: scores_pb2.ItemResult) -> pb.ItemReward:
+    first, *terms = result.scores  # the reward, and its terms, whose names begin with the reward's
+    return pb.ItemReward(
+        id=result.id,
+        reward=first.value if first.HasField("value") else None,
+        terms=[
+            scores_pb2.Score(name=term.name.partition("_")[2], value=term.value if term.HasField("value") else None)
+            for term in terms
+        ],
+        credit=result.credits[0] if result.credits else None,
+    )
+
+
 def _response(request: pb.RewardRequest, results: Iterable[bytes], corpus: bytes) -> pb.RewardResponse:
     """Return the reply; a group in which a reward is undefined has no advantages."""
     (signature,) = scores_pb2.CorpusResult.FromString(corpus).signatures
-    rewards = []
-    for result in map(scores_pb2.ItemResult.FromString, results):
-        first, *terms = result.scores  # the reward, and its terms, whose names begin with the reward's
-        rewards.append(
-            pb.ItemReward(
-                id=result.id,
-                reward=first.value if first.HasField("value") else None,
-                terms=[
-                    scores_pb2.Score(
-                        name=term.name.partition("_")[2], value=term.value if term.HasField("value") else None
-                    )
-                    for term in terms
-                ],
-                credit=result.credits[0] if result.credits else None,
-            )
-        )
+    rewards = [_item_reward(scores_pb2.ItemResult.FromString(result)) for result in results]
     if request.advantage:
         baseline, scaled = _BASELINES[request.advantage]
         groups = request.groups or [item.reference_id or item.id for item in request.items]

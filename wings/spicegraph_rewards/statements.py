@@ -8,7 +8,7 @@ is chance: :data:`~spicegraph_rewards.reward.STATEMENT` takes that back.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import chain, product
+from itertools import chain, compress, product
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
@@ -94,13 +94,11 @@ def without_statements(text: str, references: tuple[str, ...]) -> list[Span]:
     spans = Words(text).spans
     forms = [text[start:end].lower() for start, end in spans]
     content = [n for n, form in enumerate(forms) if form not in FUNCTION_WORDS and form not in _PRONOUNS]
-    supported = [
-        n for n, holds in zip(content, _supported([forms[n] for n in content], references), strict=True) if holds
-    ]
+    supported = list(compress(content, _supported([forms[n] for n in content], references)))
     if not supported:
         return []
-    before = [number for number in content if number < supported[0]]
-    behind = [number for number in content if number > supported[-1]]
+    before = content[: content.index(supported[0])]
+    behind = content[content.index(supported[-1]) + 1 :]
     cut = dict.fromkeys([*behind[:_INNER], *behind[-_OUTER:]])
     left = dict.fromkeys([*before[:_OUTER], *before[-_INNER:]])
     ends = [len(text), *sorted((spans[_last(forms, content, number)][1] for number in cut), reverse=True)]

@@ -8,15 +8,16 @@ pk / (pk + (1 - p)^k). Source: Chen et al. 2015, "Microsoft COCO Captions: Data 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import InputError, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
 
@@ -195,6 +196,19 @@ def _agreement(
     return WordAgreement(word, kinds.most_common(1)[0][0], kinds.total(), p, q, recall, precisions, models, at_recall)
 
 
+def _kinds(tagged: Iterable[Mapping[str, str]]) -> Mapping[str, Counter[str]]:
+    """Return how often each word is of each kind."""
+    kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for words in tagged:
+        for word, kind in words.items():
+            kinds[word][kind] += 1
+    return kinds
+
+
+def _share(word: str, captions: Sequence[str], tagged: Mapping[str, Container[str]]) -> float:
+    return sum(word in tagged[text] for text in captions) / len(captions)
+
+
 def find_word_agreement(
     captions: Mapping[ItemId, Sequence[str]],
     system: Mapping[ItemId, Sequence[str]] | None = None,
@@ -217,16 +231,12 @@ def find_word_agreement(
     people = first or min(map(len, captions.values()))
     by_image = {image: texts[:people] for image, texts in captions.items()}
     own: Mapping[ItemId, Sequence[str]] = system or {}
-    tagged = words_of(text for side in (by_image, own) for texts in side.values() for text in texts)
-    kinds: dict[str, Counter[str]] = {}
-    for texts in by_image.values():
-        for text in texts:
-            for word, kind in tagged[text].items():
-                kinds.setdefault(word, Counter())[kind] += 1
+    tagged = words_of(chain.from_iterable(chain(by_image.values(), own.values())))
+    kinds = _kinds(tagged[text] for text in chain.from_iterable(by_image.values()))
     ordered = sorted(kinds, key=lambda word: (-kinds[word].total(), word))[:words]
     found = []
     for word in ordered:
         uses = [sum(word in tagged[text] for text in texts) for texts in by_image.values()]
-        shares = [sum(word in tagged[text] for text in own[name]) / len(own[name]) for name in by_image] if own else []
+        shares = [_share(word, own[name], tagged) for name in by_image] if own else []
         found.append(_agreement(word, kinds[word], uses, people, shares))
     return WordStudy(len(by_image), people, tuple(found), load_pipeline().signature)

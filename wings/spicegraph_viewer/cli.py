@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,10 +16,26 @@ from spicegraph_service.kit import ParsingOptions, PipelineOption, say, system_n
 from spicegraph_service.report import Pictures, image_sources
 from spicegraph_viewer.table import ResultTable
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _FIRST_LOOK_S = 5.0  # at most: a page is there as soon as a file has rows
 
 PortOption = Annotated[int, typer.Option(min=0, max=65_535, help="The port on this machine; 0: any free one.")]
 BrowserOption = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")]
+
+
+def _captions_by_result(captions: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Return the files of captions by the names of their results."""
+    given = [system_name(source) for source in captions]
+    if all("=" not in source for source in captions):  # in the order of the results, unless they are named
+        if len(given) > len(names):
+            raise InputError(f"--captions: {len(given)} files for {len(names)} results")
+        given = [(system, path) for system, (_, path) in zip(names, given, strict=False)]
+    unknown = [name for name, _ in given if name not in names]
+    if unknown:
+        raise InputError(f"--captions: there is no result {unknown[0]!a}; the results are {', '.join(names)}")
+    return dict(given)
 
 
 def view(
@@ -47,15 +63,7 @@ def view(
         from spicegraph_viewer.viewer import Viewer  # noqa: PLC0415
     names = system_names(results)
     files = [(name, system_name(source)[1]) for name, source in zip(names, results, strict=True)]
-    given = [system_name(source) for source in captions or ()]
-    if all("=" not in source for source in captions or ()):  # in the order of the results, unless they are named
-        if len(given) > len(names):
-            raise InputError(f"--captions: {len(given)} files for {len(names)} results")
-        given = [(system, path) for system, (_, path) in zip(names, given, strict=False)]
-    unknown = [name for name, _ in given if name not in names]
-    if unknown:
-        raise InputError(f"--captions: there is no result {unknown[0]!a}; the results are {', '.join(names)}")
-    texts = dict(given)
+    texts = _captions_by_result(captions or [], names)
     if references is not None:
         texts[""] = references
     for _, path in (*files, *texts.items()):

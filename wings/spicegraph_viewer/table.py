@@ -163,20 +163,32 @@ class ResultTable:
                     self._read_scores(database, number, system, opened)
                 for name, path in self._captions.items():
                     number = next((n for n, system in enumerate(self.systems) if system.name == name), _OF_REFERENCES)
-                    texts: dict[int, list[str]] = {}
-                    for line, row in enumerate(_rows(path, {}, opened), 1):
-                        key = self._keys.get(_id(row, path, line))
-                        lines = _references(row) if number == _OF_REFERENCES else []
-                        text = "\n".join(lines) or _first_text(row)
-                        if key is not None and text:
-                            texts.setdefault(key, []).append(text)
-                    self._add_texts(database, [(key, number, "\n".join(lines)) for key, lines in texts.items()])
+                    self._read_texts(database, number, path, opened)
                     database.commit()
         except SpicegraphError as error:
             self.fault = str(error)
         finally:
             self.done = True
             self.looked.set()
+
+    def _read_texts(self, database: sqlite3.Connection, number: int, path: str, opened: Mapping[str, Any]) -> None:
+        """Read a system's captions, or the references."""
+        texts: dict[int, list[str]] = {}
+        for line, row in enumerate(_rows(path, {}, opened), 1):
+            key = self._keys.get(_id(row, path, line))
+            lines = _references(row) if number == _OF_REFERENCES else []
+            text = "\n".join(lines) or _first_text(row)
+            if key is not None and text:
+                texts.setdefault(key, []).append(text)
+        self._add_texts(database, [(key, number, "\n".join(lines)) for key, lines in texts.items()])
+
+    def _key(self, database: sqlite3.Connection, item_id: str) -> int:
+        """Return the key of an item, which is added where it is new."""
+        key = self._keys.get(item_id)
+        if key is None:
+            key = self._keys[item_id] = len(self._keys)
+            database.execute("INSERT INTO item VALUES (?, ?, ?)", (key, item_id, item_id.casefold()))
+        return key
 
     def _read_scores(
         self, database: sqlite3.Connection, number: int, system: _System, opened: Mapping[str, Any]
@@ -188,12 +200,7 @@ class ResultTable:
                 break
             keys, values, stored, texts = [], [], [], []
             for line, row in enumerate(part, system.read + 1):
-                item_id = _id(row, system.path, line)
-                key = self._keys.get(item_id)
-                if key is None:
-                    key = len(self._keys)
-                    database.execute("INSERT INTO item VALUES (?, ?, ?)", (key, item_id, item_id.casefold()))
-                    self._keys[item_id] = key
+                key = self._key(database, _id(row, system.path, line))
                 keys.append(key)
                 values.append(_numbers(row))
                 stored.append((key, number, msgspec.json.encode(row)))
@@ -207,14 +214,7 @@ class ResultTable:
             database.executemany("INSERT OR REPLACE INTO row VALUES (?, ?, ?)", stored)
             self._add_texts(database, sorted(texts, key=lambda text: text[1] == _OF_REFERENCES))
             system.read += len(part)
-            columns = dict(system.columns)
-            for name in chain.from_iterable(values):
-                columns.setdefault(name, len(columns))
-            table = np.full((len(columns), len(self._keys)), np.nan)
-            table[: system.values.shape[0], : system.values.shape[1]] = system.values
-            for key, row in zip(keys, values, strict=True):
-                for name, value in row.items():
-                    table[columns[name], key] = value
+            columns, table = _grown(system, len(self._keys), keys, values)
             with self._lock:  # from here on queries see the part
                 system.columns, system.values = columns, table
             database.commit()
@@ -252,26 +252,33 @@ class ResultTable:
         if query.high is not None:
             keep &= values <= query.high
         if query.text.strip():
-            matching = np.zeros(len(values), dtype=bool)
-            text = re.sub(r"([\\%_])", r"\\\1", query.text.strip().casefold())
-            with self._connected() as database:
-                rows = database.execute("SELECT key FROM item WHERE words LIKE ? ESCAPE '\\'", (f"%{text}%",))
-                keys = np.fromiter((key for (key,) in rows), dtype=np.int64)
-            matching[keys[keys < len(values)]] = True
-            keep &= matching
+            keep &= self._matching(query.text.strip().casefold(), len(values))
         order = np.flatnonzero(keep)
         known = values[order]
         known = known[~np.isnan(known)]
         mean = float(known.mean()) if len(known) else None
         if query.order != "file":
-            other = self._other(query.system)
-            if other is not None and query.order in {"ahead", "behind"}:
-                values -= self.column(other, query.score)[: len(values)]
-            chosen = values[order] if query.order in {"worst", "behind"} else -values[order]
-            order = order[np.argsort(chosen, kind="stable")]  # what is undefined comes last
+            order = self._sorted(order, values, query)
         if self.done:
             self._selected = wanted, order, mean
         return order, mean
+
+    def _matching(self, text: str, size: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Return which items have a text, in lower case, in their words."""
+        matching = np.zeros(size, dtype=np.bool_)
+        escaped = re.sub(r"([\\%_])", r"\\\1", text)
+        with self._connected() as database:
+            rows = database.execute("SELECT key FROM item WHERE words LIKE ? ESCAPE '\\'", (f"%{escaped}%",))
+            keys = np.fromiter((key for (key,) in rows), dtype=np.int64)
+        matching[keys[keys < size]] = True
+        return matching
+
+    def _sorted(self, keys: Keys, values: Numbers, query: Query) -> Keys:
+        other = self._other(query.system)
+        if other is not None and query.order in {"ahead", "behind"}:
+            values -= self.column(other, query.score)[: len(values)]
+        chosen = values[keys] if query.order in {"worst", "behind"} else -values[keys]
+        return keys[np.argsort(chosen, kind="stable")]  # what is undefined comes last
 
     def find(self, query: Query) -> tuple[int, list[ListedItem], float | None]:
         """Return how many items a query selects, those that it shows, and the mean of its score over all of them."""
@@ -331,14 +338,33 @@ def by_category(names: Iterable[str]) -> tuple[list[str], dict[str, dict[str, di
     return plain, metrics
 
 
+def _grown(
+    system: _System, items: int, keys: Sequence[int], rows: Sequence[Mapping[str, float]]
+) -> tuple[dict[str, int], Numbers]:
+    """Return the columns and values of a system for so many items, with further rows."""
+    columns = dict(system.columns)
+    for name in chain.from_iterable(rows):
+        columns.setdefault(name, len(columns))
+    table = np.full((len(columns), items), np.nan)
+    table[: system.values.shape[0], : system.values.shape[1]] = system.values
+    for key, row in zip(keys, rows, strict=True):
+        for name, value in row.items():
+            table[columns[name], key] = value
+    return columns, table
+
+
+def _parquet_rows(path: str, corpus: dict[str, float], opened: Any) -> Iterator[dict[str, Any]]:
+    with _parquet_errors(path):
+        about = (opened.schema_arrow.metadata or {}).get(METADATA.encode())
+        corpus |= _numbers(msgspec.json.decode(about).get("corpus") or {}) if about else {}
+        for batch in opened.iter_batches():
+            yield from batch.to_pylist()
+
+
 def _rows(path: str, corpus: dict[str, float], opened: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of a results file of ``score`` or the SPICE program; fills in the corpus scores."""
     if path in opened:
-        with _parquet_errors(path):
-            about = (opened[path].schema_arrow.metadata or {}).get(METADATA.encode())
-            corpus |= _numbers(msgspec.json.decode(about).get("corpus") or {}) if about else {}
-            for batch in opened[path].iter_batches():
-                yield from batch.to_pylist()
+        yield from _parquet_rows(path, corpus, opened[path])
         return
     with open_source(path, limits=_LIMITS) as source:
         if path.removesuffix(".gz").removesuffix(".zst").endswith(".csv"):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_service.report.verdict import TellingError
-    from spicegraph_viewer.table import Numbers
+    from spicegraph_viewer.table import Keys, Numbers
 
 
 _ROWS: Final = 50
@@ -86,6 +86,13 @@ def _comparisons(table: ResultTable, names: Iterable[str], best: int, other: int
     return tests
 
 
+def _first_two(values: Sequence[float | None], *, is_lower_better: bool) -> tuple[int, int | None]:
+    """Return the numbers of the best system and of the next, if there is one."""
+    sign = -1 if is_lower_better else 1
+    best, *others = sorted(range(len(values)), key=lambda n: -sign * (values[n] or 0.0))
+    return best, others[0] if others else None
+
+
 def overview_of(table: ResultTable) -> Overview:
     """Return who is better by the items read so far; intervals are 1.96 standard errors."""
     names = [system.name for system in table.systems]
@@ -104,9 +111,7 @@ def overview_of(table: ResultTable) -> Overview:
     }
     corpus = {name: [system.corpus.get(name) for system in table.systems] for name in (*plain, score)}
     values = [mark.value for mark in means[score]]
-    sign = -1 if score in lower else 1
-    order = sorted(range(len(names)), key=lambda n: -sign * (values[n] or 0.0))
-    best, other = order[0], order[1] if len(order) > 1 else None
+    best, other = _first_two(values, is_lower_better=score in lower)
     rows = {name: means[name] for name in dict.fromkeys((*plain, score))}
     of_categories = {name: means[column] for name, column in categories.items()}
     if other is None:
@@ -117,11 +122,9 @@ def overview_of(table: ResultTable) -> Overview:
         headline, detail = pair_headline(
             label, pair, both, tests[score], systems=len(names), of="items", lower=score in lower
         )
-        points = [
-            *_of_categories(table, categories, tests, best),
-            *other_scores([tests[name] for name in plain if name != score], lower, pair),
-        ]
-        decided = Verdict(headline, f"Means of {table.count:,} items. {detail}", tuple(points))
+        others = [tests[name] for name in plain if name != score]
+        points = *_of_categories(table, categories, tests, best), *other_scores(others, lower, pair)
+        decided = Verdict(headline, f"Means of {table.count:,} items. {detail}", points)
     return Overview(
         table.count,
         decided,
@@ -300,27 +303,26 @@ class Viewer:
         others = tuple(name for name in by_category(items[0].scores)[0] if name != "SPICE")
         images = []
         for item, image in zip(items, report.images, strict=True):
-            candidates = [
-                replace(
-                    view,
-                    metrics=tuple(item.scores[name][number] for name in others),
-                    workings=tuple(working for working in view.workings if working.score == "SPICE"),
-                )
-                for number, view in zip(names, image.candidates, strict=True)
-            ]
+            candidates = []
+            for system, view in zip(names, image.candidates, strict=True):
+                values = tuple(item.scores[name][system] for name in others)
+                workings = tuple(working for working in view.workings if working.score == "SPICE")
+                candidates.append(replace(view, metrics=values, workings=workings))
             images.append(replace(image, candidates=tuple(candidates)))
         return replace(report, metrics=others, images=tuple(images))
+
+    def _gap(self, system: int, other: int, score: str) -> Numbers:
+        """Return how far a system is ahead of another, over the items of both."""
+        values, others = self._table.column(system, score), self._table.column(other, score)
+        size = min(len(values), len(others))
+        return values[:size] - others[:size]
 
     def _telling(self) -> dict[str, Any]:
         """Return examples of errors, of the items where the better of two systems is most ahead."""
         overview = self._overview_values()["overview"]
         best, other = overview.pair
         wrong = best if other is None else other
-        gap = self._table.column(wrong, overview.score)
-        if other is not None:
-            ahead = self._table.column(best, overview.score)
-            size = min(len(gap), len(ahead))
-            gap = gap[:size] - ahead[:size]
+        gap = self._table.column(wrong, overview.score) if other is None else self._gap(other, best, overview.score)
         keys = [int(key) for key in np.argsort(gap, kind="stable")[:_TELLING] if np.isfinite(gap[key])]
         numbers = sorted({best, wrong})
         items = {key: item for key in keys if (item := self._table.item(key)) and item.references}
@@ -354,10 +356,7 @@ class Viewer:
         if item is None:
             return None
         order, _ = self._table.select(query)
-        (places,) = np.nonzero(order == key)
-        position = int(places[0]) if len(places) else None
-        neighbours = [position - 1, position + 1] if position is not None else []
-        steps = [int(order[n]) if 0 <= n < len(order) else None for n in neighbours] or [None, None]
+        position, steps = _neighbours(order, key)
         # The list is opened at the page that has the item.
         start = (position or 0) // query.count * query.count
         names = {
@@ -462,3 +461,12 @@ def _number(text: str) -> float | None:
         return float(text) if text else None
     except ValueError:
         return None
+
+
+def _neighbours(keys: Keys, key: int) -> tuple[int | None, list[int | None]]:
+    """Return where an item stands in a list, if it does, and the keys of the items before and behind it."""
+    (places,) = np.nonzero(keys == key)
+    if not len(places):
+        return None, [None, None]
+    position = int(places[0])
+    return position, [int(keys[n]) if 0 <= n < len(keys) else None for n in (position - 1, position + 1)]

@@ -117,14 +117,19 @@ class ReadTokens(NamedTuple):
     spans: Sequence[Span] | str  # where they stand, or the text in which they can be found
 
 
+def _read_plain(words: list[str], text: str) -> ReadTokens:
+    """Return the tokens of a caption that white space separates; a full stop ends a sentence."""
+    ends = [number for number, word in enumerate(words, 1) if word == "."] if "." in words[:-1] else []
+    bounds = dict.fromkeys([0, *ends, len(words)])
+    lengths = cut_sentences(words, [end - start for start, end in pairwise(bounds)])
+    return ReadTokens(words, words, lengths, text if len(lengths) < 2 else list(find_spans(words, text)))
+
+
 def read_tokens(text: str, normal: str) -> ReadTokens:
     """Return the tokens of a caption; ``normal`` is what is parsed of it (:func:`.normalise`)."""
     words = plain_words(normal)
     if words is not None:
-        ends = [number for number, word in enumerate(words, 1) if word == "."] if "." in words[:-1] else []
-        bounds = dict.fromkeys([0, *ends, len(words)])
-        lengths = cut_sentences(words, [end - start for start, end in pairwise(bounds)])
-        return ReadTokens(words, words, lengths, text if len(lengths) < 2 else list(find_spans(words, text)))
+        return _read_plain(words, text)
     tokens = tokenize(normal, variant="spice")
     forms = [normal[start:end] for _, start, end in tokens]
     spans = [(start, end) for _, start, end in tokens]

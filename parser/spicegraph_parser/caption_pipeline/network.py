@@ -200,18 +200,18 @@ def further_analyses(network: Network, read: Reading, forms: Integers, likely: f
         rows, trees = np.arange(len(sentence)), best_heads(again.arcs)
         analysed = again.tags.argmax(axis=1), trees, network.label_scores(again, rows, trees)
         parts.append(_columns(again, (sentence, rows), analysed, log))
-    # Analyses of one sentence stand together, the network's own first.
-    sentence = np.concatenate([part[0] for part in parts])
-    lengths = layout.lengths[sentence]
-    order = np.argsort(sentence, kind="stable")
-    words = ranges((np.cumsum(lengths) - lengths)[order], lengths[order])
-    sentence, lengths = sentence[order], lengths[order]
-    own_forms = forms[ranges(starts[sentence], lengths)]
-    tags = np.concatenate([part[1] for part in parts])[words]
-    heads_above = np.concatenate([part[2] for part in parts])[words]
-    named = np.concatenate([part[3] for part in parts])[words]
-    scores = np.concatenate([part[4] for part in parts])[order]
-    return Analyses(sentence, lengths, own_forms, tags, heads_above, named, scores)
+    sentences, tags, above, named, scores = map(np.concatenate, zip(*parts, strict=True))
+    return _by_sentence(Analyses(sentences, layout.lengths[sentences], forms, tags, above, named, scores), starts)
+
+
+def _by_sentence(analyses: Analyses, starts: Integers) -> Analyses:
+    """Put the analyses of one sentence together, the network's own first; ``starts``: of each sentence's forms."""
+    order = np.argsort(analyses.sentence, kind="stable")
+    words = ranges((np.cumsum(analyses.lengths) - analyses.lengths)[order], analyses.lengths[order])
+    sentence, lengths = analyses.sentence[order], analyses.lengths[order]
+    own_forms = analyses.forms[ranges(starts[sentence], lengths)]
+    tags, heads, labels = (column[words] for column in (analyses.tags, analyses.heads, analyses.labels))
+    return Analyses(sentence, lengths, own_forms, tags, heads, labels, analyses.scores[order])
 
 
 def _doubtful_tags(

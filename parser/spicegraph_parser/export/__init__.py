@@ -5,18 +5,19 @@ The picture of a graph is drawn in :mod:`spicegraph_parser.export.picture`.
 
 from __future__ import annotations
 
+from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_parser.export.graph_text import graph_text
 from spicegraph_parser.spice.graph import Attribute, Relation, SceneGraph, SceneObject
 from spicegraph_parser.spice.lexicon import load_lexicon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from spicegraph_parser.spice.extraction import ParsedCaption
-    from spicegraph_parser.spice.parse import Parse
+    from spicegraph_parser.spice.extraction import Entity, ParsedCaption
+    from spicegraph_parser.spice.parse import Parse, Word
 
 JsonDict = dict[str, Any]  # the function that makes one says which fields it has
 
@@ -25,20 +26,22 @@ def caption_dict(caption: ParsedCaption) -> JsonDict:
     """Return a caption's own tuples, in SPICE's order and before merging, with their rules and places."""
     # ``spans``: for each slot those of its words in ``text`` (code points, end excluded), as far as they stand there.
     # ``apart``: what the caption states but a picture cannot show, with the certainty, 0 to 1, that it can be seen.
-    spans = [(word.start, word.end) for parse in caption.sentences for word in parse.words]
+    spans = [(word.start, word.end) for word in _words(caption)]
+
+    def places(tokens: Iterable[int]) -> list[tuple[int, int]]:
+        return [spans[token] for token in tokens if spans[token][0] >= 0]
+
     result: JsonDict = {
         "text": caption.text,
         "tuples": [list(fact.words) for fact in caption.facts],
         "rules": [fact.rule for fact in caption.facts],
-        "spans": [
-            [[spans[token] for token in slot if spans[token][0] >= 0] for slot in fact.tokens] for fact in caption.facts
-        ],
+        "spans": [list(map(places, fact.tokens)) for fact in caption.facts],
     }
     if caption.entities:
         result["entities"] = [
             {
                 "name": entity.name,
-                "spans": [[spans[token] for token in mention if spans[token][0] >= 0] for mention in entity.mentions],
+                "spans": list(map(places, entity.mentions)),
                 "attributes": list(entity.attributes),
                 "relations": list(entity.relations),
                 "member_of": entity.member_of,
@@ -77,6 +80,28 @@ def _quoted(text: str) -> str:
     return '"' + _printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _words(caption: ParsedCaption) -> list[Word]:
+    return list(chain.from_iterable(parse.words for parse in caption.sentences))
+
+
+def _sng_entity(words: Sequence[Word], head: int, in_front: Sequence[tuple[str, int]]) -> JsonDict:
+    """Return a noun with the words in front of it, which are labels and places."""
+    start = min([head, *(position for _, position in in_front)])
+    inside = words[start : head + 1]
+    return {
+        "span": " ".join(word.form for word in inside),
+        "lemma_span": " ".join(word.lemma for word in inside),
+        "head": words[head].form,
+        "lemma_head": words[head].lemma,
+        "span_bounds": (start, head + 1),
+        "modifiers": [
+            {"dep": label, "span": words[position].form, "lemma_span": words[position].lemma}
+            for label, position in in_front
+        ],
+        "type": "unknown",
+    }
+
+
 def sng_dict(caption: ParsedCaption) -> JsonDict:
     """Return a caption's graph in the shape of ``sng_parser.parse``: an entity for each noun in a fact.
 
@@ -93,30 +118,12 @@ def sng_dict(caption: ParsedCaption) -> JsonDict:
         >>> [entity["span"] for entity in graph["entities"]], graph["relations"][0]["lemma_relation"]
         (['A man', 'a brown horse'], 'ride')
     """
-    words = [word for parse in caption.sentences for word in parse.words]
+    words = _words(caption)
     # Objects are the subject and the object of a relation, else the first slot.
     heads = sorted({fact.tokens[slot][0] for fact in caption.facts for slot in range(2 if len(fact.words) == 3 else 1)})
     in_front = _modifiers(caption.sentences)
     index = {head: number for number, head in enumerate(heads)}
-    entities: list[JsonDict] = []
-    for head in heads:
-        start = min([head, *(position for _, position in in_front.get(head, []))])
-        inside = words[start : head + 1]
-        modifiers = [
-            {"dep": label, "span": words[position].form, "lemma_span": words[position].lemma}
-            for label, position in in_front.get(head, [])
-        ]
-        entities.append(
-            {
-                "span": " ".join(word.form for word in inside),
-                "lemma_span": " ".join(word.lemma for word in inside),
-                "head": words[head].form,
-                "lemma_head": words[head].lemma,
-                "span_bounds": (start, head + 1),
-                "modifiers": modifiers,
-                "type": "unknown",
-            }
-        )
+    entities = [_sng_entity(words, head, in_front.get(head, [])) for head in heads]
 
     def text(positions: Sequence[int]) -> str:
         return " ".join(words[position].form for position in positions)
@@ -182,20 +189,26 @@ def visual_genome_dict(caption: ParsedCaption, image_id: int) -> JsonDict:
     }
 
 
+_Said: TypeAlias = "tuple[tuple[str, ...], tuple[int, ...]]"  # an attribute or a relation, and its objects' numbers
+
+
+def _said_of(entities: Sequence[Entity]) -> Iterator[_Said]:
+    """Yield the relations of entities, then their attributes."""
+    for at, entity in enumerate(entities):
+        for name, to in entity.relations:
+            yield (entity.name, entities[to].name, name), (at, to)
+    for at, entity in enumerate(entities):
+        for name in entity.attributes:
+            yield (entity.name, name), (at,)
+
+
 def _numbered(caption: ParsedCaption) -> tuple[list[str], list[tuple[tuple[str, ...], tuple[int, ...]]]]:
     """Return the names of objects, and attributes and relations, each with the numbers of its objects.
 
     Things that share a name are objects of their own where the graph tells things apart.
     """
     if caption.entities:
-        names = [entity.name for entity in caption.entities]
-        said: list[tuple[tuple[str, ...], tuple[int, ...]]] = [
-            ((entity.name, names[to], name), (at, to))
-            for at, entity in enumerate(caption.entities)
-            for name, to in entity.relations
-        ]
-        said += [((e.name, name), (at,)) for at, e in enumerate(caption.entities) for name in e.attributes]
-        return names, said
+        return [entity.name for entity in caption.entities], list(_said_of(caption.entities))
     objects = dict.fromkeys(name for words in caption.tuples for name in (words[:2] if len(words) == 3 else words[:1]))
     numbers = {name: number for number, name in enumerate(objects)}
     rows = [(words, tuple([numbers[end] for end in words[:-1]])) for words in caption.tuples if len(words) > 1]

@@ -7,6 +7,7 @@ so that no font is needed. Captions are untrusted: every text is escaped, and no
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from html import escape
@@ -130,16 +131,21 @@ def _columns(count: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     return columns
 
 
+def _neighbours(arrows: Sequence[Arrow]) -> defaultdict[int, list[int]]:
+    near: defaultdict[int, list[int]] = defaultdict(list)
+    for arrow in arrows:
+        for node, other in pairwise(arrow.route):
+            near[node].append(other)
+            near[other].append(node)
+    return near
+
+
 def _ordered(column: Sequence[int], arrows: Sequence[Arrow]) -> list[list[int]]:
     """Order each column by the mean place of the neighbours in the columns beside it, back and forth."""
     columns: list[list[int]] = [[] for _ in range(max(column, default=-1) + 1)]
     for index, rank in enumerate(column):
         columns[rank].append(index)
-    near: dict[int, list[int]] = {index: [] for index in range(len(column))}
-    for arrow in arrows:
-        for node, other in zip(arrow.route, arrow.route[1:], strict=False):
-            near[node].append(other)
-            near[other].append(node)
+    near = _neighbours(arrows)
     row = {index: float(rank) for members in columns for rank, index in enumerate(members)}
 
     def pull(index: int) -> tuple[bool, float]:

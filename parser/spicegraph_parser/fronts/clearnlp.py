@@ -44,12 +44,20 @@ def reference_lemma(form: str, tag: str, lemma: str) -> str:
     return _CLOSED_CLASSES.get(lower, lemma)
 
 
+def _first_conjunct(tree: Tree, position: int) -> int:
+    head, seen = tree.heads[position], {position}
+    while tree.labels[head] == "conj" and tree.heads[head] and head not in seen:
+        seen.add(head)
+        head = tree.heads[head]
+    return head
+
+
 def to_universal(
     tags: Sequence[str], lemmas: Sequence[str], heads: Sequence[int], labels: Sequence[str]
 ) -> Iterable[Arc]:
     """Return basic Universal Dependencies v1 edges from ClearNLP's labels; heads count from 1, and 0 is the root."""
     # ClearNLP's nmod is a noun in front of a noun; the name is free for prepositional phrases then.
-    tree = Tree(heads, ["compound" if label == "nmod" else label for label in labels])
+    tree = Tree(heads, [{"nmod": "compound"}.get(label, label) for label in labels])
     size = len(tags)
     for position in range(1, size + 1):
         if tree.labels[position] in ("prep", "agent", "dative"):
@@ -59,11 +67,7 @@ def to_universal(
             _lower_copula(tree, position)
     for position in range(1, size + 1):  # every conjunct and coordinating word of a chain hangs on the first conjunct
         if tree.labels[position] in ("conj", "cc"):
-            head, seen = tree.heads[position], {position}
-            while tree.labels[head] == "conj" and tree.heads[head] and head not in seen:
-                seen.add(head)
-                head = tree.heads[head]
-            tree.attach(position, head, tree.labels[position])
+            tree.attach(position, _first_conjunct(tree, position), tree.labels[position])
     renamed = [_RENAMED.get(label, label) for label in tree.labels[1:]]
     return zip(renamed, tree.heads[1:], range(1, size + 1), strict=True)
 

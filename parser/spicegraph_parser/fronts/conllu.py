@@ -9,7 +9,7 @@ from spicegraph_parser.languages import ENGLISH, Language
 from spicegraph_parser.spice.parse import Caption, Edge, Parse, Word, find_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U", language: Language = ENGLISH) -> Iterator[Caption]:
@@ -29,16 +29,6 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U", language: Lang
     sentences: list[_Rows] = []
     is_open = has_documents = False
 
-    def caption() -> Caption:
-        text = max(texts, key=len) if texts else " ".join(word.form for rows in sentences for word, _ in rows)
-        parses, cursor = [], 0
-        for rows in sentences:  # its words are looked for behind those of the sentence before
-            spans = list(find_spans([word.form for word, _ in rows], text, cursor))
-            words = [word._replace(start=start, end=end) for (word, _), (start, end) in zip(rows, spans, strict=True)]
-            parses.append(Parse(words, [edge for _, edges in rows for edge in edges], language))
-            cursor = max([cursor, *(end for _, end in spans)])
-        return Caption(text, tuple(parses))
-
     def close_block() -> None:
         nonlocal is_open
         if block:
@@ -53,7 +43,7 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U", language: Lang
             if key.split()[:1] == ["newdoc"]:
                 close_block()
                 if is_open:
-                    yield caption()
+                    yield _caption(sentences, texts, language)
                     sentences, texts = [], []
                 is_open = has_documents = True
             elif key.strip() == "text":
@@ -63,11 +53,23 @@ def read_conllu(lines: Iterable[str], *, source: str = "CoNLL-U", language: Lang
         else:
             close_block()
             if sentences and not has_documents:
-                yield caption()
+                yield _caption(sentences, texts, language)
                 sentences, texts, is_open = [], [], False
     close_block()
     if is_open:
-        yield caption()
+        yield _caption(sentences, texts, language)
+
+
+def _caption(sentences: Sequence[_Rows], texts: Sequence[str], language: Language) -> Caption:
+    """Return the caption of sentences; of several texts the longest counts."""
+    text = max(texts, key=len) if texts else " ".join(word.form for rows in sentences for word, _ in rows)
+    parses, cursor = [], 0
+    for rows in sentences:  # its words are looked for behind those of the sentence before
+        spans = list(find_spans([word.form for word, _ in rows], text, cursor))
+        words = [word._replace(start=start, end=end) for (word, _), (start, end) in zip(rows, spans, strict=True)]
+        parses.append(Parse(words, [edge for _, edges in rows for edge in edges], language))
+        cursor = max([cursor, *(end for _, end in spans)])
+    return Caption(text, tuple(parses))
 
 
 _Rows = list[tuple[Word, list[Edge]]]  # a sentence's words, without their spans, each with the edges that lead to it
@@ -83,18 +85,20 @@ def _rows(block: list[tuple[int, str]], source: str) -> _Rows:
         if cells[0] != str(expected):
             raise InputError(f"{where}: column ID is {cells[0]!r}, expected {expected} (plain words only)")
         form, lemma = cells[1], cells[2] if cells[2] != "_" else cells[1]
-        pairs = (
-            [(cells[6], cells[7])] if cells[8] == "_" else [part.partition(":")[::2] for part in cells[8].split("|")]
-        )
-        edges = []
-        for head, label in pairs if cells[6:9] != ["_", "_", "_"] else ():  # else a word that the graph left out
-            if not (head.isascii() and head.isdigit()) or int(head) > len(block):
-                raise InputError(f"{where}: column HEAD is {head!r}, expected a word number from 0 to {len(block)}")
-            if not label or label == "_":
-                raise InputError(f"{where}: column DEPREL is empty")
-            edges.append(Edge(label, int(head), expected))
+        edges = [Edge(label, head, expected) for head, label in _edges(cells, where, len(block))]
         rows.append((Word(form, cells[4], lemma.lower()), edges))
     return rows
+
+
+def _edges(cells: Sequence[str], where: str, words: int) -> Iterator[tuple[int, str]]:
+    """Yield the heads of a word of a block of so many words, with their labels; none: the graph left it out."""
+    pairs = [(cells[6], cells[7])] if cells[8] == "_" else [part.partition(":")[::2] for part in cells[8].split("|")]
+    for head, label in pairs if cells[6:9] != ["_", "_", "_"] else ():
+        if not (head.isascii() and head.isdigit()) or int(head) > words:
+            raise InputError(f"{where}: column HEAD is {head!r}, expected a word number from 0 to {words}")
+        if not label or label == "_":
+            raise InputError(f"{where}: column DEPREL is empty")
+        yield int(head), label
 
 
 def write_conllu(captions: Iterable[Caption]) -> Iterator[str]:

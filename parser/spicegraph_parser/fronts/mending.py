@@ -146,20 +146,33 @@ def _rehang_noun(tree: Sentence, position: int) -> None:
         tree.promote(position, "amod")
 
 
+def _noun_of(tree: Sentence, adjective: int) -> int:
+    """Return the noun that an adjective is of: before it, or right behind it, where it is made one; 0: none."""
+    noun = _noun_before(tree, adjective)
+    if noun:
+        return noun
+    if tree.universal[adjective + 1 : adjective + 2] == ["NOUN"]:
+        return adjective + 1
+    if not _is_like_prenominal(tree, adjective):
+        return 0
+    tree.universal[adjective + 1] = "NOUN"
+    return adjective + 1
+
+
+def _heir(tree: Sentence, position: int, noun: int) -> int:
+    """Return what takes a word's place: a verb that hangs on it, its subject, or what its noun hangs on."""
+    below = tree.children(position)
+    verbs = [p for p in below if tree.universal[p] in VERBAL or tree.children(p, "cop", "aux:pass")]
+    subjects = tree.children(position, *SUBJECTS)
+    return [*verbs, *subjects, *(p for p in below if tree.is_below(noun, p))][0]
+
+
 def _rehang_adjective(tree: Sentence, position: int) -> None:
-    noun = _noun_before(tree, position)
-    if not noun and tree.universal[position + 1 : position + 2] == ["NOUN"]:
-        noun = position + 1
-    elif not noun and _is_like_prenominal(tree, position):
-        noun = position + 1
-        tree.universal[noun] = "NOUN"
+    noun = _noun_of(tree, position)
     if not noun:
         return
     if noun != tree.heads[position] and tree.is_below(noun, position):
-        below = tree.children(position)
-        verbs = [p for p in below if tree.universal[p] in VERBAL or tree.children(p, "cop", "aux:pass")]
-        subjects = tree.children(position, *SUBJECTS)
-        tree.promote([*verbs, *subjects, *(p for p in below if tree.is_below(noun, p))][0], "amod")
+        tree.promote(_heir(tree, position, noun), "amod")
     tree.attach(position, noun, "amod")
     for child in tree.children(position):
         if tree.universal[child] in {*NAMING, *VERBAL} and tree.labels[child] != "conj":

@@ -163,16 +163,21 @@ def _tags(columns: Columns, language: Language) -> Sequence[str]:
     return tuple(map(ud1_tag, tags, columns.universal, columns.features))
 
 
+def _part_fixed(columns: Columns, heads: list[int], labels: list[str]) -> None:
+    """Give the words of fixed prepositions the heads and labels that they have in v1."""
+    # case(sea, next), fixed(next, to) is in v1 advmod(sea, next), case(sea, to), which are joined later; longer fixed
+    # prepositions keep their first word alone.
+    fixed = [head for label, head in zip(columns.labels, columns.heads, strict=True) if label == "fixed"]
+    for position, (label, head) in enumerate(zip(columns.labels, columns.heads, strict=True)):
+        if label == "fixed" and head and columns.labels[head - 1] == "case" and fixed.count(head) == 1:
+            heads[position], labels[position] = columns.heads[head - 1], "case"
+            labels[head - 1] = "advmod"
+
+
 def _v1_arcs(columns: Columns, language: Language) -> Sequence[Arc]:
     heads, labels = list(columns.heads), list(columns.labels)
     if language is ENGLISH:
-        # case(sea, next), fixed(next, to) is in v1 advmod(sea, next), case(sea, to), which are joined later; longer
-        # fixed prepositions keep their first word alone.
-        fixed = [head for label, head in zip(columns.labels, columns.heads, strict=True) if label == "fixed"]
-        for position, (label, head) in enumerate(zip(columns.labels, columns.heads, strict=True)):
-            if label == "fixed" and head and columns.labels[head - 1] == "case" and fixed.count(head) == 1:
-                heads[position], labels[position] = columns.heads[head - 1], "case"
-                labels[head - 1] = "advmod"
+        _part_fixed(columns, heads, labels)
     for position, (label, head) in enumerate(zip(labels, heads, strict=True)):
         if label == "cc" and head and labels[head - 1] == "conj":
             heads[position] = columns.heads[head - 1]

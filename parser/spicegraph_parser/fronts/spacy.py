@@ -164,9 +164,7 @@ class DocumentReader:
         sentences = []
         for first, last in pairwise(bounds):
             part = slice(first, last)
-            size = last - first
-            above = [at + to if to and 0 < at + to <= size else 0 for at, to in enumerate(heads[part], 1)]
-            named = [label if head else "root" for label, head in zip(labels[part], above, strict=True)]
+            above, named = _within(heads[part], labels[part])
             words = Columns(forms[part], lemmas[part], universal[part], tags[part], features[part], above, named)
             basic = to_basic(words, scheme, self._language)
             sentences.append(
@@ -204,3 +202,10 @@ def _joined(bounds: Sequence[int], forms: Sequence[str], heads: list[int], label
             if start <= at < bounds[bounds.index(start) + 1]:
                 heads[at], labels[at] = first - at, "parataxis"
     return [*kept, len(forms)]
+
+
+def _within(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Return the heads of a sentence's words, from 1, by how far away they stand, and its labels; 0 is the root."""
+    size = len(heads)
+    above = [at + to if to and 0 < at + to <= size else 0 for at, to in enumerate(heads, 1)]
+    return above, [label if head else "root" for label, head in zip(labels, above, strict=True)]

@@ -63,6 +63,15 @@ def ud1_lines(lines: Iterable[str], *, scheme: Scheme = Scheme.AUTO, language: L
     yield from _sentence(block, scheme, language)
 
 
+def _scheme_of(words: list[list[str]], language: Language) -> Scheme:
+    """Return the scheme that a sentence's labels show."""
+    labels = {cells[_LABEL] for cells in words} - {"_"}
+    scheme = scheme_of(labels, source=f"the CoNLL-U sentence {' '.join(cells[_FORM] for cells in words)[:60]!r}")
+    if scheme is Scheme.CLEARNLP:
+        return scheme
+    return Scheme.UD2 if language is not ENGLISH or is_ud2(words) else Scheme.UD1
+
+
 def _sentence(lines: list[str], scheme: Scheme, language: Language) -> Iterator[str]:
     rows = [line.split("\t") for line in lines]
     words = [cells for cells in rows if not cells[0].startswith("#")]
@@ -70,10 +79,7 @@ def _sentence(lines: list[str], scheme: Scheme, language: Language) -> Iterator[
         yield from lines
         return
     if scheme is Scheme.AUTO:
-        labels = {cells[_LABEL] for cells in words} - {"_"}
-        scheme = scheme_of(labels, source=f"the CoNLL-U sentence {' '.join(cells[_FORM] for cells in words)[:60]!r}")
-        if scheme is not Scheme.CLEARNLP:
-            scheme = Scheme.UD2 if language is not ENGLISH or is_ud2(words) else Scheme.UD1
+        scheme = _scheme_of(words, language)
     if scheme is Scheme.UD1:
         yield from lines
         return

@@ -12,7 +12,7 @@ from spicegraph_parser.fronts.mending import adjectives, forms, is_compound, mai
 from spicegraph_parser.fronts.tree import NAMING, NOMINAL, OBJECTS, OBLIQUE, SILENT, VERBAL, Columns, Sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.languages import Language, Phrases
     from spicegraph_parser.spice.parse import Arc
@@ -69,6 +69,14 @@ def _stands(tree: Sentence, start: int, phrase: tuple[str, ...]) -> bool:
     return end <= tree.size + 1 and all(name in word for name, word in zip(phrase, words, strict=True))
 
 
+def _hand_over(tree: Sentence, word: int, words: Sequence[int], to: int, *, copula: str = "cop") -> None:
+    """Hang what hangs on one of the words of a phrase, and is none of them, on another word."""
+    for child in tree.children(word):
+        if child not in words:
+            label = tree.labels[child]
+            tree.attach(child, to, copula if label == "cop" else label)
+
+
 def _prepositions(tree: Sentence) -> None:
     """``à côté de la table`` -> table, with the preposition à_côté_de, hangs where the phrase hung."""
     for position in range(1, tree.size + 1):
@@ -85,9 +93,7 @@ def _prepositions(tree: Sentence) -> None:
             label = "nmod" if tree.universal[upper] in NOMINAL else "obl"
         tree.attach(noun, upper, label)
         for word, lemma in zip(words, phrase, strict=True):
-            for child in tree.children(word):
-                if child not in words:
-                    tree.attach(child, noun, tree.labels[child])
+            _hand_over(tree, word, words, noun)
             tree.universal[word], tree.features[word], tree.lemmas[word] = "ADP", "_", lemma
         tree.attach(words[0], noun, "case")
         for word in words[1:]:
@@ -192,9 +198,7 @@ def _progressives(tree: Sentence) -> None:
         label = "acl" if tree.universal[head] in NAMING else tree.labels[top] if not head else "advcl"
         tree.attach(verb, head, label)
         for word in words:
-            for child in tree.children(word):
-                if child not in words:
-                    tree.attach(child, verb, "aux" if tree.labels[child] == "cop" else tree.labels[child])
+            _hand_over(tree, word, words, verb, copula="aux")
         for word in words:
             tree.silence(word, verb)
         tree.features[verb] = "Tense=Pres|VerbForm=Part"

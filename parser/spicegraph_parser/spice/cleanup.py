@@ -61,6 +61,14 @@ class RuleGraph(NamedTuple):
         return [dependent for below_label, _, dependent in self.children.get(position, ()) if below_label == label]
 
 
+def _sort_as_table(children: dict[int, list[Arc]], size: int, sentence: int) -> None:
+    """Put what hangs on each word in the order in which the reference sees it."""
+    for head, below in children.items():
+        if len(below) > 1:
+            order = [(table_place(original(arc[2], size), sentence), rank) for rank, arc in enumerate(below)]
+            children[head] = [below[rank] for _, rank in sorted(order)]
+
+
 def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
     """Return the graph on which the rules work of a collapsed parse; ``offset``: the caption's words in front of it."""
     forms, tags, lemmas = parse.names, parse.tags, parse.lemmas
@@ -82,10 +90,7 @@ def clean_up(parse: Parse, *, offset: int = 0, sentence: int = 0) -> RuleGraph:
         arcs = _resolve_pronouns(arcs, pronouns, tags, parse)
     children, families = _indexed(arcs)
     if sentence or size >= TABLE_SIZE:
-        for head, below in children.items():
-            if len(below) > 1:
-                order = [(table_place(original(arc[2], size), sentence), rank) for rank, arc in enumerate(below)]
-                children[head] = [below[rank] for _, rank in sorted(order)]
+        _sort_as_table(children, size, sentence)
     nouns = {
         position: slots[position - 1]
         for position, tag in enumerate(tags, start=1)

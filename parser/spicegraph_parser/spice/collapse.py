@@ -360,26 +360,30 @@ def _join_pair(links: _Links, last: int, names: tuple[str, ...]) -> None:
     incoming = links.incoming(case.head) if case else None
     if case is None or incoming is None:
         return
-    noun, name = case.head, "_".join(names)
-    sister = links.find("advmod", noun, first) or links.find("case", noun, first)
-    if sister is not None:
-        if names not in _SISTER:
-            return
+    sister = links.find("advmod", case.head, first) or links.find("case", case.head, first)
+    if sister is None:
+        if incoming.label == "nmod" and incoming.head == first and names in _GOVERNING:
+            _join_governing(links, case, incoming, names)
+    elif names in _SISTER:
         sister.label = "case"
         if incoming.label == "nmod":
-            incoming.label = f"nmod:{name}"
+            incoming.label = f"nmod:{'_'.join(names)}"
         links.remove(case)
         links.add("mwe", first, last)
-    elif incoming.label == "nmod" and incoming.head == first and names in _GOVERNING:
-        upper = links.incoming(first)
-        if upper is None:
-            return
-        links.remove(incoming)
-        links.remove(case)
-        is_clause = upper.label == "conj" and links.has_child(first, "cop")
-        links.move_children(first, noun)
-        links.lead_to(upper, noun)
-        if upper.label in _OBLIQUE or (upper.label in {"conj", "dep"} and not is_clause):
-            upper.label = f"nmod:{name}"
-        links.add("case", noun, first)
-        links.add("mwe", first, last)
+
+
+def _join_governing(links: _Links, case: _Link, incoming: _Link, names: tuple[str, ...]) -> None:
+    """``X next to Y``: nmod(next, Y), case(Y, to) -> nmod:next_to(X, Y)."""
+    first, noun = incoming.head, case.head
+    upper = links.incoming(first)
+    if upper is None:
+        return
+    links.remove(incoming)
+    links.remove(case)
+    is_clause = upper.label == "conj" and links.has_child(first, "cop")
+    links.move_children(first, noun)
+    links.lead_to(upper, noun)
+    if upper.label in _OBLIQUE or (upper.label in {"conj", "dep"} and not is_clause):
+        upper.label = f"nmod:{'_'.join(names)}"
+    links.add("case", noun, first)
+    links.add("mwe", first, case.dependent)

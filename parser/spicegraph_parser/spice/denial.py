@@ -81,6 +81,10 @@ class _Tree:
         """Return the words below one by edges of given labels."""
         return [word for word in self.below[at] if self.label[word] in labels]
 
+    def words_under(self, at: int, labels: Collection[str]) -> set[str]:
+        """Return the forms of the words below one by edges of given labels."""
+        return {self.words[word] for word in self.under(at, labels)}
+
     def all_under(self, at: int) -> set[int]:
         """Return a word and all below it."""
         out, todo = {at}, [at]
@@ -106,11 +110,11 @@ def _things(tree: _Tree, noun: int, *, listed: bool = True) -> list[int]:
     """Return a noun with what is said of it and what it is of, and the nouns that "or" joins to it."""
     out = [noun, *tree.under(noun, _BESIDE)]
     for other in tree.under(noun, ("nmod", "nmod:of")):
-        if "of" in [tree.words[word] for word in tree.under(other, ("case",))] and not tree.is_definite(other):
+        if "of" in tree.words_under(other, ("case",)) and not tree.is_definite(other):
             out += _things(tree, other)
-    joints = {tree.words[word] for word in tree.under(noun, ("cc",))}
+    joints = tree.words_under(noun, ("cc",))
     for other in tree.under(noun, ("conj", "appos")) if listed else ():
-        own = {tree.words[word] for word in tree.under(other, ("det", "neg", "nummod"))}
+        own = tree.words_under(other, ("det", "neg", "nummod"))
         if joints & {"or", "nor"} or (joints <= {"and"} and joints and not own):
             out += _things(tree, other)
     return out
@@ -129,9 +133,9 @@ def _predicate(tree: _Tree, at: int) -> list[int]:
         out += [word for place in tree.under(at, ("nmod",)) for word in tree.under(place, ("case",))]
     for verb in tree.under(at, ("xcomp", "prt")):
         out += _predicate(tree, verb) if tree.tags[verb] not in _FINITE else []
-    joints = {tree.words[word] for word in tree.under(at, ("cc",))}
-    if joints & {"or", "nor"}:
-        out += [word for verb in tree.under(at, ("conj",)) for word in _predicate(tree, verb)]
+    if tree.words_under(at, ("cc",)) & {"or", "nor"}:
+        for verb in tree.under(at, ("conj",)):
+            out += _predicate(tree, verb)
     return out
 
 
@@ -147,18 +151,26 @@ def _subject(tree: _Tree, at: int) -> int:
     return at
 
 
-def _negated(tree: _Tree, at: int) -> Iterator[Scope]:
-    """Scope of "no", "not", "never": the noun or the predicate above it."""
+def _governor(tree: _Tree, at: int) -> int:
+    """Return the noun or the predicate that a negation is of; 0: it denies nothing."""
     governor, behind = tree.head[at], tree.behind(at)
     if tree.words[governor] in _ADVERBS and not tree.under(governor, _SUBJECTS):
         governor, behind = tree.head[governor], ""
     if not governor or behind in _NO_DENIAL:
-        return
+        return 0
     if tree.label[at + 1 : at + 2] == ["det"] and tree.head[at + 1] > at:  # "not a person is in the street"
-        governor = tree.head[at + 1]
+        return tree.head[at + 1]
+    return governor
+
+
+def _negated(tree: _Tree, at: int) -> Iterator[Scope]:
+    """Scope of "no", "not", "never": the noun or the predicate above it."""
+    governor = _governor(tree, at)
+    if not governor:
+        return
     is_place = bool(tree.under(governor, ("case",)) and tree.under(governor, ("cop", *_SUBJECTS)))
     if tree.is_noun(governor) and (tree.words[at] == "no" or not is_place):
-        articles = {tree.words[word] for word in tree.under(governor, ("det",))}
+        articles = tree.words_under(governor, ("det",))
         if tree.words[at] != "no" or articles.isdisjoint(("a", "an", "the")):  # "a no parking sign"
             yield _lacking(tree, at, governor)
     elif tree.words[governor] in _SEEN or tree.under(governor, ("expl",)):  # "there is not a cloud", "is not visible"
@@ -187,7 +199,7 @@ def _excepted(tree: _Tree, at: int) -> Iterator[Scope]:
         noun = next((word for word in tree.below[tree.head[at]] if word > at and tree.label[word] in _JOINED), 0)
     if not noun or (tree.words[at] == "but" and tree.words[at - 1] not in _ALL):
         return
-    is_there = tree.words[at - 1] not in _ALL or "the" in [tree.words[word] for word in tree.under(noun, ("det",))]
+    is_there = tree.words[at - 1] not in _ALL or "the" in tree.words_under(noun, ("det",))
     yield _lacking(tree, at, noun, Standing.EXCEPTED if is_there else Standing.DENIED)
 
 
@@ -271,6 +283,13 @@ def _in_clause(tree: _Tree, at: int, governor: int) -> Scope:
     return Scope(at, words, owner=owner, name=name)
 
 
+def _belongs(tree: _Tree, word: int) -> bool:
+    """Return whether what hangs on a noun phrase that is not there is a part of it."""
+    if tree.label[word] == "nmod":
+        return any(tree.tags[own].startswith("PRP") for own in tree.all_under(word))
+    return tree.label[word] in {"acl", "advmod"}
+
+
 def _lacking(tree: _Tree, at: int, noun: int, standing: Standing = Standing.DENIED) -> Scope:
     """Return the scope of a noun phrase that is not there; as a modifier behind a noun or a verb, of nothing else."""
     last = _before_verb(tree, at, noun)
@@ -283,8 +302,7 @@ def _lacking(tree: _Tree, at: int, noun: int, standing: Standing = Standing.DENI
         return Scope(at, words, standing, owner=owner, name=name)
     inside = {*range(start, last + 1), *words}
     for word in tree.below[noun] if last == noun else ():
-        refers = any(tree.tags[own].startswith("PRP") for own in tree.all_under(word))
-        if word > noun and (tree.label[word] in {"acl", "advmod"} or (tree.label[word] == "nmod" and refers)):
+        if word > noun and _belongs(tree, word):
             inside |= tree.all_under(word)
     modifier = _with_commas(tree, range(start, max(inside) + 1))
     while tree.label[noun] == "conj":

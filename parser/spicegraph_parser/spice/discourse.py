@@ -47,6 +47,17 @@ def resolve_across(caption: Caption) -> Caption:
     return Caption(caption.text, tuple(sentences))
 
 
+def _antecedent(word: str, earlier: Iterable[_Nouns]) -> tuple[str, str] | None:
+    """Return the noun of the nearest sentence that has one that a pronoun may stand for."""
+    for nouns in earlier:
+        fitting = [noun for noun in nouns if _fits(word, noun)]
+        if not fitting and word in THINGS:  # "it" may be a person ("a baby") where nothing else is
+            fitting = [noun for noun in nouns if noun[1] in _SINGULAR]
+        if fitting:
+            return fitting[0]
+    return None
+
+
 def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
     """Put nouns of earlier sentences, the nearest first, in the place of a sentence's pronouns."""
     tags, lemmas = list(parse.tags), list(parse.lemmas)
@@ -59,13 +70,7 @@ def _resolve(parse: Parse, earlier: Iterable[_Nouns]) -> Parse:
             continue
         if any(_fits(word, noun) for noun in zip(lemmas[:position], tags[:position], strict=True)):
             continue
-        for nouns in earlier:
-            fitting = [noun for noun in nouns if _fits(word, noun)]
-            if not fitting and word in THINGS:  # "it" may be a person ("a baby") where nothing else is
-                fitting = [noun for noun in nouns if noun[1] in _SINGULAR]
-            if fitting:
-                lemmas[position], tags[position] = fitting[0]
-                break
+        lemmas[position], tags[position] = _antecedent(word, earlier) or (lemmas[position], tags[position])
     if tags == list(parse.tags):
         return parse
     return Parse.from_columns(parse.forms, tags, lemmas, parse.arcs, parse.spans, language=parse.language)

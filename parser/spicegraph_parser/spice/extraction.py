@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from spicegraph_parser.errors import LimitError
@@ -91,13 +91,9 @@ class ParsedCaption:
         if not self.apart:
             return (*said, *loose)
         denied = [fact for fact in self.apart if fact.rule == DENIED and len(fact.words) == 1]
-        absent = {token for fact in denied for token in fact.tokens[0]}
-        kept = [
-            fact
-            for fact in loose
-            if absent.isdisjoint(token for slot in fact.tokens for token in slot)
-            and not (denied and fact.rule == LOOSE and fact.words[-1] in NEGATIONS)
-        ]
+        absent = set(chain.from_iterable(fact.tokens[0] for fact in denied))
+        present = (fact for fact in loose if absent.isdisjoint(chain.from_iterable(fact.tokens)))
+        kept = [fact for fact in present if not (denied and _is_negation(fact))]
         named = [fact._replace(rule=LOOSE) for fact in denied]
         notes = [Fact((fact.words[0], "no"), DENIED, (fact.tokens[0], ())) for fact in denied]
         return (*said, *named, *kept, *notes)
@@ -123,3 +119,7 @@ def extract(caption: Caption) -> ParsedCaption:
             raise LimitError(f"the caption {caption.text[:60]!r}... has more than {MAX_FACTS:,} facts")
         offset += len(parse.forms)
     return ParsedCaption(caption.text, caption.sentences, tuple(facts))
+
+
+def _is_negation(fact: Fact) -> bool:
+    return fact.rule == LOOSE and fact.words[-1] in NEGATIONS

@@ -16,7 +16,9 @@ from spicegraph_parser.spice.parse import Caption, Parse, is_word
 from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from spicegraph_parser.spice.parse import Arc
 
 
 def is_plural(tag: str) -> bool:
@@ -55,24 +57,31 @@ def denied(parse: Parse) -> Iterator[tuple[int, int]]:
     language = parse.language
     if language.without.isdisjoint(parse.lemmas) and language.negations.isdisjoint(parse.lemmas):
         return
-    for label, head, dependent in parse.arcs:
-        word, negation = parse.lemmas[dependent - 1], dependent
-        if label == "case" and word in language.without:
-            positions = [head]
-        elif label == "xcomp" and parse.lemmas[head - 1] in language.negations:
-            positions, negation = _objects(parse, dependent) or [dependent], head
-        elif label == "neg" and word in language.negations:
-            if word == "no" and _below(parse, head, "det", language.articles):
-                continue
-            positions = _objects(parse, head) or [head] if parse.tags[head - 1].startswith("V") else [head]
-        else:
-            continue
-        for position in positions:
+    for arc in parse.arcs:
+        for position, negation in _denied_by(parse, arc):
             yield position, negation
             if _below(parse, position, "cc", language.alternatives):  # what these join to it is denied as well
-                for label_of_word, governor, word_at in parse.arcs:
-                    if governor == position and label_of_word.partition(":")[0] == "conj":
+                for label, governor, word_at in parse.arcs:
+                    if governor == position and label.partition(":")[0] == "conj":
                         yield word_at, negation
+
+
+def _denied_by(parse: Parse, arc: Arc) -> Iterator[tuple[int, int]]:
+    """Yield what a dependency denies, each with the word that denies it."""
+    language, (label, head, dependent) = parse.language, arc
+    word, negation = parse.lemmas[dependent - 1], dependent
+    positions = [head]
+    if label == "xcomp" and parse.lemmas[head - 1] in language.negations:
+        positions, negation = _objects(parse, dependent) or [dependent], head
+    elif label == "neg" and word in language.negations:
+        if word == "no" and _below(parse, head, "det", language.articles):
+            return
+        if parse.tags[head - 1].startswith("V"):
+            positions = _objects(parse, head) or [head]
+    elif label != "case" or word not in language.without:
+        return
+    for position in positions:
+        yield position, negation
 
 
 def _objects(parse: Parse, verb: int) -> list[int]:
@@ -117,23 +126,33 @@ _UNDRAWN: Final = _BESIDE | {SAID_RULE, WORD_RULE}
 _OBJECT_SLOTS: Final = {1: 1, 2: 1, 3: 2}  # by the length of a fact
 
 
+def _objects_at(facts: Iterable[Fact]) -> Iterator[tuple[int, str, tuple[int, ...]]]:
+    """Yield the words of objects: where each stands, the object's name, and where all its words stand."""
+    for words, _, tokens in facts:
+        for slot in range(_OBJECT_SLOTS[len(words)]):
+            for token in tokens[slot]:
+                yield token, words[slot], tokens[slot]
+
+
+def _no_objects(facts: Iterable[Fact], nouns: Mapping[int, str]) -> Iterator[Fact]:
+    """Yield a note for every noun that stands inside of a relation ("front" in "in front of"), and is no object."""
+    relations = (tokens[2] for words, _, tokens in facts if len(words) == 3)
+    joined = set(chain.from_iterable(tokens for tokens in relations if len(tokens) > 1))
+    for token, noun in nouns.items():
+        if token in joined:
+            yield Fact((noun,), NO_OBJECT, ((token,),))
+
+
 def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     """Yield what SPICE's facts of a caption leave out: loose words, number, and then notes."""
     # a man standing (no tuple with "stand")  -> (man, stand)
     # a pair of dogs                          -> (dog, plural) (dog, pair), and "pair" stands for "dog"
     # a man with no hat                       -> "hat" is denied by "no"
     # dogs tug a toy (dogs, toy, get)         -> of scene graphs: (dogs, toy, tug), and "dogs" are read as "dog"
-    nouns = {
-        token: words[slot]
-        for words, _, tokens in facts
-        for slot in range(_OBJECT_SLOTS[len(words)])
-        for token in tokens[slot]
-    }
-    # Nouns that stand inside of a relation ("front" in "in front of") are not objects.
-    joined = {token for fact in facts if len(fact.words) == 3 and len(fact.tokens[2]) > 1 for token in fact.tokens[2]}
-    notes = [Fact((noun,), NO_OBJECT, ((token,),)) for token, noun in nouns.items() if token in joined]
+    nouns = {token: word for token, word, _ in _objects_at(facts)}
+    notes = list(_no_objects(facts, nouns))
     denials = list(_denials(caption))
-    negations = {token for note in denials for token in note.tokens[1]}
+    negations = set(chain.from_iterable(note.tokens[1] for note in denials))
     if any(parse.arcs for parse in caption.sentences):
         yield from _loose_words(caption, facts, nouns, negations)
     else:
@@ -142,7 +161,7 @@ def loose_facts(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
                 notes.append(fact)
             else:
                 yield fact
-    absent = {token for note in denials for token in note.tokens[0]}
+    absent = set(chain.from_iterable(note.tokens[0] for note in denials))
     notes += denials
     for fact in _numbers(caption, nouns, absent):
         yield fact
@@ -264,23 +283,14 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
     # behind it; adjectives, numbers and negations the other way round; nouns, and words of sentences without any,
     # objects. Signs without a letter or a digit ("!!!") are not words.
     used = _places(facts)
-    slots = {
-        token: (fact.words[slot], fact.tokens[slot])
-        for fact in facts
-        for slot in range(_OBJECT_SLOTS[len(fact.words)])
-        for token in fact.tokens[slot]
-    }
+    slots = {token: (word, tokens) for token, word, tokens in _objects_at(facts)}
     guessed = [fact for fact in facts if all(fact.tokens[:2]) and lacks_words(fact)]
     notes = []
     offset = 0
     for parse in caption.sentences:
         end = offset + len(parse.tags)
         nouns = [token for token in sorted(slots) if offset <= token < end]
-        loose = {
-            token: (lemma, tag)
-            for token, (lemma, tag) in enumerate(zip(parse.lemmas, parse.tags, strict=True), offset)
-            if token not in used and _is_loose(tag, lemma) and is_word(lemma)
-        }
+        loose = _loose_at(parse, offset, used)
         for fact in guessed:
             if stated := _stated_relation(fact, parse, offset, loose):
                 yield stated
@@ -291,6 +301,15 @@ def _scene_words(caption: Caption, facts: Sequence[Fact]) -> Iterator[Fact]:
             yield Fact(words, LOOSE, tokens)
         offset = end
     yield from notes
+
+
+def _loose_at(parse: Parse, offset: int, used: Collection[int]) -> dict[int, tuple[str, str]]:
+    """Return lemma and tag of a sentence's content words at which no fact stands."""
+    return {
+        token: (lemma, tag)
+        for token, (lemma, tag) in enumerate(zip(parse.lemmas, parse.tags, strict=True), offset)
+        if token not in used and _is_loose(tag, lemma) and is_word(lemma)
+    }
 
 
 def _places(facts: Iterable[Fact]) -> set[int]:

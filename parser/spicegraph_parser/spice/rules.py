@@ -198,6 +198,14 @@ def passive_agent(graph: RuleGraph) -> Iterator[Slots]:
                 yield graph.nouns[agent], graph.nouns[patient], _verb(graph, head)
 
 
+def _is_below_plural(graph: RuleGraph, noun: int) -> bool:
+    """Return whether a preposition leads to a noun from the predicate of a plural noun."""
+    # The reference does not count there: "bikes parked with lots of locks" has no count of locks, "a bike parked with
+    # lots of locks" has.
+    governors = {head for label, head, below in graph.families.get("nmod", ()) if below == noun and ":" in label}
+    return any(head in governors and graph.tags[p - 1] in _PLURAL_TAGS for _, head, p in _subjects(graph))
+
+
 def count(graph: RuleGraph) -> Iterator[Slots]:
     """How many: the last numeral before a plural noun, else the first word of its quantifying phrase.
 
@@ -206,14 +214,8 @@ def count(graph: RuleGraph) -> Iterator[Slots]:
     """
     quantifiers: dict[int, list[int]] = {}
     for label, noun, first in graph.families.get("det", ()):
-        if label == "det:qmod":
-            # The reference does not count where a preposition leads to the noun from the predicate of a plural noun:
-            # "bikes parked with lots of locks" has no count of locks, "a bike parked with lots of locks" has.
-            governors = {
-                head for label, head, below in graph.families.get("nmod", ()) if below == noun and ":" in label
-            }
-            if not any(head in governors and graph.tags[p - 1] in _PLURAL_TAGS for _, head, p in _subjects(graph)):
-                quantifiers.setdefault(noun, []).append(first)
+        if label == "det:qmod" and not _is_below_plural(graph, noun):
+            quantifiers.setdefault(noun, []).append(first)
     for label, noun, numeral in graph.families.get("nummod", ()):
         if label == "nummod" and numeral < noun and graph.tags[numeral - 1] == "CD":
             quantifiers[noun] = [numeral]

@@ -165,7 +165,10 @@ def category_means(items: Iterable[Mapping[str, CategoryScore]]) -> dict[str, Ca
                 micro[name] = micro.get(name, Counts()) + counts
     means = {}
     for name, columns in shares.items():
-        size = len(columns[0])
-        f, pr, re = (math.fsum(column) / size if size else None for column in columns)
-        means[name] = CategoryMeans(f, pr, re, size, micro.get(name))
+        f, pr, re = map(_mean, columns)
+        means[name] = CategoryMeans(f, pr, re, len(columns[0]), micro.get(name))
     return means
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None

@@ -167,8 +167,11 @@ class Words:
                 for number in slot:
                     words[number] += part.credit / len(filled) / len(slot)
         named = [WordCredit(self.text[a:b], a, b, credit) for (a, b), credit in zip(self.spans, words, strict=True)]
-        content = {number for number, (a, b) in enumerate(self.spans) if self.text[a:b].lower() not in FUNCTION_WORDS}
-        return Credit(score, tuple(named), tuple(kept), tuple(self._phrases(objects or content)))
+        return Credit(score, tuple(named), tuple(kept), tuple(self._phrases(objects or self._content())))
+
+    def _content(self) -> set[int]:
+        """Return the numbers of all words but function words."""
+        return {number for number, (a, b) in enumerate(self.spans) if self.text[a:b].lower() not in FUNCTION_WORDS}
 
     def _phrases(self, heads: Set[int]) -> list[int]:
         """Return the number of words of each phrase, in their order."""

@@ -35,6 +35,12 @@ class Instances(NamedTuple):
     digest: str
 
 
+def _check_categories(categories: Mapping[str, object]) -> None:
+    for key, category in categories.items():
+        if not callable(getattr(category, "select", category)):
+            raise InputError(f"categories[{key!a}]: is {kind_of(category)}, expected a category of make_categories")
+
+
 @dataclass(frozen=True, slots=True)
 class MetricData:
     """The data that users may give to metrics; a metric's ``needs.data`` names the fields that it uses.
@@ -63,9 +69,7 @@ class MetricData:
                 object.__setattr__(self, name, find_language(getattr(self, name)).code)
         if self.cider_scale is not None and not 0 < self.cider_scale < inf:
             raise InputError(f"cider_scale: is {self.cider_scale}, expected a number above 0")
-        for key, category in (self.categories or {}).items():
-            if not callable(getattr(category, "select", category)):
-                raise InputError(f"categories[{key!a}]: is {kind_of(category)}, expected a category of make_categories")
+        _check_categories(self.categories or {})
 
 
 _ATTRIBUTES: Final = (

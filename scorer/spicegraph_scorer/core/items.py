@@ -62,10 +62,13 @@ _REFERENCES_NAMES: Final = ("references", "refs", "captions")
 _REFERENCE_NAMES: Final = ("reference", "ref")
 
 
+def _first_of(names: Iterable[str], fields: Mapping[Any, Any]) -> str | None:
+    return next((name for name in names if name in fields), None)
+
+
 def _of_fields(fields: Mapping[Any, Any], number: int) -> Item:
     candidate, references, reference, image = (
-        next((name for name in names if name in fields), None)
-        for names in (_CANDIDATE_NAMES, _REFERENCES_NAMES, _REFERENCE_NAMES, _ID_NAMES)
+        _first_of(names, fields) for names in (_CANDIDATE_NAMES, _REFERENCES_NAMES, _REFERENCE_NAMES, _ID_NAMES)
     )
     if candidate is None or (references is None and reference is None):
         wanted = "candidate" if candidate is None else "references"
@@ -74,17 +77,23 @@ def _of_fields(fields: Mapping[Any, Any], number: int) -> Item:
     return Item(number if image is None else fields[image], fields[candidate], texts)
 
 
+def _plain(value: object) -> object:
+    """Return a named tuple or a row of pandas, which may stand behind its label, as a mapping."""
+    if isinstance(value, list | tuple) and len(value) == 2 and hasattr(value[1], "to_dict"):
+        value = value[1]  # of iterrows
+    for method in ("_asdict", "to_dict"):
+        if callable(to_mapping := getattr(value, method, None)):
+            value = to_mapping()
+    return value
+
+
 def to_item(value: object, number: int) -> Item:
     """Return what a program holds for an item as an item; ``number`` is the id where the value has none."""
     # It is an item; a mapping, a named tuple or a row of a pandas table with the names of a file's fields; or a tuple
     # (id, candidate, references) or (candidate, references). A ``ValueError``'s message is the reason.
     if isinstance(value, Item):
         return value
-    if isinstance(value, list | tuple) and len(value) == 2 and hasattr(value[1], "to_dict"):
-        value = value[1]  # of pandas' iterrows: the row's label and the row
-    for method in ("_asdict", "to_dict"):  # a named tuple; a row of pandas
-        if callable(to_mapping := getattr(value, method, None)):
-            value = to_mapping()
+    value = _plain(value)
     if isinstance(value, Mapping):
         return _of_fields(value, number)
     if isinstance(value, list | tuple) and len(value) in {2, 3}:
@@ -172,21 +181,25 @@ def _modulo(value: int) -> int:
 _SHOWN = 5
 
 
+def _unlike(first: Mapping[ItemId, Item], second: Mapping[ItemId, Item], names: tuple[str, str]) -> list[str]:
+    """Return what differs in ids and references."""
+    faults = [f"item {item_id!r} is only in {names[0]}" for item_id in first if item_id not in second]
+    faults += [f"item {item_id!r} is only in {names[1]}" for item_id in second if item_id not in first]
+    both = [item for item_id, item in first.items() if item_id in second]
+    return faults + [
+        f"item {item.id!r} has other references in {names[1]}"
+        for item in both
+        if second[item.id].references != item.references
+    ]
+
+
 def in_order_of(
     first: Sequence[Item], second: Sequence[Item], *, names: tuple[str, str] = ("the first", "the second")
 ) -> CheckedItems:
     """Return the second system's items in the order of the first's; an error lists ids and references that differ."""
     first_name, second_name = names
     by_id = {item.id: item for item in second}
-    known = {item.id for item in first}
-    faults = [f"item {item.id!r} is only in {first_name}" for item in first if item.id not in by_id]
-    faults += [f"item {item.id!r} is only in {second_name}" for item in second if item.id not in known]
-    faults += [
-        f"item {item.id!r} has other references in {second_name}"
-        for item in first
-        if item.id in by_id and by_id[item.id].references != item.references
-    ]
-    if faults:
+    if faults := _unlike({item.id: item for item in first}, by_id, names):
         more = f"\n... and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise InputError(f"{first_name} and {second_name} can't be compared:\n" + "\n".join(faults[:_SHOWN]) + more)
     return CheckedItems.with_marks([by_id[item.id] for item in first], marks_of(second))

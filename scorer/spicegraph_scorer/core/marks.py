@@ -220,6 +220,13 @@ def may_have_marks(text: str) -> bool:
     return ("unk" in text or "UNK" in text or "seq" in text) and _WORDS.search(text) is not None
 
 
+def _without_mark(text: str, mark: Mark) -> tuple[str, list[str]]:
+    """Return a caption without one kind of marks, and the names of those that were there."""
+    names = [mark.name or _name_of(match.group()) for match in mark.pattern.finditer(text)]
+    cleaned = mark.clean(text, mark.pattern) if names else text
+    return cleaned, names if cleaned != text else []
+
+
 def without_marks(text: str) -> tuple[str, Mapping[str, int]]:
     """Return a caption without the marks of models, and how often each was there; without any it stays as it is.
 
@@ -232,12 +239,8 @@ def without_marks(text: str) -> tuple[str, Mapping[str, int]]:
     for _ in range(_PASSES if may_have_marks(text) else 0):
         before = text
         for mark in MARKS:
-            if not mark.is_possible(text):
-                continue
-            names = [mark.name or _name_of(match.group()) for match in mark.pattern.finditer(text)]
-            cleaned = mark.clean(text, mark.pattern) if names else text
-            if cleaned != text:
-                text = cleaned
+            if mark.is_possible(text):
+                text, names = _without_mark(text, mark)
                 found.update(names)
         if text == before:
             break

@@ -185,10 +185,9 @@ class DocumentFrequencies:
     @classmethod
     def from_ngrams(cls, images: int, ngrams: Mapping[tuple[str, ...], float]) -> DocumentFrequencies:
         """Take frequencies counted elsewhere, of n-grams up to four words; a ValueError if some are not tuples."""
-        keys: Iterable[object] = ngrams
-        if not all(isinstance(key, tuple) and all(isinstance(word, str) for word in key) for key in keys):
+        if not all(map(_is_ngram, ngrams)):
             raise ValueError("an n-gram is not a tuple of words")
-        vocabulary = tuple(sorted({word for ngram in ngrams for word in ngram}))
+        vocabulary = tuple(sorted(set(chain.from_iterable(ngrams))))
         number = {word: index for index, word in enumerate(vocabulary)}
         codes: dict[tuple[str, ...], int] = {(): 0}
         orders = []
@@ -228,9 +227,9 @@ class DocumentFrequencies:
     def sum_of(cls, parts: Sequence[DocumentFrequencies]) -> DocumentFrequencies:
         """Return the frequencies of the images of all parts together, as if they had been counted at once."""
         known = {part.vocabulary for part in parts}
-        vocabulary = known.pop() if len(known) == 1 else tuple(sorted({word for words in known for word in words}))
+        vocabulary = known.pop() if len(known) == 1 else tuple(sorted(set(chain.from_iterable(known))))
         words = [_places(part.vocabulary, vocabulary) for part in parts]
-        shorter = [np.zeros(1, np.int64) for _ in parts]  # where each part's n-grams of the order before are now
+        shorter = [np.zeros(1, np.int64)] * len(parts)  # where each part's n-grams of the order before are now
         orders = []
         for order in range(ORDERS):
             tables = [part.orders[order] for part in parts]
@@ -315,6 +314,10 @@ class DocumentFrequencies:
 def frequencies_of(corpus: Corpus) -> DocumentFrequencies:
     """Count over the references of a corpus, each item an image of its own."""
     return DocumentFrequencies.of_items(corpus.tokens)
+
+
+def _is_ngram(key: object) -> bool:
+    return isinstance(key, tuple) and all(isinstance(word, str) for word in key)
 
 
 def _places(words: tuple[str, ...], vocabulary: tuple[str, ...]) -> Integers:

@@ -422,14 +422,15 @@ class RunTotals:
         )
 
 
+def _category_row(score: CategoryScore) -> tuple[float, ...]:
+    """Return the scores of a category, whether it is defined, and its counts."""
+    return score.f or 0.0, score.pr or 0.0, score.re or 0.0, score.f is not None, *(score.counts or ())
+
+
 def totals_of(metric: Metric[Any], statistics: Sequence[Any]) -> RunTotals:
     """Return the sums over the statistics of at least one item."""
-    # Of each category of an item: its scores, whether it is defined, and its counts.
     rows = [
-        {
-            name: (score.f or 0.0, score.pr or 0.0, score.re or 0.0, score.f is not None, *(score.counts or ()))
-            for name, score in metric.by_category(statistic).items()
-        }
+        {name: _category_row(score) for name, score in metric.by_category(statistic).items()}
         for statistic in statistics
     ]
     return RunTotals(

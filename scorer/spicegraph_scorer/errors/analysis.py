@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.categories import ALL
@@ -14,8 +15,9 @@ from spicegraph_scorer.errors import rules
 from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_parser.spice.graph import SceneTuple
     from spicegraph_scorer.metrics.graded.explain import GradedExplanation
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
@@ -140,30 +142,30 @@ def analyse_errors(statistics: Sequence[SpiceStatistic]) -> ErrorReport:
     for match in matches:
         totals.update(chance_counts(match))
     names = {
-        rules.ErrorSide.INVENTED: Counter(
-            rules.word(t, 0) for match in matches for t in match.candidate if len(t.concepts) == 1
-        ),
-        rules.ErrorSide.MISSED: Counter(
-            rules.word(t, 0) for match in matches for t in match.reference if len(t.concepts) == 1
-        ),
+        rules.ErrorSide.INVENTED: _objects(match.candidate for match in matches),
+        rules.ErrorSide.MISSED: _objects(match.reference for match in matches),
     }
     kinds = []
     for name, kind in KINDS.items():
         groups = [
-            ErrorGroup(
-                words,
-                len(rows),
-                sum(finding.agreeing for _, finding in rows),
-                names[kind.side][words[0]] if kind.length == len(words) == 1 else None,
-                tuple(dict.fromkeys(item for item, _ in rows)),
-            )
+            _group(words, rows, names[kind.side][words[0]] if kind.length == len(words) == 1 else None)
             for words, rows in by_kind[name].items()
         ]
         groups.sort(key=lambda group: (-group.weight, -group.count, group.words))
-        items = {item for group in groups for item in group.items}
+        items = set(chain.from_iterable(group.items for group in groups))
         count = sum(group.count for group in groups)
         kinds.append(ErrorKind(name, count, totals[kind.among], len(items), tuple(groups)))
     return ErrorReport(findings, tuple(kinds))
+
+
+def _objects(sides: Iterable[Sequence[SceneTuple]]) -> Counter[str]:
+    """Return how often each object is named."""
+    return Counter(rules.word(each, 0) for each in chain.from_iterable(sides) if len(each.concepts) == 1)
+
+
+def _group(words: tuple[str, ...], rows: Sequence[tuple[int, rules.Finding]], named: int | None) -> ErrorGroup:
+    agreeing = sum(finding.agreeing for _, finding in rows)
+    return ErrorGroup(words, len(rows), agreeing, named, tuple(dict.fromkeys(item for item, _ in rows)))
 
 
 _CHANCES = {
@@ -256,13 +258,21 @@ def _unsupported(
     instead = {verdict.word: verdict.instead for verdict in why.verdicts.words if verdict.instead is not None}
     for graded in {verdict.words: verdict for verdict in why.candidate}.values():
         words = graded.words
-        objects = {(words[0],), (words[-1],)} if len(words) == 3 else {words[:1]}
-        if verdicts[words] == SUPPORTED:
-            continue
-        if len(words) > 1 and any(verdicts.get(name, SUPPORTED) != SUPPORTED for name in objects):
+        if verdicts[words] == SUPPORTED or (len(words) > 1 and not _are_objects_supported(words, verdicts)):
             continue
         if graded.denied_by is not None:
             yield words, why.reference[graded.denied_by].words[-1]
         else:
-            parts = (part for label in words for name in label.split("/") for part in (name, *name.split()))
-            yield words, next((instead[part] for part in parts if part in instead), None)
+            yield words, next((instead[part] for part in _parts(words) if part in instead), None)
+
+
+def _are_objects_supported(words: tuple[str, ...], verdicts: Mapping[tuple[str, ...], str]) -> bool:
+    objects = {(words[0],), (words[-1],)} if len(words) == 3 else {words[:1]}
+    return all(verdicts.get(name, SUPPORTED) == SUPPORTED for name in objects)
+
+
+def _parts(labels: Iterable[str]) -> Iterator[str]:
+    """Yield the names in labels, each followed by its words."""
+    for name in chain.from_iterable(label.split("/") for label in labels):
+        yield name
+        yield from name.split()

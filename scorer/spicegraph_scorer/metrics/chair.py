@@ -21,7 +21,7 @@ from spicegraph_scorer.core.data import Instances, Resources
 from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Vector, Working
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
@@ -78,20 +78,24 @@ def _singular(word: str) -> str:
 def mentions(caption: str) -> list[ObjectMention]:
     """Return the COCO objects that a caption mentions, in order, each as often as it is mentioned."""
     tokens = [(named.group().lower(), named.span()) for named in _TOKEN.finditer(caption)]
-    words = [_singular(word) for word, _ in tokens]
-    named: list[tuple[str, int, int]] = []
+    named = list(_named([_singular(word) for word, _ in tokens]))
+    is_toilet = any(name == "toilet" for name, _, _ in named)
+    found = []
+    for name, first, last in named:
+        if name in CLASSES and not (is_toilet and name == "seat"):
+            start, end = tokens[first][1][0], tokens[last][1][1]
+            found.append(ObjectMention(CLASSES[name], caption[start:end], (start, end)))
+    return found
+
+
+def _named(words: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield names of one word or two, with the numbers of the first and the last."""
     index = 0
     while index < len(words):
         both = _TWO_WORDS.get(" ".join(words[index : index + 2]))
-        named.append((words[index] if both is None else both, index, index + (1 if both is None else 2)))
-        index = named[-1][2]
-    is_toilet = any(name == "toilet" for name, _, _ in named)
-    return [
-        ObjectMention(CLASSES[name], caption[start:end], (start, end))
-        for name, first, behind in named
-        if name in CLASSES and not (is_toilet and name == "seat")
-        for start, end in [(tokens[first][1][0], tokens[behind - 1][1][1])]
-    ]
+        last = index if both is None else index + 1
+        yield words[index] if both is None else both, index, last
+        index = last + 1
 
 
 def read_instances(path: str) -> Instances:
@@ -103,16 +107,11 @@ def read_instances(path: str) -> Instances:
         raise InputError(f"{path}: can't be read ({error.strerror})") from error
     except ValueError as error:
         raise InputError(f"{path}: is not JSON ({error})") from error
-    lists = [data.get(name) if isinstance(data, dict) else None for name in ("categories", "images", "annotations")]
-    for name, entries in zip(("categories", "images", "annotations"), lists, strict=True):
-        if not isinstance(entries, list):
-            raise InputError(f"{path}: is not a COCO instances file: it has no list {name!r}")
-    objects: dict[str, set[str]] = {}
+    categories, images, annotations = (_list(path, data, name) for name in ("categories", "images", "annotations"))
     try:
-        categories, images, annotations = lists
-        names = {row["id"]: CLASSES[row["name"]] for row in categories or ()}
-        objects = {str(row["id"]): set() for row in images or ()}
-        for row in annotations or ():
+        names = {row["id"]: CLASSES[row["name"]] for row in categories}
+        objects: dict[str, set[str]] = {str(row["id"]): set() for row in images}
+        for row in annotations:
             objects.setdefault(str(row["image_id"]), set()).add(names[row["category_id"]])
     except (KeyError, TypeError) as error:
         raise InputError(f"{path}: is not a COCO instances file of the 80 classes: {error} is missing") from error
@@ -120,6 +119,13 @@ def read_instances(path: str) -> Instances:
         {image: frozenset(entries) for image, entries in objects.items()},
         hashlib.blake2b(text, digest_size=4).hexdigest(),
     )
+
+
+def _list(path: str, data: object, name: str) -> list[Any]:
+    entries = data.get(name) if isinstance(data, dict) else None
+    if not isinstance(entries, list):
+        raise InputError(f"{path}: is not a COCO instances file: it has no list {name!r}")
+    return entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,25 +185,26 @@ class Chair(Metric[ChairStatistic]):
 
     def collect(self, corpus: Corpus) -> list[ChairStatistic]:
         """Return the counts of each item."""
-        if self.instances is not None:
-            unknown = [item.id for item in corpus.items if str(item.id) not in self.instances.objects]
-            if unknown:
-                first = ", ".join(repr(image_id) for image_id in unknown[:5])
-                raise InputError(f"the instances lack {len(unknown)} of the images that are scored: {first}")
+        outlined = {} if self.instances is None else self.instances.objects
+        unknown = [item.id for item in corpus.items if str(item.id) not in outlined]
+        if self.instances is not None and unknown:
+            first = ", ".join(map(repr, unknown[:5]))
+            raise InputError(f"the instances lack {len(unknown)} of the images that are scored: {first}")
         texts = dict.fromkeys(chain.from_iterable(item.references for item in corpus.items))
         said = {text: frozenset(mention.object for mention in mentions(text)) for text in texts}
-        outlined = {} if self.instances is None else self.instances.objects
         statistics = []
         for item in corpus.items:
-            objects = outlined.get(str(item.id), frozenset[str]()).union(*[said[text] for text in item.references])
-            named = [
-                mention._replace(hallucinated=mention.object not in objects) for mention in mentions(item.candidate)
-            ]
-            right = {mention.object for mention in named if not mention.hallucinated}
-            wrong = sum(mention.hallucinated for mention in named)
-            why = ChairExplanation(tuple(named), tuple(sorted(objects - right))) if self.evidence else None
-            statistics.append(ChairStatistic(len(named), wrong, len(objects), len(right), why))
+            objects = outlined.get(str(item.id), frozenset[str]()).union(*map(said.__getitem__, item.references))
+            statistics.append(self._statistic(item.candidate, objects))
         return statistics
+
+    def _statistic(self, candidate: str, objects: frozenset[str]) -> ChairStatistic:
+        """Return the counts of a candidate; ``objects``: what there is."""
+        named = [mention._replace(hallucinated=mention.object not in objects) for mention in mentions(candidate)]
+        right = {mention.object for mention in named if not mention.hallucinated}
+        wrong = sum(mention.hallucinated for mention in named)
+        why = ChairExplanation(tuple(named), tuple(sorted(objects - right))) if self.evidence else None
+        return ChairStatistic(len(named), wrong, len(objects), len(right), why)
 
     def total(self, statistics: Sequence[ChairStatistic]) -> tuple[Score, ...]:
         """Return ``CHAIRi``, ``CHAIRs`` and ``CHAIR_Recall``."""

@@ -51,11 +51,7 @@ def stem_regular(word: str) -> str:
     """Return the stem of a word of more than two letters without looking for it among the irregular forms."""
     # A y that begins the word is a consonant; in capitals, no pattern takes it for a vowel.
     word = word.replace("y", "Y", 1) if word.startswith("y") else word
-    if word.endswith(("sses", "ies")):
-        word = word[:-2]
-    elif word.endswith("s") and not word.endswith("ss"):
-        word = word[:-1]
-    word = _without_past(word)
+    word = _without_past(_without_plural(word))
     if word.endswith("y") and _VOWEL.match(word[:-1]):
         word = f"{word[:-1]}i"
     word = _exchanged(word, _SECOND, _LONG)
@@ -64,13 +60,21 @@ def stem_regular(word: str) -> str:
     word = _cut(word, ("ement", "ment", "ent"))
     if word.endswith(("sion", "tion")):
         word = _cut(word, ("ion",))
-    if word.endswith("e"):
-        rest = word[:-1]
-        if _LONGER.match(rest) or (_MIDDLING.fullmatch(rest) and not _SHORT_END.fullmatch(rest)):
-            word = rest
+    if word.endswith("e") and _may_lose_e(word[:-1]):
+        word = word[:-1]
     if word.endswith("ll") and _LONGER.match(word):
         word = word[:-1]
     return word.lower()
+
+
+def _without_plural(word: str) -> str:
+    if word.endswith(("sses", "ies")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _may_lose_e(rest: str) -> bool:
+    return bool(_LONGER.match(rest) or (_MIDDLING.fullmatch(rest) and not _SHORT_END.fullmatch(rest)))
 
 
 def _without_past(word: str) -> str:

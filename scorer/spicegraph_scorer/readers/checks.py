@@ -55,6 +55,14 @@ def input_error(source: str, faults: Sequence[Fault], *, hint: str = "", count: 
     return InputError("\n".join([*lines, hint] if hint else lines))
 
 
+def refuse_faults(source: str, faults: Sequence[Fault], *, nothing: str = "", hint: str = "") -> None:
+    """Raise the error of faults, if there are any; ``nothing``: what a file without faults lacks."""
+    if not faults and nothing:
+        faults = [Fault("", "", nothing)]
+    if faults:
+        raise input_error(source, faults, hint=hint)
+
+
 def shown(value: object) -> str:
     r"""Return a value for a message: short, on one line, without characters that steer a terminal."""
     cut = value[:_SHOWN_CHARACTERS] if isinstance(value, str) else value
@@ -198,8 +206,7 @@ def check_items(
         faults += _faults_of(checked, sound=not faults, empty=empty, given=given)
         if not faults:
             checked = minded_items(checked, faults, control_tokens, empty=empty)
-    if faults:
-        raise input_error("captions" if given else "items", faults)
+    refuse_faults("captions" if given else "items", faults)
     return checked
 
 
@@ -295,8 +302,7 @@ def paired_items(
             lists = counted(len(groups), "list of references", "lists of references")
             faults = [Fault("", "", f"{counted(len(texts), 'candidate')} and {lists} don't pair up")]
         pairs = [(number, *pair) for number, pair in enumerate(zip(texts, groups, strict=False))]
-    if faults:
-        raise input_error("captions", faults)
+    refuse_faults("captions", faults)
     items = (Item(image, text, _texts(group)) for image, text, group in pairs)
     given = "" if isinstance(candidates, Mapping) else "pair"
     return check_items(items, empty=empty, control_tokens=control_tokens, given=given)

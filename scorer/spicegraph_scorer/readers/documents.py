@@ -176,24 +176,32 @@ def _entries(source: Source, content: bytes, node: _Node, path: str, name: str) 
         if reason:
             raise input_error(source.name, [Fault(f"{name} {number}", "", reason)])
         if by_id:
-            image = untyped_id(keys[-1])
-            captions = {"captions" if isinstance(value, list) else "caption": value}
-            value = {**value, "id": image} if isinstance(value, dict) else {"id": image, **captions}
+            value = _with_id(value, untyped_id(keys[-1]))
         elif by_split and isinstance(value, dict) and keys[-1].lower() in shapes.SPLIT_NAMES:
             value.setdefault("split", keys[-1])
         yield f"{name} {number}", value
+
+
+def _with_id(value: object, image: object) -> dict[str, object]:
+    """Return an entry, or captions alone, with its id."""
+    if isinstance(value, dict):
+        return {**value, "id": image}
+    return {"id": image, "captions" if isinstance(value, list) else "caption": value}
 
 
 def _document(source: Source, content: bytes, node: _Node, sample: dict[str, object], wanted: Wanted) -> Records:
     def rows(path: str) -> list[object]:
         return list(first_at(sample, path_parts(path))) if any(mark in path for mark in "[*") else []
 
-    whole = _side_by_side(sample, wanted)
-    if whole:
-        shape = next((s for s in _TABLES if s.rows == whole and all(key in sample for key in s.beside.split())), None)
+    if whole := _side_by_side(sample, wanted):
         entries = _rows_of(source.name, whole, msgspec.json.decode(content))
         return records_of(
-            source.name, whole, entries, wanted, shape=shape, unknown=lambda r: unknown(r, wanted, "a table")
+            source.name,
+            whole,
+            entries,
+            wanted,
+            shape=_table_shape(sample, whole),
+            unknown=lambda r: unknown(r, wanted, "a table"),
         )
     if _is_record(sample, wanted):
         return records_of(source.name, "JSON Lines", iter([("line 1", msgspec.json.decode(content))]), wanted)
@@ -201,24 +209,31 @@ def _document(source: Source, content: bytes, node: _Node, sample: dict[str, obj
     shape = shapes.recognised(sample, rows) or _seeming_annotations(sample, entry_rows, wanted)
     if shape and not isinstance(sample.get(key := shape.images.partition("[")[0], []), list):
         raise input_error(source.name, [Fault("", key, "is not a list")])
-    path = (
-        _found(sample, rows, wanted)
-        if shape is None
-        else next((p for p in shape.rows.split("|") if rows(p)), shape.rows)
-    )
+    path = _found(sample, rows, wanted) if shape is None else _path_of(shape, rows)
     if path is None:
         raise InputError(f"{source.name}: {unknown(entry_rows, wanted, _described(sample))}")
-    name = "annotation" if path == "annotations[]" else "entry" if path.endswith("*") else "item"
+    by_id = path.endswith("*")
+    name = "annotation" if path == "annotations[]" else "entry" if by_id else "item"
     return records_of(
         source.name,
-        "captions by id" if path.endswith("*") else f"JSON ({path})",
+        "captions by id" if by_id else f"JSON ({path})",
         _entries(source, content, node, path, name),
         wanted,
         shape=shape,
         images=_entries(source, content, node, shape.images, "image") if shape and rows(shape.images) else None,
-        typed=not path.endswith("*"),
+        typed=not by_id,
         unknown=lambda r: unknown(r, wanted, _described(sample)),
     )
+
+
+def _table_shape(sample: Mapping[str, object], kind: str) -> Shape | None:
+    """Return the shape of a table that is written as an object."""
+    return next((s for s in _TABLES if s.rows == kind and all(key in sample for key in s.beside.split())), None)
+
+
+def _path_of(shape: Shape, rows: Callable[[str], list[object]]) -> str:
+    """Return the first of the places of a shape's entries that has some."""
+    return next((path for path in shape.rows.split("|") if rows(path)), shape.rows)
 
 
 def _seeming_annotations(
@@ -239,14 +254,18 @@ def _side_by_side(sample: Mapping[str, object], wanted: Wanted) -> str:
     values = list(sample.values())
     if len(values) < 2 or not all(type(value) is type(values[0]) and value for value in values):
         return ""
-    found = find_fields(list(sample), side=wanted.side)
-    has_texts = bool(found.candidate or (found.references and wanted.side != "candidates"))
-    if not has_texts or sum(map(bool, (found.id, found.candidate, found.references))) < 2:
+    if not _are_columns(find_fields(list(sample), side=wanted.side), wanted):
         return ""
     if isinstance(values[0], dict):
         same = all(isinstance(value, dict) and value.keys() == values[0].keys() for value in values)
         return "indexed lists" if same else ""
     return "lists" if isinstance(values[0], list) else ""
+
+
+def _are_columns(found: Columns, wanted: Wanted) -> bool:
+    """Return whether keys have two of ids, candidates and references, and texts that are wanted among them."""
+    has_texts = found.candidate or (found.references and wanted.side != "candidates")
+    return bool(has_texts) and sum(map(bool, (found.id, found.candidate, found.references))) > 1
 
 
 def _rows_of(source: str, kind: str, value: Any) -> Iterator[Entry]:
@@ -294,28 +313,33 @@ def _found(sample: Mapping[str, object], rows: Callable[[str], list[object]], wa
 
 
 def _paths(sample: Mapping[str, object], before: str = "", depth: int = _DEEP) -> Iterator[str]:
-    values = list(sample.values())
-    full = [value for value in values if value != []]
-    if len(values) > 1 and full and all(isinstance(v, list) and isinstance(v[0], dict) for v in full):
+    full = [value for value in sample.values() if value != []]
+    if len(sample) > 1 and full and all(map(_is_list_of_objects, full)):
         yield f"{before}*[]"
-    for key, value in sample.items():
-        if not (set(key) & set(".[*|")) and len(sample) < _FEW:
-            if isinstance(value, list) and value and isinstance(value[0], dict):
-                yield f"{before}{key}[]"
-            if isinstance(value, dict) and depth and plain(key) in shapes.CONTAINERS | shapes.KNOWN:
-                yield from _paths(value, f"{before}{key}.", depth - 1)
+    for key, value in sample.items() if len(sample) < _FEW else ():
+        if set(key) & set(".[*|"):
+            continue
+        if _is_list_of_objects(value):
+            yield f"{before}{key}[]"
+        if isinstance(value, dict) and depth and plain(key) in shapes.CONTAINERS | shapes.KNOWN:
+            yield from _paths(value, f"{before}{key}.", depth - 1)
     yield f"{before}*"
+
+
+def _is_list_of_objects(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _are_captions_by_id(rows: Sequence[object], ids: Sequence[str]) -> bool:
     """Return whether values behind keys are captions alone: the keys are ids, which entries in them have again."""
-    inner = [part for row in rows if isinstance(row, list) for part in row if isinstance(part, dict)]
-    own = {plain(name) for part in inner for name in part} & shapes.FIRST_IDS
+    lists = chain.from_iterable(row for row in rows if isinstance(row, list))
+    inner = [part for part in lists if isinstance(part, dict)]
+    own = shapes.FIRST_IDS.intersection(map(plain, chain.from_iterable(inner)))
     return (
         bool(rows)
         and (shapes.KNOWN | shapes.CONTAINERS).isdisjoint(map(plain, ids))
         and all(type(row) is type(rows[0]) and captions_of(row) is not None for row in rows)
-        and (not own or {str(part.get(name)) for part in inner for name in part} >= set(ids[:SAMPLE]))
+        and (not own or set(map(str, chain.from_iterable(part.values() for part in inner))) >= set(ids[:SAMPLE]))
     )
 
 
@@ -324,15 +348,13 @@ def _is_good(path: str, rows: list[object], sample: object, wanted: Wanted) -> b
     if path.endswith("*") and len(objects) < len(rows):
         return _are_captions_by_id([row for row in rows if row is not None], _keys_at(sample, path))
     found = _fields(objects, wanted)
+    if not found.candidate and not found.references:
+        return False
     if path.endswith("*"):
-        return (
-            bool(rows)
-            and bool(found.candidate or found.references)
-            and shapes.CONTAINERS.isdisjoint(map(plain, _keys_at(sample, path)))
-        )
-    is_own = found.id is not None and (plain(found.id) in shapes.FIRST_IDS or not path.endswith("*[]"))
-    is_split = path.endswith("*[]") and shapes.SPLIT_NAMES.issuperset(map(plain, _keys_at(sample, path[:-2])))
-    return bool(found.candidate or found.references) and (is_own or (is_split and found.id is not None))
+        return bool(rows) and shapes.CONTAINERS.isdisjoint(map(plain, _keys_at(sample, path)))
+    if found.id is None or plain(found.id) in shapes.FIRST_IDS or not path.endswith("*[]"):
+        return found.id is not None
+    return shapes.SPLIT_NAMES.issuperset(map(plain, _keys_at(sample, path[:-2])))
 
 
 def _keys_at(sample: object, path: str) -> list[str]:
@@ -368,22 +390,24 @@ def unknown(rows: Sequence[Mapping[str, object]], wanted: Wanted, kind: str) -> 
     """Say what a file is that no shape describes: what its entries have, what was looked for, what is nearest."""
     if what := other_task(rows):
         return f"holds {what}, not captions: {kind}"
-    names = {name for row in rows for name in row}
+    names = set(chain.from_iterable(rows))
     said = kind if "keys" in kind or not any(rows) else f"{kind} with the keys {_listed(rows[0])}"
     looked = "an id (image_id, id, file_name ...) and " + (
         "references (references, caption, captions ...)"
         if wanted.side == "references"
         else "a caption (caption, candidate, prediction ...)"
     )
+    found = f"has no captions under names that are known: {said}; looked for {looked}{_nearest(rows, names)}"
+    return f"{found}. Other names are given with --columns"
+
+
+def _nearest(rows: Sequence[Mapping[str, object]], names: set[str]) -> str:
+    """Say which shape is nearest, and what it has that is not there; nothing if none is near."""
     near = max(SHAPES, key=lambda shape: _nearness(shape, names))
     lacks = [key for key in near.keys.split() if not any(has_path(row, key) for row in rows)]
-    nearest = (
-        f"; nearest is {near.name} ({near.rows}), which has {', '.join(lacks)}"
-        if _nearness(near, names) and lacks
-        else ""
-    )
-    found = f"has no captions under names that are known: {said}; looked for {looked}{nearest}"
-    return f"{found}. Other names are given with --columns"
+    if not lacks or not _nearness(near, names):
+        return ""
+    return f"; nearest is {near.name} ({near.rows}), which has {', '.join(lacks)}"
 
 
 def _nearness(shape: Shape, names: set[str]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
@@ -95,20 +95,7 @@ def records_of(
         raise InputError(f"{source}: {unknown(rows)}")
     _check_captions(source, columns, wanted, shape, why=partial(unknown, rows) if unknown else None)
     reading = _Reading.of(rows, wanted, columns, shape, is_table=table)
-    form = Format(
-        _format_name(name, shape, columns if table else None),
-        (columns.id or ("row" if reading.is_numbered else "image_id"),),
-        (columns.candidate or "candidate",),
-        (reading.references,) if columns.references else _USUAL.get(name, ()) if shape is None else shape.usual,
-        typed=typed and not table,
-        soft=columns.soft,
-        aliases=reading.aliases,
-        split=reading.split,
-        notes=reading.notes,
-        left_out=reading.left_out,
-        joined=shape.joined if shape else False,
-        images=images,
-    )
+    form = replace(reading.format_of(name, shape), typed=typed and not table, images=images)
     records = chain(head, objects)
     return Records(form, records if reading.is_simple else reading.read(records, faults), faults)
 
@@ -167,15 +154,16 @@ def _check_side(source: str, shape: Shape | None, wanted: Wanted) -> None:
 def _columns(source: str, rows: Sequence[Row], wanted: Wanted, shape: Shape | None, *, is_table: bool) -> Columns:
     """Return where ids and captions stand: as users say, as the shape has it, or by the names of keys."""
     names = shapes.nested_names(rows)
+    of_shape = shape or Shape("", "", "")
 
     def there(path: str | None) -> str | None:
         return path if path and any(value_at(row, path) is not None for row in rows) else None
 
     named = _named_there(source, names, wanted, is_there=there, is_table=is_table)
-    given = _of_language(shape.references if shape else "", names, wanted.language)
+    given = _of_language(of_shape.references, names, wanted.language)
     named = Columns(
-        named.id or there(shape.id if shape else None),
-        named.candidate or there(shape.candidate if shape else None),
+        named.id or there(of_shape.id),
+        named.candidate or there(of_shape.candidate),
         named.references or ((given,) if there(given) else ()),
     )
     found = find_fields(names, named=named, side=wanted.side, is_text=is_texts(rows))
@@ -192,15 +180,17 @@ def _named_there(
     """Return the names that users give and that are there."""
     # Names that are not there belong to the other of two files; of a table, and of the only file, all must be there.
     named = wanted.columns or Columns()
-    sides = {"id": (named.id,), "candidate": (named.candidate,), "references": named.references}
-    unused = {"both": "", "candidates": "references", "references": "candidate"}[wanted.side]
-    flat = [(side, name) for side, values in sides.items() for name in values if name]
-    lost = [(side, name) for side, name in flat if not is_there(name) and name not in names]
-    missing = [name for side, name in lost if side != unused and (is_table or wanted.side == "both")]
-    if missing:
+    every = named.id, named.candidate, *named.references
+    gone = [name for name in every if name and not is_there(name) and name not in names]
+    needed = {"both": every, "candidates": every[:2], "references": (named.id, *named.references)}[wanted.side]
+    missing = [name for name in gone if name in needed]
+    if missing and (is_table or wanted.side == "both"):
         has = ", ".join(map(shown, names[:_MOST]))
         raise InputError(f"{source}: has no column {', '.join(map(shown, missing))}; its columns are {has}")
-    gone = {name for _, name in lost}
+    return _without(named, gone)
+
+
+def _without(named: Columns, gone: Container[str | None]) -> Columns:
     return Columns(
         None if named.id in gone else named.id,
         None if named.candidate in gone else named.candidate,
@@ -267,7 +257,7 @@ class _Reading:
         cls, rows: Sequence[Row], wanted: Wanted, columns: Columns, shape: Shape | None, *, is_table: bool
     ) -> _Reading:
         """Look at the first entries."""
-        names = list(dict.fromkeys(key for row in rows for key in row))
+        names = list(dict.fromkeys(chain.from_iterable(rows)))
         given = names if wanted.side == "references" else []
         is_joined = shape.joined if shape else any(has_path(row, _DENSE) for row in rows)
         is_numbered = columns.id is None and (is_table or _is_parallel(columns, shape))
@@ -290,6 +280,23 @@ class _Reading:
             flags,
         )
 
+    def format_of(self, name: str, shape: Shape | None) -> Format:
+        """Return the format of the records of a file, which is called ``name`` where it has no shape."""
+        columns = self.columns
+        usual = _USUAL.get(name, ()) if shape is None else shape.usual
+        return Format(
+            _format_name(name, shape, columns if self.is_table else None),
+            (columns.id or ("row" if self.is_numbered else "image_id"),),
+            (columns.candidate or "candidate",),
+            (self.references,) if columns.references else usual,
+            soft=columns.soft,
+            aliases=self.aliases,
+            split=self.split,
+            notes=self.notes,
+            left_out=self.left_out,
+            joined=shape.joined if shape else False,
+        )
+
     def read(self, records: Iterable[Record], faults: list[Fault]) -> Iterator[Record]:
         """Yield the record of each entry, but those that are left out, and say how many these are."""
         out: Counter[str] = Counter()
@@ -303,13 +310,8 @@ class _Reading:
             kept += 1
             yield Record(place, dict(self._fields(row, number)))
         if self.language and out and not kept:
-            faults.append(
-                Fault(
-                    "",
-                    self.language[0],
-                    f"no caption is in the wanted language; there are {', '.join(out)}: say --caption-language",
-                )
-            )
+            reason = f"no caption is in the wanted language; there are {', '.join(out)}: say --caption-language"
+            faults.append(Fault("", self.language[0], reason))
         elif out and not self.needed:
             counts = ", ".join(f"{count:,} {reason}" for reason, count in out.most_common(_MOST_REASONS))
             self.notes.append(f"{counted(sum(out.values()), 'caption')} left out ({counts})")
@@ -330,16 +332,18 @@ class _Reading:
         if self.is_numbered:
             yield "row", number
         elif columns.id is not None and (image := value_at(row, columns.id)) not in (None, ""):
-            yield columns.id, untyped_id(image.strip()) if self.is_table and isinstance(image, str) else image
-        for name in (*self.aliases, self.split) if self.split else self.aliases:
+            yield columns.id, self._id(image.strip() if isinstance(image, str) and self.is_table else image)
+        for name in (*self.aliases, self.split):
             if name in row:
-                value = row[name]
-                yield name, untyped_id(value) if self.is_table and isinstance(value, str) else value
+                yield name, self._id(row[name])
         if columns.candidate is not None and (value := value_at(row, columns.candidate)) is not None:
             texts = self._texts(value)
             yield columns.candidate, texts[0] if isinstance(texts, list) and len(texts) == 1 else texts
         if columns.references and (self.is_table or any(value_at(row, n) is not None for n in columns.references)):
             yield self.references, self._merged(row)
+
+    def _id(self, value: object) -> object:
+        return untyped_id(value) if self.is_table and isinstance(value, str) else value
 
     def _merged(self, row: Row) -> object:
         """Return the references of all columns: texts or lists of them; the text of a cell of facts has one a line."""

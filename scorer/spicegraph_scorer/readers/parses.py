@@ -22,7 +22,7 @@ from spicegraph_parser.spice.extraction import ParsedCaption, extract
 from spicegraph_parser.spice.loose import SAID_RULE, WORD_RULE
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.facts import FactSource, FunctionSource
-from spicegraph_scorer.readers.checks import Fault, input_error, label, shown
+from spicegraph_scorer.readers.checks import Fault, label, refuse_faults, shown
 from spicegraph_scorer.readers.records import decode, read_all, read_lines
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 
@@ -64,8 +64,7 @@ def check_graphs(items: Iterable[Item], *, source: str) -> dict[str, ParsedCapti
                 graphs[text] = graph
             elif graph is not None:
                 faults.append(Fault(label(f"item {number}", item.id), name, str(graph)))
-    if faults:
-        raise input_error(source, faults)
+    refuse_faults(source, faults)
     return graphs
 
 
@@ -96,8 +95,7 @@ def given_parses(parses: Mapping[str, tuple[Fact, ...]], signature: str) -> Func
     def facts(texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         wanted = [_key(text) for text in texts]
         missing = [text for text in dict.fromkeys(wanted) if text not in parses]
-        if missing:
-            raise input_error("parses", [Fault(f"caption {shown(text)}", "", "has no parse") for text in missing])
+        refuse_faults("parses", [Fault(f"caption {shown(text)}", "", "has no parse") for text in missing])
         return (parses[text] for text in wanted)
 
     return FunctionSource(signature, facts)
@@ -166,8 +164,7 @@ def read_graphs(path: str, notation: Notation) -> Iterator[ParsedCaption]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 ({error.reason} at byte {error.start})") from error
     faults = [graph for graph in read if isinstance(graph, Fault)]
-    if faults:
-        raise input_error(path, faults)
+    refuse_faults(path, faults)
     if not read:
         raise InputError(f"{path}: contains no graph")
     return (graph for graph in read if isinstance(graph, ParsedCaption))

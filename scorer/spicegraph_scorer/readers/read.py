@@ -20,10 +20,10 @@ from spicegraph_scorer.readers.checks import (
     as_id,
     caption_faults,
     id_faults,
-    input_error,
     label,
     minded_items,
     reference_faults,
+    refuse_faults,
     shown,
     without_empty,
 )
@@ -128,11 +128,7 @@ def read_items(
         DataError: a Parquet file needs pyarrow, which is not installed.
     """
     expect(path, (str, PathLike), "path", "the path of a file")
-    given = (references,) if isinstance(references, str | PathLike) else references or ()
-    expect(given, (list, tuple), "references", "the path of a file, or a list of paths")
-    for reference_path in given:
-        expect(reference_path, (str, PathLike), "references", "the path of a file, or a list of paths")
-    path, paths = fspath(path), tuple(map(fspath, given))
+    path, paths = fspath(path), _paths(references)
     wanted = Wanted("candidates" if paths else "both", columns, caption_language, drop_empty_references)
     with open_source(path, limits=limits) as source:
         records = _read_records(source, limits, wanted)
@@ -152,28 +148,32 @@ def read_items(
         given_records = iter(records.records)
         head = list(islice(given_records, _HEAD))
         collected.find_names(head)
-        wrong = [fault for record in chain(head, given_records) for fault in collected.add(record)]
+        wrong = list(chain.from_iterable(map(collected.add, chain(head, given_records))))
     form = records.format
     faults, hints, missing = _judged(collected, records, wrong, paths, partial=partial)
     items = CheckedItems(collected.found)
     if not faults:
         items = minded_items(items, faults, control_tokens, empty=empty)
-    if faults:
-        raise input_error(name, faults, hint="\n".join(hints))
-    tags = annotations.tags if annotations else {}
+    refuse_faults(name, faults, hint="\n".join(hints))
+    beside_it = annotations or Annotations({}, {}, "")
     return Dataset(
         items,
         name,
         f"{form.name} ({packing})" if packing else form.name,
         len(missing),
-        annotations.format if annotations else "",
+        beside_it.format,
         tuple(collected.images) if several else (),
-        (
-            *(f"{name}: {note}" for note in (*form.notes, *collected.notes())),
-            *(annotations.notes if annotations else ()),
-        ),
-        tuple(tags.get(image, "") for image in collected.images) if tags else (),
+        (*(f"{name}: {note}" for note in (*form.notes, *collected.notes())), *beside_it.notes),
+        tuple(beside_it.tags.get(image, "") for image in collected.images) if beside_it.tags else (),
     )
+
+
+def _paths(references: str | Sequence[str] | None) -> tuple[str, ...]:
+    given = (references,) if isinstance(references, str | PathLike) else references or ()
+    expect(given, (list, tuple), "references", "the path of a file, or a list of paths")
+    for path in given:
+        expect(path, (str, PathLike), "references", "the path of a file, or a list of paths")
+    return tuple(map(fspath, given))
 
 
 def _missing_faults(
@@ -213,9 +213,7 @@ def _judged(
     """Return all faults of a file, hints for its user, and the images of the references without a candidate."""
     form, faults = records.format, list(records.faults)
     if collected.records and not paths and not collected.has_references:  # said once, not for every item
-        beside_it = f"as {form.references[0]} of every item, or " if form.references else ""
-        how = f"give them {beside_it}with --references FILE, such as COCO annotations"
-        faults.append(Fault("", "", f"contains no references ({form.name}): {how}"))
+        faults.append(_without_references(form))
         wrong = [fault for fault in wrong if fault.reason != _WITHOUT_REFERENCES]
     faults += [*wrong, *collected.unknown_faults(paths)]
     missing = collected.missing() if collected.records else []
@@ -229,6 +227,12 @@ def _judged(
     if not collected.records and not faults:
         faults.append(Fault("", "", "contains no items"))
     return faults, hints, missing
+
+
+def _without_references(form: Format) -> Fault:
+    beside_it = f"as {form.references[0]} of every item, or " if form.references else ""
+    how = f"give them {beside_it}with --references FILE, such as COCO annotations"
+    return Fault("", "", f"contains no references ({form.name}): {how}")
 
 
 def read_references(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> Mapping[ItemId, tuple[str, ...]]:
@@ -335,12 +339,13 @@ class _Collected:
         """See by what else than their ids the first records call the images, if they do."""
         if self._annotations is None or self._name_of is not None:
             return
-        ids = [as_id(record.fields.get(_key(record.fields, self._format.ids))) for record in head]
+        given = (as_id(record.fields.get(_key(record.fields, self._format.ids))) for record in head)
+        ids = [image for image in given if isinstance(image, int | str)]
         known = self._annotations.captions
-        if any(image in known or _other(image) in known for image in ids if isinstance(image, int | str)):
+        if any(image in known or _other(image) in known for image in ids):
             return
         for key, names in self._annotations.aliases.items():
-            if all(names.get(image) or names.get(_other(image)) for image in ids if isinstance(image, int | str)):
+            if all(names.get(image) or names.get(_other(image)) for image in ids):
                 self._names, self._name_of = names, _as_written
                 self.said[f"the ids are what the references have as {key}"] += 1
                 return
@@ -362,10 +367,7 @@ class _Collected:
             if self._format is not PLAIN_TEXT:
                 name = label(place, image_id)
                 names = self._annotations.names(image_id) if self._annotations else (str(image_id),)
-            other = _other(image_id)
-            if other in self._first and str(other) == str(image_id) and not self._part:
-                kinds = ("a number", "a string") if isinstance(image_id, int) else ("a string", "a number")
-                faults.append(Fault(name, id_key, f"is {kinds[0]} here, and {kinds[1]} in {self._first[other][0]}"))
+            faults += (Fault(name, id_key, reason) for reason in self._other_type(image_id))
         candidates = list(self._read_candidates(fields, name, names, faults))
         if image_id is not None:
             references = self._references(fields, image_id, name, names, faults)
@@ -375,6 +377,13 @@ class _Collected:
             if references is not None and not faults:
                 self._keep(image_id, candidates, references)
         yield from faults
+
+    def _other_type(self, image_id: ItemId) -> Iterator[str]:
+        """Say that an id is a number here and a string in an earlier record, or the reverse, if it is."""
+        other = _other(image_id)
+        if other in self._first and str(other) == str(image_id) and not self._part:
+            kinds = ("a number", "a string") if isinstance(image_id, int) else ("a string", "a number")
+            yield f"is {kinds[0]} here, and {kinds[1]} in {self._first[other][0]}"
 
     def _keep(self, image_id: ItemId, candidates: Iterable[str], references: tuple[str, ...]) -> None:
         for candidate in candidates:
@@ -406,12 +415,13 @@ class _Collected:
 
     def missing(self) -> list[ItemId]:
         """Return the images that have references and no candidate, of the splits that the candidates are of."""
-        known = self._annotations.captions if self._annotations else {}
-        splits = self._annotations.splits if self._annotations else {}
-        wanted = {self._split} if self._split else {*self.splits_of_ids(), ""}
+        if self._annotations is None:
+            return []
+        known, splits = self._annotations.captions, self._annotations.splits
         images = [image_id for image_id, captions in known.items() if captions and image_id not in self._first]
         if not splits:
             return images
+        wanted = {self._split} if self._split else {*self.splits_of_ids(), ""}
         inner = [image_id for image_id in images if splits.get(image_id, "") in wanted]
         if len(inner) < len(images):
             names = ", ".join(sorted(filter(None, wanted)))
@@ -497,12 +507,7 @@ class _Collected:
             if key not in fields:
                 faults.append(Fault(name, key or "references", _WITHOUT_REFERENCES))
                 return ()
-            value = given_references(key, fields[key])
-            if isinstance(value, str) and key != _REFS_OF_SPICE:
-                value = [value]
-            value, dropped = without_empty(value, drop=self._drop)
-            if dropped:
-                self.said["empty references dropped"] += dropped
+            value = self._own_references(key, fields[key])
             faults += [Fault(name, f"{key}{index}", reason) for index, reason in reference_faults(value, names)]
             return tuple(value) if isinstance(value, list) else ()
         known = self._annotations.captions
@@ -513,12 +518,22 @@ class _Collected:
         if image_id not in known or (self._split and self._annotations.splits.get(image_id) != self._split):
             self.unknown.append((name, image_id))
             return None
+        if not known[image_id] and image_id in self._annotations.left_out:
+            self.said["images left out, whose captions are all left out"] += 1
+            return None
         if not known[image_id]:
-            if image_id in self._annotations.left_out:
-                self.said["images left out, whose captions are all left out"] += 1
-                return None
             faults.append(Fault(name, self._format.ids[0], "has no reference caption"))
         return known[image_id]
+
+    def _own_references(self, key: str, given: object) -> object:
+        """Return the references of a record, a single text as a list; empty ones are dropped if that is wanted."""
+        value = given_references(key, given)
+        if isinstance(value, str) and key != _REFS_OF_SPICE:
+            value = [value]
+        value, dropped = without_empty(value, drop=self._drop)
+        if dropped:
+            self.said["empty references dropped"] += dropped
+        return value
 
 
 _OF_SPICE: Final = "test"

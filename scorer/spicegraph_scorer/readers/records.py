@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from spicegraph_parser.errors import InputError, LimitError
-from spicegraph_scorer.readers.checks import CAPTION_FAULTS, Fault, input_error, shown
+from spicegraph_scorer.readers.checks import CAPTION_FAULTS, Fault, refuse_faults, shown
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, ReadLimits, Source, open_source
 
 if TYPE_CHECKING:
@@ -236,8 +236,7 @@ def read_lines(path: str, *, limits: ReadLimits = DEFAULT_LIMITS) -> list[str]:
     faults: list[Fault] = []
     with open_source(path, limits=limits) as source:
         lines = list(text_lines(source, faults, limits=limits))
-    if faults:
-        raise input_error(source.name, faults)
+    refuse_faults(source.name, faults)
     return lines
 
 
@@ -288,8 +287,7 @@ def read_captions(path: str, *, is_one_text: bool = False) -> list[str]:
             captions.append(row[key])
         else:
             faults.append(Fault(f"line {number}", key, "is not a string"))
-    if faults:
-        raise input_error(path, faults)
+    refuse_faults(path, faults)
     return captions
 
 

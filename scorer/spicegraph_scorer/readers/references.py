@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections import Counter
+from collections import ChainMap, Counter
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError, counted, kind_of
@@ -14,10 +15,10 @@ from spicegraph_scorer.readers.checks import (
     as_id,
     caption_faults,
     id_faults,
-    input_error,
     is_plain,
     label,
     reference_faults,
+    refuse_faults,
     shown,
     without_empty,
 )
@@ -64,13 +65,14 @@ def read_records(source: Source, *, limits: ReadLimits, wanted: Wanted) -> Recor
         return read_json(source, limits=limits, wanted=wanted)
     if b"\r" in (piece := source.stream.peek(_PIECE)) and b"\n" not in piece:
         raise InputError(f"{source.name}: has lines that end with a carriage return alone; save it with line feeds")
-    is_lines = wanted.columns is not None and wanted.columns.delimiter == "\n"
-    if not is_lines and (wanted.columns is not None or has_header(source, wanted)):
+    if wanted.columns is not None and wanted.columns.delimiter == "\n":
+        return None
+    if wanted.columns is not None or has_header(source, wanted):
         return read_delimited(source, limits=limits, wanted=wanted)
-    if not is_lines and (source.name.lower().endswith((".yaml", ".yml")) or _YAML.match(start)):
+    if source.name.lower().endswith((".yaml", ".yml")) or _YAML.match(start):
         raise InputError(f"{source.name}: is YAML, which is not read: save the same lists and keys as JSON")
-    found = None if is_lines else read_id_lines(source, limits=limits, wanted=wanted)
-    if found is None and not is_lines:
+    found = read_id_lines(source, limits=limits, wanted=wanted)
+    if found is None:
         refuse_unknown_header(source)
     return found
 
@@ -152,33 +154,27 @@ def _together(paths: Sequence[str], read: Sequence[Annotations]) -> Annotations:
     captions: dict[ItemId, tuple[str, ...]] = {}
     called: dict[str, ItemId] = {}
     files: Counter[ItemId] = Counter()
-    file_names: dict[ItemId, str] = {}
-    splits: dict[ItemId, str] = {}
-    tags: dict[ItemId, str] = {}
     aliases: dict[str, dict[object, ItemId]] = {}
     for each in read:
         for image, texts in each.captions.items():
             image_id = called.setdefault(str(image), image)
             captions[image_id] = captions.get(image_id, ()) + texts
             files[image_id] += bool(texts)
-        file_names.update(each.file_names)
-        splits.update(each.splits)
-        tags.update(each.tags)
         for key, known in each.aliases.items():
             aliases.setdefault(key, {}).update(known)
-    notes = [note for each in read for note in each.notes]
+    notes = list(chain.from_iterable(each.notes for each in read))
     several = sum(count > 1 for count in files.values())
     if several and not read[0].by_line:
         notes.append(f"{counted(several, 'image')} with references in several of {', '.join(paths)}: they add up")
     return Annotations(
         captions,
-        file_names,
+        dict(ChainMap(*(dict(each.file_names) for each in reversed(read)))),
         " + ".join(dict.fromkeys(each.format for each in read)),
         all(each.typed for each in read),
         read[0].by_line,
         aliases,
-        splits,
-        tags,
+        dict(ChainMap(*(dict(each.splits) for each in reversed(read)))),
+        dict(ChainMap(*(dict(each.tags) for each in reversed(read)))),
         frozenset().union(*(each.left_out for each in read)),
         tuple(notes),
     )
@@ -195,8 +191,7 @@ def _read(source: Source, limits: ReadLimits, wanted: Wanted) -> Annotations:
         captions[number] = (line,) if line.strip() else ()
     if not captions and not faults:
         raise InputError(f"{source.name}: is empty")
-    if faults:
-        raise input_error(source.name, faults)
+    refuse_faults(source.name, faults)
     return Annotations(captions, {}, PLAIN_TEXT.name, by_line=True)
 
 
@@ -245,15 +240,19 @@ class _Images:
         elif image_id in self.file_names:
             yield Fault(f"{place} (id {shown(image_id)})", "id", "is the id of an earlier image")
         else:
-            name = image.get("file_name")
-            self.file_names[image_id] = name if isinstance(name, str) else ""
-            self.call("file_name", name, image_id)
-            for known, name in ((self.splits, "split"), (self.tags, "domain")):
-                value = image.get(name)
-                if isinstance(value, str) and value:
-                    known[image_id] = value
-                elif name == "domain" and value is not None and not isinstance(value, str):
-                    yield Fault(place, name, f"is {kind_of(value)}, expected a string")
+            yield from self._add_sound(place, image, image_id)
+
+    def _add_sound(self, place: str, image: Mapping[str, object], image_id: ItemId) -> Iterator[Fault]:
+        """Note the file, the split and the domain of an image."""
+        name, split, domain = image.get("file_name"), image.get("split"), image.get("domain")
+        self.file_names[image_id] = name if isinstance(name, str) else ""
+        self.call("file_name", name, image_id)
+        if isinstance(split, str) and split:
+            self.splits[image_id] = split
+        if isinstance(domain, str) and domain:
+            self.tags[image_id] = domain
+        elif domain is not None and not isinstance(domain, str):
+            yield Fault(place, "domain", f"is {kind_of(domain)}, expected a string")
 
 
 def _from_records(source: Source, records: Records, *, empty_references: bool = False) -> Annotations:
@@ -265,14 +264,31 @@ def _from_records(source: Source, records: Records, *, empty_references: bool = 
     for place, row in form.images or ():
         faults += known.add_image(place, row, id_key)
     known.captions = {image_id: [] for image_id in known.file_names}
-    listed = bool(known.file_names)
-    count = 0
+    count, collected = _collect_all(records, known, drop_empty=empty_references)
+    faults += collected
+    if form.name == "COCO results" and count == len(known.captions) > 0 and not faults:
+        raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {EXPECTED}")
+    faults = [*records.faults, *faults]
+    if not known.captions and not faults:
+        faults.append(
+            Fault("", "annotations", "contains no caption")
+            if form.images or form.name == "COCO annotations"
+            else Fault("", "", "contains no references")
+        )
+    refuse_faults(source.name, faults)
+    return _annotations(source.name, form, known)
+
+
+def _collect_all(records: Records, known: _Images, *, drop_empty: bool) -> tuple[int, list[Fault]]:
+    """Keep the references of all records; return how many records there are, and what is wrong with them."""
+    form, count = records.format, 0
+    faults: list[Fault] = []
+    id_key, captions_key, listed = form.ids[0], form.references[0], bool(known.file_names)
     is_simple = not form.aliases and not form.split
-    captions_key, captions, names = form.references[0], known.captions, known.file_names
+    captions, names = known.captions, known.file_names
     for record in records.records:
         count += 1
-        fields = record.fields
-        image, text = fields.get(id_key), fields.get(captions_key)
+        image, text = record.fields.get(id_key), record.fields.get(captions_key)
         # The usual record, checked at once.
         if (
             is_simple
@@ -283,20 +299,9 @@ def _from_records(source: Source, records: Records, *, empty_references: bool = 
             and text != names.get(image)
         ):
             captions[image].append(text)
-            continue
-        faults += _collect(record, form, known, listed=listed, drop_empty=empty_references)
-    if form.name == "COCO results" and count == len(known.captions) > 0 and not faults:
-        raise InputError(f"{source.name}: is COCO results, which hold candidates; --references takes {EXPECTED}")
-    faults = [*records.faults, *faults]
-    if not known.captions and not faults:
-        faults.append(
-            Fault("", "annotations", "contains no caption")
-            if form.images or form.name == "COCO annotations"
-            else Fault("", "", "contains no references")
-        )
-    if faults:
-        raise input_error(source.name, faults)
-    return _annotations(source.name, form, known)
+        else:
+            faults += _collect(record, form, known, listed=listed, drop_empty=drop_empty)
+    return count, faults
 
 
 def _annotations(name: str, form: Format, known: _Images) -> Annotations:
@@ -337,12 +342,18 @@ def _collect(record: Record, form: Format, known: _Images, *, listed: bool, drop
     texts, dropped = without_empty([value] if isinstance(value, str) else value, drop=drop_empty)
     known.padded += dropped
     names = (str(image_id), known.file_names.get(image_id, ""))
-    if isinstance(value, str) and texts:
-        wrong = [("", reason) for reason in caption_faults(value, names)]
-    else:
-        wrong = [] if drop_empty and texts == [] else list(reference_faults(texts, names))
+    wrong = list(_wrong_texts(value, texts, names, may_be_none=drop_empty))
     yield from (Fault(label(place, image_id), f"{key}{index}", reason) for index, reason in wrong)
-    if wrong or not isinstance(texts, list):
-        return
-    known.captions.setdefault(image_id, []).extend(texts)
-    known.note(form, fields, image_id)
+    if not wrong and isinstance(texts, list):
+        known.captions.setdefault(image_id, []).extend(texts)
+        known.note(form, fields, image_id)
+
+
+def _wrong_texts(
+    value: object, texts: object, names: tuple[str, ...], *, may_be_none: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with references, and at which place of a list; ``texts`` are those that are kept."""
+    if isinstance(value, str) and texts:
+        yield from (("", reason) for reason in caption_faults(value, names))
+    elif not (may_be_none and texts == []):
+        yield from reference_faults(texts, names)

@@ -313,12 +313,16 @@ def _captions_in(value: Sequence[Any], depth: int) -> list[str] | None:
         return [graph] if (graph := _graph(value)) else None
     if _are_objects(value, "from", "role"):
         value = [part for part in value if part.get("from", part.get("role")) in _ASSISTANTS]
-    spoken = (part for part in value if not (isinstance(part, dict) and part.get("type") in _SILENT))
-    found = [(part, captions_of(part, depth - 1)) for part in spoken]
-    # A list of lists of words, or the like, is none of captions.
-    if any(texts is None or (isinstance(part, list) and len(texts) != 1) for part, texts in found):
-        return None
-    return [text for _, texts in found for text in texts or ()]
+    texts: list[str] = []
+    for part in value:
+        if isinstance(part, dict) and part.get("type") in _SILENT:
+            continue
+        said = captions_of(part, depth - 1)
+        # A list of lists of words, or the like, is none of captions.
+        if said is None or (isinstance(part, list) and len(said) != 1):
+            return None
+        texts += said
+    return texts
 
 
 def _graph(rows: Iterable[Mapping[str, object]]) -> str | None:
@@ -373,6 +377,10 @@ def _numbered(names: Sequence[str], by_name: Mapping[str, str]) -> tuple[str, ..
     return (base, *numbered) if base and plain(base) == "raw" else numbered
 
 
+def _may_be_candidates(references: Iterable[str]) -> bool:
+    return not _MAY_BE_CANDIDATES.isdisjoint(map(plain, references))
+
+
 def find_fields(
     names: Sequence[str],
     *,
@@ -396,21 +404,21 @@ def find_fields(
         found = [name for name in names if _ID_LIKE.fullmatch(name) and not _NO_ID_LIKE.match(name.lower())]
         return found[0] if len(found) == 1 and found[0] not in others else None
 
-    candidate = None if side == "references" else named.candidate or first(PREDICTED) or like(_PREDICTED_LIKE)
-
-    def usual() -> tuple[str | None, bool]:
+    def usual(candidate: str | None) -> tuple[tuple[str, ...], bool]:
+        if references := named.references or _numbered(names, by_name):
+            return references, False
         if found := first(GIVEN, candidate):
-            return found, False
+            return (found,), False
         found = first(TRUE, candidate) or like(_TRUE_LIKE, candidate)
-        return found or (first(CAPTIONS, candidate) if side == "references" or candidate else None), True
+        if not found and (side == "references" or candidate):
+            found = first(CAPTIONS, candidate)
+        return (found,) if found else (), True
 
-    references, soft = named.references or _numbered(names, by_name), False
-    if not references:
-        found, soft = usual()
-        references = (found,) if found else ()
+    candidate = None if side == "references" else named.candidate or first(PREDICTED) or like(_PREDICTED_LIKE)
+    references, soft = usual(candidate)
     if candidate is None and side != "references":
         candidate = first(CAPTIONS, *references)
-        if candidate is None and side == "candidates" and soft and {plain(n) for n in references} & _MAY_BE_CANDIDATES:
+        if candidate is None and side == "candidates" and soft and _may_be_candidates(references):
             candidate, references = references[0], ()
     return Columns(
         named.id or first(IDS, candidate, *references, texts=False) or only_id(candidate, *references),

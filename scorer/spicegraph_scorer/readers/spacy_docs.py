@@ -14,7 +14,7 @@ from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.spice.extraction import extract
 from spicegraph_scorer.core.facts import FactSource, FunctionSource
 from spicegraph_scorer.core.items import CheckedItems, Item
-from spicegraph_scorer.readers.checks import Fault, input_error, shown
+from spicegraph_scorer.readers.checks import Fault, input_error, refuse_faults, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,7 +79,6 @@ def _facts(known: Mapping[str, Doc], others: FactSource | None, texts: Iterable[
     rest = [text for text in wanted if text not in known]
     if others is None:
         faults += [Fault(f"caption {shown(text)}", "", _TOKENIZED) for text in rest]
-    if faults:
-        raise input_error("documents", faults)
+    refuse_faults("documents", faults)
     parsed = iter(()) if others is None else others.facts(rest)
     return (extract(read_doc(known[text])).every_fact if text in known else next(parsed) for text in wanted)

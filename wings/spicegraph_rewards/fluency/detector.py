@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
-from itertools import combinations, groupby
+from itertools import chain, combinations, groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -133,9 +133,9 @@ def features_of(
             low = np.bincount(rows[starts][level < limit], minlength=len(sentences))
             features.append((_hashed(salt + 40 + limit, [np.minimum(low, 9)], BUCKETS), np.arange(len(sentences))))
         salt += 1
-    said = [(number, name) for number, words in enumerate(sentences) for name in repetitions(words)]
-    numbers = np.array([number for number, _ in said], np.int64)
-    features.append((np.array([_named(name) for _, name in said], np.int64), numbers))
+    said = list(map(repetitions, sentences))
+    numbers = np.repeat(np.arange(len(said)), list(map(len, said)))
+    features.append((np.array(list(map(_named, chain.from_iterable(said))), np.int64), numbers))
     buckets, owners = (np.concatenate(part) for part in zip(*features, strict=True))
     order = np.argsort(owners, kind="stable")
     return buckets[order], owners[order]
@@ -148,20 +148,10 @@ def _named(name: str) -> int:
 
 def repetitions(words: Sequence[str]) -> list[str]:
     """Return what a sentence says twice, as names of features: ``words 7``, ``twice 3``."""
-    features = [f"words {min(len(words), 12)}"]
+    long_words = [word for word in words if len(word) > _FAR]
+    near = len(long_words) - len(set(long_words))
     longest = _longest_repeat(words)
-    last: dict[str, int] = {}
-    near = 0
-    for index, word in enumerate(words):
-        if word in last and len(word) > _FAR:
-            near += 1
-        if word in last and word != ",":
-            gap = index - last[word]
-            if gap == 1:
-                features.append("doubled")
-            elif gap <= _FAR and words[index - 1] in _CONNECTIVE:
-                features.append(f"around {words[index - 1]}")
-        last[word] = index
+    features = [f"words {min(len(words), 12)}", *_doubled(words)]
     if longest > 1:
         features.append(f"twice {longest}")
     if longest > 2:
@@ -173,6 +163,19 @@ def repetitions(words: Sequence[str]) -> list[str]:
     if near:
         features.append(f"again {min(near, 4)}")
     return features
+
+
+def _doubled(words: Sequence[str]) -> Iterator[str]:
+    """Yield words that follow each other, or stand on both sides of a connective, as names of features."""
+    last: dict[str, int] = {}
+    for index, word in enumerate(words):
+        if word in last and word != ",":
+            gap = index - last[word]
+            if gap == 1:
+                yield "doubled"
+            elif gap <= _FAR and words[index - 1] in _CONNECTIVE:
+                yield f"around {words[index - 1]}"
+        last[word] = index
 
 
 def _longest_repeat(words: Sequence[str]) -> int:
@@ -192,21 +195,23 @@ def _said_otherwise(clauses: Sequence[Sequence[str]]) -> list[str]:
     stems = [[stem for stem, weight in map(weighted_stem, clause) if weight == 1] for clause in clauses]
     numbered = list(enumerate(list(filter(None, stems))[:_CLAUSES]))
     pairs = [(set(a), set(b), a[0] == b[0], m > n + 1) for (n, a), (m, b) in combinations(numbered, 2)]
-    features = []
+    features: list[str] = []
     for name, compared in (("stems", pairs), ("subject", [pair for pair in pairs if pair[2]])):
         best = max(compared, key=lambda pair: (len(pair[0] & pair[1]), -len(pair[0] ^ pair[1])), default=None)
         if best is not None and best[0] & best[1]:
-            first, second, is_of_one, is_far = best
-            common, new = min(len(first & second), 4), min(len(second - first), 3)
-            where, count_word = "far" if is_far else "near", "one" if is_of_one else "two"
-            features += [
-                f"{name} {common} {min(len(first ^ second), 4)}",
-                f"{name} {common} new {new}",
-                f"{name} {common} new {new} {where} {count_word}",
-                f"{name} {where} {count_word}",
-                *sorted(f"both {name} {where} {stem}" for stem in first & second),
-            ]
+            features += _shared(name, best)
     return features
+
+
+def _shared(name: str, pair: tuple[set[str], set[str], bool, bool]) -> Iterator[str]:
+    first, second, is_of_one, is_far = pair
+    common, new = min(len(first & second), 4), min(len(second - first), 3)
+    where, count_word = "far" if is_far else "near", "one" if is_of_one else "two"
+    yield f"{name} {common} {min(len(first ^ second), 4)}"
+    yield f"{name} {common} new {new}"
+    yield f"{name} {common} new {new} {where} {count_word}"
+    yield f"{name} {where} {count_word}"
+    yield from sorted(f"both {name} {where} {stem}" for stem in first & second)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
@@ -12,7 +13,7 @@ from spicegraph_scorer.core.metric import Metric, Needs, Score, Weigh, Working
 from spicegraph_scorer.metrics.cider import Spider, SpiderStatistic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.data import Resources
     from spicegraph_scorer.core.results import Json
@@ -49,23 +50,25 @@ class FluencyStatistic(NamedTuple):
 
 def fluency_of(detector: Detector, texts: Sequence[str]) -> list[FluencyStatistic]:
     """Return the statistic of each text; a text without words is unfinished. Those of the last texts are remembered."""
-    fluencies = {text: _remembered.get((detector.signature, text)) for text in dict.fromkeys(texts)}
-    if new := [text for text, known in fluencies.items() if known is None]:
-        parts = [sentences_of(text) for text in new]
-        shares = detector.probabilities([words for sentences in parts for words in sentences]).tolist()
-        end = 0
-        for text, sentences in zip(new, parts, strict=True):
-            start, end = end, end + len(sentences)
-            worst = min(shares[start:end], key=itemgetter(0))
-            if not sentences[0]:
-                worst = [float(kind == "unfinished") for kind in ("none", *KINDS)]
-            fluencies[text] = FluencyStatistic(1 - worst[0], tuple(worst[1:]))
+    keys = [(detector.signature, text) for text in texts]
+    fluencies = {key: known for key in keys if (known := _remembered.get(key))}
+    if new := list(dict.fromkeys(text for key, text in zip(keys, texts, strict=True) if key not in fluencies)):
+        found = {(detector.signature, text): fluency for text, fluency in zip(new, _found(detector, new), strict=True)}
+        fluencies |= found
         if len(_remembered) + len(new) > _REMEMBERED:
             _remembered.clear()
-        _remembered.update(
-            {(detector.signature, text): fluency for text in new[-_REMEMBERED:] if (fluency := fluencies[text])}
-        )
-    return [fluency for text in texts if (fluency := fluencies[text])]
+        _remembered.update(islice(found.items(), max(0, len(found) - _REMEMBERED), None))
+    return [fluencies[key] for key in keys]
+
+
+def _found(detector: Detector, texts: Sequence[str]) -> Iterator[FluencyStatistic]:
+    parts = list(map(sentences_of, texts))
+    shares = iter(detector.probabilities(list(chain.from_iterable(parts))).tolist())
+    for sentences in parts:
+        worst = min(islice(shares, len(sentences)), key=itemgetter(0))
+        if not sentences[0]:
+            worst = [float(kind == "unfinished") for kind in ("none", *KINDS)]
+        yield FluencyStatistic(1 - worst[0], tuple(worst[1:]))
 
 
 @dataclass(frozen=True, slots=True)

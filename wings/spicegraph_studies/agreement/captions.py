@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import asdict, dataclass, field
-from itertools import combinations, permutations
+from itertools import combinations, compress, permutations
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -139,9 +141,9 @@ def correlate(
     scores: MetricScores,
     protocol: CaptionProtocol,
     *,
-    removed: Mapping[str, int] | None = None,
+    removed: Mapping[str, int] = MappingProxyType({}),
     resampling: Resampling | None = None,
-    signature: Mapping[str, Json] | None = None,
+    signature: Mapping[str, Json] = MappingProxyType({}),
 ) -> CaptionAgreement:
     """Correlate ready scores with ratings; captions for which a metric is undefined are left out for all."""
     resampling = resampling or Resampling()
@@ -149,7 +151,7 @@ def correlate(
     defined = np.all([~np.isnan(values) for values in table.values()], axis=0)
     if not defined.any():
         raise InputError("no caption has a value of every metric")
-    kept = [judgement for judgement, known in zip(judgements, defined, strict=True) if known]
+    kept = list(compress(judgements, defined))
     means, captions, ratings = _observations(kept, protocol)
     images = numbered(judgement.image for judgement in kept)
     groups = images[captions]
@@ -162,7 +164,7 @@ def correlate(
         len(kept),
         int(images.max()) + 1,
         len(ratings),
-        dict(removed or {}),
+        dict(removed),
         {name: _intervals(of, draws[name]) for name, of in ordered.items()},
         {name: tie_counts(each, ratings) for name, each in values.items()},
         {name: int(np.isnan(each).sum()) for name, each in table.items()},
@@ -180,7 +182,7 @@ def correlate(
         ),
         _between_people(kept, resampling),
         {"": tuple(means.tolist()), **{name: tuple(each[defined].tolist()) for name, each in table.items()}},
-        {**(signature or {}), "resampling": resampling.signature()},
+        {**signature, "resampling": resampling.signature()},
         with_length_constant(values, ratings, word_counts(each.candidate for each in kept)[captions]),
     )
 
@@ -190,15 +192,15 @@ def _draws(
 ) -> dict[str, dict[str, Vector]]:
     """Return every coefficient of every metric for resamples of the images, the same for all metrics."""
     images = int(groups.max()) + 1
-    draws: dict[str, dict[str, list[Vector]]] = {name: {key: [] for key in COEFFICIENTS} for name in ordered}
+    draws: defaultdict[tuple[str, str], list[Vector]] = defaultdict(list)
     others = [key for key in COEFFICIENTS if not pairs or key not in KENDALL]
     for drawn in resamples(resampling, images, len(groups)):
         weights = drawn[:, groups]
         for name, of in ordered.items():
             kendall = of_balance(pairs[name].balance_of(drawn)) if pairs else {}
             for key, block in {**kendall, **resampled(of, weights, others)}.items():
-                draws[name][key].append(block)
-    return {name: {key: np.concatenate(parts) for key, parts in keys.items()} for name, keys in draws.items()}
+                draws[name, key].append(block)
+    return {name: {key: np.concatenate(draws[name, key]) for key in COEFFICIENTS} for name in ordered}
 
 
 def _intervals(of: PairOrder, draws: Mapping[str, Vector]) -> dict[str, Bounded]:

@@ -18,7 +18,7 @@ from spicegraph_scorer.core.results import Json, collect, result_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.metrics import lower_is_better, make_metrics
 from spicegraph_scorer.metrics.graded.verdicts import conformal_threshold, object_words
-from spicegraph_scorer.readers.checks import Fault, input_error
+from spicegraph_scorer.readers.checks import Fault, refuse_faults
 from spicegraph_scorer.scoring import resources
 from spicegraph_studies.agreement.coefficients import Bounded, Indices, Matrix, Vector, numbered, ratio, resamples
 from spicegraph_studies.agreement.judgements import Judged, Judgement, JudgementScoring
@@ -27,9 +27,10 @@ from spicegraph_studies.agreement.protocols import HALLUCINATION_PROTOCOLS, Hall
 from spicegraph_studies.agreement.records import CANDIDATES, IMAGES, REFERENCES, JudgementRow, read_content, records_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.metric import Score
+    from spicegraph_scorer.core.results import Run
 
 Span = tuple[int, int]
 
@@ -67,29 +68,28 @@ def read_marked(*paths: str) -> Judged[Judgement]:
         for place, fields in records_of(content, faults):
             row = JudgementRow(place if len(paths) == 1 else f"{content.name}, {place}", fields, faults)
             captions += _marked_pair(row) if "foil" in fields or "captions" in fields else _marked_caption(row)
-        if not captions and not faults:
-            faults.append(Fault("", "", "contains no caption"))
-        if faults:
-            raise input_error(content.name, faults)
+        refuse_faults(content.name, faults, nothing="" if captions else "contains no caption")
     return Judged(tuple(captions), ", ".join(paths), "captions with marked words")
 
 
 def _marked_caption(row: JudgementRow) -> Iterator[Judgement]:
     caption, references, image = row.caption(CANDIDATES), row.references(REFERENCES), row.image(IMAGES)
     name = "grounding" if "grounding" in row.fields else "hallucinated"
-    marks = row.fields.get(name)
-    if name == "grounding" and isinstance(marks, list):
-        pairs: list[list[Any]] = [pair if isinstance(pair, list) else [] for pair in marks]
-    else:
-        words = row.fields.get("words")
-        pairs = [[]]
-        if isinstance(words, list) and isinstance(marks, list) and len(words) == len(marks):
-            pairs = list(map(list, zip(words, marks, strict=True)))
+    pairs = _marked_words(row.fields.get(name), row.fields.get("words"), together=name == "grounding")
     if not all(len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], bool) for pair in pairs):
         row.fault(name, "does not say of each word whether it is wrong (true or false)")
         return
     spans = marked_spans(caption, [word for word, _ in pairs], [wrong for _, wrong in pairs])
     yield marked(row.place, image or "\n".join(references), caption, references, spans)
+
+
+def _marked_words(marks: object, words: object, *, together: bool) -> list[list[Any]]:
+    """Return words and marks as pairs, which one list has ``together``, or two lists; else one empty pair."""
+    if together and isinstance(marks, list):
+        return [pair if isinstance(pair, list) else [] for pair in marks]
+    if isinstance(words, list) and isinstance(marks, list) and len(words) == len(marks):
+        return list(map(list, zip(words, marks, strict=True)))
+    return [[]]
 
 
 def _marked_pair(row: JudgementRow) -> Iterator[Judgement]:
@@ -181,63 +181,78 @@ def agree_on_hallucinations(
     """Score captions, by default with SPICE-G on scene graphs, and hold every score against what people marked."""
     # SPICE-G has three scores: its own, and two of its verdicts.
     scoring, resampling = scoring or JudgementScoring(("spice-g",), SCENE), resampling or Resampling()
-    faulty = _check_marked(captions)
+    labels = _labels(captions)
     items = tuple(Item(n, caption.candidate, caption.references) for n, caption in enumerate(captions))
     given = resources(scoring.pipeline, scoring.progress, scoring.data, metrics=scoring.metrics)
     made = make_metrics(scoring.metrics, given)
     statistics = collect(items, made)
     result = result_of(items, made, statistics, progress=scoring.progress)
-    lower = lower_is_better(scoring.metrics)
-    labels = np.array([caption.ratings[0] for caption in captions])
-    suspicion: dict[str, Vector] = {}
-    of_words: dict[str, Vector] = {}
-    undefined: dict[str, int] = {}
-    thresholds: dict[float, float] = {}
-    for name, run in zip(made, result.runs, strict=True):
-        suspects = [LOCALISERS[name](made[name], each) for each in statistics[name]] if name in LOCALISERS else []
-        shares = located(captions, suspects, protocol) if suspects else None
-        for score in run.headline:
-            undefined[score.name] = sum(value is None for value in score.each)
-            suspicion[score.name] = _suspicion(score, is_lower_better=score.name in lower)
-            if shares is not None and score.name in lower:
-                of_words[score.name] = shares
-        if name == "spice-g" and shares is not None:
-            of_verdicts, thresholds = _of_verdicts(captions, suspects)
-            suspicion |= of_verdicts
-            of_words |= dict.fromkeys(of_verdicts, shares)
+    suspects = {
+        name: [LOCALISERS[name](made[name], each) for each in statistics[name]] for name in made if name in LOCALISERS
+    }
+    of_verdicts, thresholds = _of_verdicts(captions, suspects["spice-g"]) if "spice-g" in suspects else ({}, {})
+    shares = {name: located(captions, words, protocol) for name, words in suspects.items()}
+    suspicion, of_words = _suspicion(dict(zip(made, result.runs, strict=True)), shares, of_verdicts)
     groups = numbered(caption.image for caption in captions)
     return HallucinationAgreement(
         protocol,
         len(captions),
-        faulty,
+        int(np.count_nonzero(labels)),
         int(groups.max()) + 1,
         _detections(suspicion, of_words, labels, groups, resampling),
-        {name: count for name, count in undefined.items() if count},
+        _undefined(result.runs),
         thresholds,
         {**result.signature, "resampling": resampling.signature()},
-        with_length_constant(
-            {name: scipy.stats.rankdata(values) for name, values in suspicion.items()},
-            labels,
-            word_counts(caption.candidate for caption in captions),
-        ),
+        _of_length(suspicion, labels, captions),
     )
 
 
-def _suspicion(score: Score, *, is_lower_better: bool) -> Vector:
+def _of_length(
+    suspicion: Mapping[str, Vector], labels: Vector, captions: Sequence[Judgement]
+) -> dict[str, float | None]:
+    ranks = {name: scipy.stats.rankdata(values) for name, values in suspicion.items()}
+    return with_length_constant(ranks, labels, word_counts(caption.candidate for caption in captions))
+
+
+def _suspicion(
+    runs: Mapping[str, Run], shares: Mapping[str, Vector], of_verdicts: Mapping[str, Vector]
+) -> tuple[dict[str, Vector], dict[str, Vector]]:
+    """Return by score how suspicious each caption is, and where the metric locates words, the ``shares`` it locates."""
+    lower = lower_is_better(tuple(runs))
+    suspicion: dict[str, Vector] = {}
+    of_words: dict[str, Vector] = {}
+    for name, run in runs.items():
+        for score in run.headline:
+            suspicion[score.name] = _suspicion_of(score, is_lower_better=score.name in lower)
+            if name in shares and score.name in lower:
+                of_words[score.name] = shares[name]
+        if name == "spice-g":
+            suspicion |= of_verdicts
+            of_words |= dict.fromkeys(of_verdicts, shares[name])
+    return suspicion, of_words
+
+
+def _undefined(runs: Iterable[Run]) -> dict[str, int]:
+    """Return how many captions have no value of a score, if any."""
+    counts = {score.name: sum(value is None for value in score.each) for run in runs for score in run.headline}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _suspicion_of(score: Score, *, is_lower_better: bool) -> Vector:
     """Return how suspicious each caption is; one without a value is the most."""
     sign = 1 if is_lower_better else -1
     return np.array([np.inf if value is None else sign * value for value in score.each])
 
 
-def _check_marked(captions: Sequence[Judgement]) -> int:
-    """Return how many captions have a marked word: some, and not all; every one needs references."""
-    faulty = sum(caption.ratings[0] > 0 for caption in captions)
+def _labels(captions: Sequence[Judgement]) -> Vector:
+    """Return 1 for each caption with a marked word, else 0: there are some, and not all; every one needs references."""
+    labels = np.array([caption.ratings[0] for caption in captions])
+    faulty = np.count_nonzero(labels)
     if not 0 < faulty < len(captions):
         raise InputError(f"{faulty} of {len(captions)} captions have a marked word: expected some, and not all")
     missing = [Fault(caption.place, "references", "are missing") for caption in captions if not caption.references]
-    if missing:
-        raise input_error("marked captions", missing)
-    return faulty
+    refuse_faults("marked captions", missing)
+    return labels
 
 
 def _of_verdicts(

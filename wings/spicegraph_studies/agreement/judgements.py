@@ -13,7 +13,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.facts import FactCache, FactSource, Progress
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics import lower_is_better
-from spicegraph_scorer.readers.checks import Empty, Fault, input_error
+from spicegraph_scorer.readers.checks import Empty, Fault, refuse_faults
 from spicegraph_scorer.scoring import score
 
 if TYPE_CHECKING:
@@ -125,8 +125,7 @@ def _computed(
         for place, _, references, _ in rows
         if not references
     ]
-    if missing:
-        raise input_error("judgements", missing)
+    refuse_faults("judgements", missing)
     result = score(
         [Item(index, caption, references) for index, (_, caption, references, _) in enumerate(rows)],
         scoring.metrics,
@@ -150,15 +149,14 @@ def _scored(rows: Sequence[tuple[str, str, tuple[str, ...], GivenScores]], scori
     """Score rows of place, caption, references and given scores; a given score must stand in all rows."""
     each, signature = _computed(rows, scoring) if scoring.metrics else ({}, {})
     names = list(dict.fromkeys(name for *_, given in rows for name in given))
-    faults = [
+    missing = [
         Fault(place, f"metrics.{name}", "is missing, but other rows have it")
         for place, *_, given in rows
         for name in names
         if name not in given
     ]
-    faults += [Fault("", f"metrics.{name}", "is computed, too: give it another name") for name in names if name in each]
-    if faults:
-        raise input_error("judgements", faults)
+    twice = [Fault("", f"metrics.{name}", "is computed, too: give it another name") for name in each if name in names]
+    refuse_faults("judgements", [*missing, *twice])
     each |= {name: [given[name] for *_, given in rows] for name in names}
     if not each:
         raise InputError('there is no metric: none is asked for, and the input has no "metrics"')

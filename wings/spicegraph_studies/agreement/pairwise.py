@@ -132,24 +132,22 @@ def agree_on_pairs(
     resampling = resampling or Resampling()
     scoring = (scoring or JudgementScoring()).shared()
     kept, removed = protocols.prepare_pairs(pairs, protocol)
-    counts = (*curve, protocol.references, protocol.draws)
-    if wrong := [count for count in counts if count is not None and count < 1]:
-        raise InputError(f"numbers of references and draws begin at 1, got {wrong[0]}")
-    if curve and any(pair.given for pair in kept):
-        raise InputError("given scores belong to one set of references: there is no curve over their number")
-
-    def with_fewer(references: int) -> int:
-        return sum(len(pair.references) < references for pair in kept)
+    _check_counts(kept, protocol, curve)
 
     categories = tuple(sorted({pair.category for pair in kept} - {""}))
     table = _Table(kept, categories, protocol, scoring, resampling)
     main = tuple(table.accuracies())
-    unknown = tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
-    curves = dict.fromkeys(sorted(set(curve)), unknown)
-    for count in curves:
-        if enough := [pair for pair in kept if len(pair.references) >= count]:
-            of_count = _Table(enough, categories, replace(protocol, references=count), scoring, resampling)
-            curves[count] = tuple(of_count.accuracies())
+
+    def with_fewer(references: int) -> int:
+        return sum(len(pair.references) < references for pair in kept)
+
+    def accuracies(references: int) -> tuple[Accuracy, ...]:
+        enough = [pair for pair in kept if len(pair.references) >= references]
+        if not enough:
+            return tuple(Accuracy(row.metric, row.category, 0, 0.0, 0.0, 0.0, None, None, None) for row in main)
+        of_count = _Table(enough, categories, replace(protocol, references=references), scoring, resampling)
+        return tuple(of_count.accuracies())
+
     return PairAgreement(
         protocol,
         len(kept) - table.left_out,
@@ -160,11 +158,20 @@ def agree_on_pairs(
         table.undefined,
         main,
         tuple(table.comparisons()),
-        curves,
+        {count: accuracies(count) for count in sorted(set(curve))},
         {count: with_fewer(count) for count in curve},
         {**table.signature, "resampling": resampling.signature()},
         table.of_like_length(kept),
     )
+
+
+def _check_counts(kept: Sequence[CaptionPair], protocol: protocols.PairProtocol, curve: Sequence[int]) -> None:
+    """Refuse numbers of references and draws that there cannot be, and a curve of scores that are given."""
+    counts = (*curve, protocol.references, protocol.draws)
+    if wrong := [count for count in counts if count is not None and count < 1]:
+        raise InputError(f"numbers of references and draws begin at 1, got {wrong[0]}")
+    if curve and any(pair.given for pair in kept):
+        raise InputError("given scores belong to one set of references: there is no curve over their number")
 
 
 class _Table:
@@ -203,29 +210,24 @@ class _Table:
     ) -> tuple[dict[str, coefficients.Matrix], Mapping[str, Json]]:
         """Score the pairs once for each draw of references, and average the outcomes."""
         count, generator = protocol.references, self._resampling.generator()
-        is_drawn = protocol.choice is protocols.ReferenceChoice.RANDOM and count is not None
-        draws = protocol.draws if is_drawn and max(len(pair.references) for pair in pairs) > (count or 0) else 1
+        draws = _draws_of_references(protocol, pairs)
 
         def used(references: tuple[str, ...]) -> tuple[str, ...]:
-            if count is None or len(references) <= count or not is_drawn:
+            if count is None or len(references) <= count or protocol.choice is protocols.ReferenceChoice.FIRST:
                 return references[:count]
             return tuple(references[place] for place in generator.permutation(len(references))[:count])
+
+        def with_used(pair: CaptionPair) -> CaptionPair:
+            references = used(pair.references)
+            return replace(pair, references=references, second=None if pair.second is None else used(pair.second))
 
         sums: dict[str, coefficients.Matrix] = {}
         signature: Mapping[str, Json] = {}
         preferred = np.array([pair.preferred for pair in pairs], np.float64)
         for _ in range(draws):
-            drawn = []
-            for pair in pairs:
-                references, others = used(pair.references), None if pair.second is None else used(pair.second)
-                drawn.append(replace(pair, references=references, second=others))
-            (first, signature), (second, _) = pair_scores(drawn, scoring)
+            (first, signature), (second, _) = pair_scores(list(map(with_used, pairs)), scoring)
             for name in first:
-                scores = np.array([first[name], second[name]], np.float64)
-                difference = np.where(preferred == 0, scores[0] - scores[1], scores[1] - scores[0])
-                outcomes = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)
-                outcomes[np.isnan(preferred)] = 0.5, 0, 0.5  # half right and half wrong where people are tied
-                outcomes[np.isnan(difference)] = np.nan
+                outcomes = _outcomes(np.array([first[name], second[name]], np.float64), preferred)
                 sums[name] = sums[name] + outcomes if name in sums else outcomes
         empty = sum(not text.strip() for pair in pairs for text in pair.captions)
         if signature and empty:
@@ -304,3 +306,19 @@ class _Table:
                 ),
                 None,
             )
+
+
+def _draws_of_references(protocol: protocols.PairProtocol, pairs: Sequence[CaptionPair]) -> int:
+    """Return how often references are drawn: once, where the same ones are used each time."""
+    is_drawn = protocol.choice is protocols.ReferenceChoice.RANDOM and protocol.references is not None
+    most = max(len(pair.references) for pair in pairs)
+    return protocol.draws if is_drawn and most > (protocol.references or 0) else 1
+
+
+def _outcomes(scores: coefficients.Matrix, preferred: coefficients.Vector) -> coefficients.Matrix:
+    """Return whether both captions' scores are right, tied or wrong for each pair, (pairs, 3); NaN where undefined."""
+    difference = np.where(preferred == 0, scores[0] - scores[1], scores[1] - scores[0])
+    outcomes = np.stack([difference > 0, difference == 0, difference < 0], axis=1).astype(np.float64)
+    outcomes[np.isnan(preferred)] = 0.5, 0, 0.5  # half right and half wrong where people are tied
+    outcomes[np.isnan(difference)] = np.nan
+    return outcomes

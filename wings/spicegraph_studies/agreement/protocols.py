@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from spicegraph_parser.errors import InputError
 
@@ -287,28 +287,40 @@ def prepare_pairs(
         if pair.preferred is None and not protocol.coin:
             removed["pairs on which people are tied"] += 1
             continue
-        own = of_image[pair.image] if protocol.own is Own.DROP_FROM_IMAGE else _plain(pair.captions)
-        others = _others(pair.references, own)
-        second = pair.second
         if protocol.own is Own.DROP_REFERENCE and pair.references:
-            # Both captions lack themselves among their references, or the other one where they don't stand there.
-            sides = []
-            for side in (0, 1):
-                references = pair.references_of(side)
-                caption, other = (_plain((pair.captions[place],)) for place in (side, 1 - side))
-                without = _others(references, caption)
-                sides.append(without if len(without) < len(references) else _others(references, other))
-            _kept(protocol.own, pair.references, others if all(sides) else (), removed)
-            first, second = sides[0] if all(sides) else None, sides[1] if sides[0] != sides[1] else None
+            first, second = _without_themselves(pair, removed)
         else:
-            first = _kept(protocol.own, pair.references, others, removed)
-            if protocol.own is Own.DROP_FROM_IMAGE and second is not None:
-                second = _others(second, own)
+            first, second = _without_own(pair, protocol.own, of_image[pair.image], removed)
         if first is not None:
             kept.append(replace(pair, references=first, second=second))
     if not kept:
         raise InputError(f"the protocol {protocol.name} leaves no pair: {_reasons(removed)}")
     return tuple(kept), dict(removed)
+
+
+_Sides: TypeAlias = "tuple[tuple[str, ...] | None, tuple[str, ...] | None]"  # the references of both, or of the second
+
+
+def _without_themselves(pair: CaptionPair, removed: Counter[str]) -> _Sides:
+    """Return references in which a caption lacks itself, or the other one where it does not stand there."""
+    sides = []
+    for side in (0, 1):
+        references = pair.references_of(side)
+        caption, other = (_plain((pair.captions[place],)) for place in (side, 1 - side))
+        without = _others(references, caption)
+        sides.append(without if len(without) < len(references) else _others(references, other))
+    others = _others(pair.references, _plain(pair.captions)) if all(sides) else ()
+    _kept(Own.DROP_REFERENCE, pair.references, others, removed)
+    return sides[0] if all(sides) else None, sides[1] if sides[0] != sides[1] else None
+
+
+def _without_own(pair: CaptionPair, own: Own, of_image: frozenset[str], removed: Counter[str]) -> _Sides:
+    """Return references without the judged captions that the protocol drops."""
+    if own is not Own.DROP_FROM_IMAGE:
+        others = _others(pair.references, _plain(pair.captions))
+        return _kept(own, pair.references, others, removed), pair.second
+    first = _kept(own, pair.references, _others(pair.references, of_image), removed)
+    return first, None if pair.second is None else _others(pair.second, of_image)
 
 
 def _kept(

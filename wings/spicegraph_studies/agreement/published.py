@@ -43,22 +43,14 @@ AnyJudged = TypeVar("AnyJudged", Judgement, CaptionPair)
 
 def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Rated:
     """Read ``{image: {"human_judgement": [{"caption", "rating"}], "ground_truth": [caption]}}``."""
-    for image, entry in content.value.items() if isinstance(content.value, dict) else ():
-        row = JudgementRow(f"image {shown(image)}", entry if isinstance(entry, dict) else {}, faults)
+    for image, row in _rows_by_name(content, "image", faults):
         references = row.references(("ground_truth",))
         judged = row.fields.get("human_judgement")
         if not isinstance(judged, list):
             row.fault("human_judgement", "is not a list")
             continue
         last: Judgement | None = None  # raters of one caption follow each other
-        for index, value in enumerate(judged):
-            place = f"{row.place}, human_judgement[{index}]"
-            part = JudgementRow(place, value if isinstance(value, dict) else {}, faults)
-            caption = part.caption(("caption",))
-            if "rating" not in part.fields:
-                part.fault("rating", "is missing")
-                continue
-            ratings = part.numbers("rating")
+        for caption, ratings in _ratings(row.place, judged, faults):
             if not ratings:
                 yield None
             elif last is not None and last.candidate == caption:
@@ -66,9 +58,26 @@ def grouped_judgements(content: Content, _bank: CaptionBank, faults: list[Fault]
             else:
                 if last is not None:
                     yield last
-                last = Judgement(place, image, caption, references, ratings)
+                last = Judgement(row.place, image, caption, references, ratings)
         if last is not None:
             yield last
+
+
+def _rows_by_name(content: Content, what: str, faults: list[Fault]) -> Iterator[tuple[str, JudgementRow]]:
+    """Yield the objects that a JSON object has, with their names; nothing of other values."""
+    for name, entry in content.value.items() if isinstance(content.value, dict) else ():
+        yield name, JudgementRow(f"{what} {shown(name)}", entry if isinstance(entry, dict) else {}, faults)
+
+
+def _ratings(place: str, judged: Sequence[object], faults: list[Fault]) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Yield captions with what one rater, or several, say of them."""
+    for index, value in enumerate(judged):
+        part = JudgementRow(f"{place}, human_judgement[{index}]", value if isinstance(value, dict) else {}, faults)
+        caption = part.caption(("caption",))
+        if "rating" in part.fields:
+            yield caption, part.numbers("rating")
+        else:
+            part.fault("rating", "is missing")
 
 
 def is_flickr8k(content: Content) -> bool:
@@ -106,32 +115,38 @@ def composite_judgements(content: Content, bank: CaptionBank, faults: list[Fault
     """Read ``8k_correctness.csv`` and its like: ``Input.image_url``, ``Input.text1`` ..., ``Answer.Q1Answer`` ..."""
     header, *lines = csv.reader(io.StringIO(text_of(content)), delimiter=";")
     columns = [name.strip() for name in header]
-    numbers = [match[1] for name in columns if (match := _TEXT_COLUMN.fullmatch(name))]
-    missing = [f"Answer.Q{number}Answer" for number in numbers if f"Answer.Q{number}Answer" not in columns]
-    if missing or not numbers:
-        raise InputError(f"{content.name}: has no column {missing[0] if missing else 'Input.text1'}")
+    numbers = _composite_numbers(content.name, columns)
     for line, cells in enumerate(lines, start=2):
         values = dict(zip(columns, cells, strict=False))
         address = values.get(_IMAGE_COLUMN, "").strip()
         if not address:
             yield None
             continue
-        place = f"line {line}"
+        row = JudgementRow(f"line {line}", {}, faults)
         image = PurePosixPath(address).name
-        references = bank.references(image, JudgementRow(place, {}, faults))
+        references = bank.references(image, row)
         for number in numbers:
             answer, text = values.get(f"Answer.Q{number}Answer", "").strip(), values.get(f"Input.text{number}", "")
             if not answer or not text.strip():
                 yield None
                 continue
-            where = f"{place}, caption {number}"
-            caption = JudgementRow(where, {}, faults).checked_caption(f"Input.text{number}", text)
+            part = JudgementRow(f"{row.place}, caption {number}", {}, faults)
+            caption = part.checked_caption(f"Input.text{number}", text)
             try:
                 rating = float(answer)
             except ValueError:
-                faults.append(Fault(where, f"Answer.Q{number}Answer", f"is {shown(answer)}, expected a number"))
+                part.fault(f"Answer.Q{number}Answer", f"is {shown(answer)}, expected a number")
                 continue
-            yield Judgement(where, image, caption, references, (rating,))
+            yield Judgement(part.place, image, caption, references, (rating,))
+
+
+def _composite_numbers(name: str, columns: Sequence[str]) -> list[str]:
+    """Return the numbers of the columns of captions, each of which needs one of answers."""
+    numbers = [match[1] for column in columns if (match := _TEXT_COLUMN.fullmatch(column))]
+    missing = [f"Answer.Q{number}Answer" for number in numbers if f"Answer.Q{number}Answer" not in columns]
+    if missing or not numbers:
+        raise InputError(f"{name}: has no column {missing[0] if missing else 'Input.text1'}")
+    return numbers
 
 
 def is_polaris(content: Content) -> bool:
@@ -182,23 +197,40 @@ def read_pascal50s(path: str) -> tuple[CaptionPair, ...]:
         names = [_text(row[0]) for row in np.ravel(images)]
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{folder}: is not PASCAL-50S as published ({type(error).__name__}: {error})") from error
-    size, rest = divmod(len(rows), len(categories)) if categories else (0, 1)
+    grouped = _by_pair(rows, len(categories))
+    if len(names) != len(categories):
+        raise InputError(f"{folder / _PAIRS}: has {len(names)} pairs and {len(categories)} categories")
+    return tuple(
+        _pair_of_votes(f"pair {number}", image, category, group)
+        for number, (image, category, group) in enumerate(zip(names, categories, grouped, strict=True), start=1)
+    )
+
+
+_Triplet: TypeAlias = "tuple[str, str, str, bool]"  # a reference, two captions, and whether the first is preferred
+
+
+def _by_pair(triplets: Sequence[_Triplet], pairs: int) -> list[Sequence[_Triplet]]:
+    """Return the triplets of each pair, which follow each other."""
+    size, rest = divmod(len(triplets), pairs) if pairs else (0, 1)
     if rest or not size:
-        raise InputError(f"{len(rows)} triplets don't belong to {len(categories)} pairs in equal numbers")
-    grouped = [rows[start : start + size] for start in range(0, len(rows), size)]
+        raise InputError(f"{len(triplets)} triplets don't belong to {pairs} pairs in equal numbers")
+    grouped = [triplets[start : start + size] for start in range(0, len(triplets), size)]
     for number, group in enumerate(grouped, start=1):
         if len({(first, second) for _, first, second, _ in group}) > 1:
             raise InputError(f"the triplets of pair {number} hold different candidates")
-    if len(names) != len(categories):
-        raise InputError(f"{folder / _PAIRS}: has {len(names)} pairs and {len(categories)} categories")
-    pairs = []
-    for number, (image, category, group) in enumerate(zip(names, categories, grouped, strict=True), start=1):
-        votes = sum(1 if first_wins else -1 for *_, first_wins in group)
-        preferred = None if votes == 0 else int(votes < 0)
-        _, first, second, _ = group[0]
-        references = tuple(reference for reference, *_ in group)
-        pairs.append(CaptionPair(f"pair {number}", image, category, (first, second), preferred, references))
-    return tuple(pairs)
+    return grouped
+
+
+def _pair_of_votes(place: str, image: str, category: str, triplets: Sequence[_Triplet]) -> CaptionPair:
+    votes = sum(1 if first_wins else -1 for *_, first_wins in triplets)
+    _, first, second, _ = triplets[0]
+    references = tuple(reference for reference, *_ in triplets)
+    return CaptionPair(place, image, category, (first, second), _preferred(votes), references)
+
+
+def _preferred(balance: float) -> int | None:
+    """Return which caption has more votes, by how many the first has more; ``None``: neither."""
+    return None if balance == 0 else int(balance < 0)
 
 
 def _load(path: Path, name: str) -> Any:
@@ -226,8 +258,7 @@ def _text(value: Any) -> str:
 
 def negative_pairs(content: Content, bank: CaptionBank, faults: list[Fault]) -> Chosen:
     """Read ``{id: {"filename", "caption", "negative_caption"}}`` (SugarCrepe), ``image_file`` and ``foil`` (VALSE)."""
-    for name, entry in content.value.items() if isinstance(content.value, dict) else ():
-        row = JudgementRow(f"pair {shown(name)}", entry if isinstance(entry, dict) else {}, faults)
+    for _, row in _rows_by_name(content, "pair", faults):
         captions = row.caption(("caption",)), row.caption(_WRONG)
         image = row.image(_IMAGES)
         if image is None:
@@ -273,9 +304,7 @@ def fense_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Ch
                 row.fault(name, "is not a list of two captions, their two sources and a list of votes")
                 continue
             captions = row.checked_caption(f"{name}[0]", value[0]), row.checked_caption(f"{name}[1]", value[1])
-            balance = sum(votes)
-            preferred = None if balance == 0 else int(balance < 0)
-            yield CaptionPair(f"{row.place}, {name}", image, kind[1], captions, preferred, references)
+            yield CaptionPair(f"{row.place}, {name}", image, kind[1], captions, _preferred(sum(votes)), references)
 
 
 def discofoil_pairs(content: Content, _bank: CaptionBank, faults: list[Fault]) -> Chosen:

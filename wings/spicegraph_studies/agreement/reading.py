@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.errors import InputError, counted
-from spicegraph_scorer.readers.checks import Empty, Fault, input_error, shown
+from spicegraph_scorer.readers.checks import Empty, Fault, refuse_faults, shown
 from spicegraph_scorer.readers.records import decode
 from spicegraph_studies.agreement import published
 from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
@@ -27,7 +27,7 @@ from spicegraph_studies.agreement.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_studies.agreement.records import Records
 
@@ -106,28 +106,44 @@ def _read(
 ) -> Judged[published.AnyJudged]:
     """Read a file of one of the formats, or of records; ``bank_of`` has the references that stand elsewhere."""
     faults = Faults(empty)
-    form = next((form for form in formats if form.recognises(content)), None)
-    if form is not None:
-        bank = bank_of(needed_by=form.needs) if form.needs else CaptionBank({}, {}, "")
-        rows = list(form.read(content, bank, faults))
-    elif content.data.lstrip()[:1] in {b"{", b"["}:
-        rows = list(of_records(records_of(content, faults), faults))
-    else:
-        names = "; ".join([*[form.name for form in formats], _JSON_LINES])
-        folder = f"; {_PASCAL50S}: its folder" if formats is published.PAIR_FORMATS else ""
-        raise InputError(f"{content.name}: contains no {what}s in a format that is known ({names}{folder})")
+    records: published.JudgementFormat[published.AnyJudged] = published.JudgementFormat(
+        _JSON_LINES,
+        lambda content: content.data.lstrip()[:1] in {b"{", b"["},
+        lambda content, _bank, faults: of_records(records_of(content, faults), faults),
+    )
+    known = list(formats)
+    known.append(records)
+    form = next((form for form in known if form.recognises(content)), None)
+    if form is None:
+        raise _unknown_format(content, [form.name for form in known], what)
+    bank = bank_of(needed_by=form.needs) if form.needs else CaptionBank({}, {}, "")
+    rows = list(form.read(content, bank, faults))
     judged = [row for row in rows if row is not None]
-    if form is None and bank_of.args[0] and not all(each.references for each in judged):
-        bank = bank_of(needed_by="the records")
-        for place, each in enumerate(judged):
-            if not each.references:
-                references = bank.references(each.image, JudgementRow(each.place, {}, faults))
-                judged[place] = replace(each, references=references)
-    if not judged and not faults:
-        faults.append(Fault("", "", f"contains no {what}"))
-    if faults:
-        raise input_error(content.name, _together(faults), hint=_other_command(content, what))
-    return Judged(tuple(judged), content.name, _JSON_LINES if form is None else form.name, len(rows) - len(judged))
+    if form is records and bank_of.args[0]:
+        judged = _with_references(judged, bank_of, faults)
+    nothing = "" if judged else f"contains no {what}"
+    refuse_faults(content.name, _together(faults), nothing=nothing, hint=_other_command(content, what))
+    return Judged(tuple(judged), content.name, form.name, len(rows) - len(judged))
+
+
+def _unknown_format(content: Content, names: Sequence[str], what: str) -> InputError:
+    known = "; ".join([*names, f"{_PASCAL50S}: its folder"] if what == "pair" else names)
+    return InputError(f"{content.name}: contains no {what}s in a format that is known ({known})")
+
+
+def _with_references(
+    judged: Sequence[published.AnyJudged], bank_of: partial[CaptionBank], faults: Faults
+) -> list[published.AnyJudged]:
+    """Return what is judged; what has no references of its own has those of the bank."""
+    if all(each.references for each in judged):
+        return list(judged)
+    bank = bank_of(needed_by="the records")
+    return [
+        each
+        if each.references
+        else replace(each, references=bank.references(each.image, JudgementRow(each.place, {}, faults)))
+        for each in judged
+    ]
 
 
 def _together(faults: Sequence[Fault]) -> list[Fault]:
@@ -147,16 +163,21 @@ def _together(faults: Sequence[Fault]) -> list[Fault]:
 
 def _other_command(content: Content, what: str) -> str:
     """Return a hint where another command of ``agree`` reads such files, else nothing."""
+    names = _first_names(content)
+    kind, command = next(((kind, command) for keys, kind, command in _OTHER_COMMANDS if keys <= names), ("", ""))
+    if not command or (what == "pair" and command == "pairs"):
+        return ""
+    return f"The file holds {kind}: spicegraph agree {command}."
+
+
+def _first_names(content: Content) -> set[str]:
+    """Return the names of the fields of the first record, if there is one."""
     value = content.value
     rows = list(value.values()) if isinstance(value, dict) else value
     first = rows[0] if isinstance(rows, list) and rows else None
     if value is None:
         first = decode(content.data.split(b"\n", 1)[0])[0]
-    names = set(first) if isinstance(first, dict) else set()
-    kind, command = next(((kind, command) for keys, kind, command in _OTHER_COMMANDS if keys <= names), ("", ""))
-    if not command or (what == "pair" and command == "pairs"):
-        return ""
-    return f"The file holds {kind}: spicegraph agree {command}."
+    return set(first) if isinstance(first, dict) else set()
 
 
 def _joined(read: Sequence[Judged[published.AnyJudged]]) -> Judged[published.AnyJudged]:
@@ -184,32 +205,29 @@ def read_system_scores(path: str, name: str) -> SystemTable:
         return _table(content)
     numbers: dict[str, float | None] = {}
     for key, part in value["corpus"].items():
-        if isinstance(part, dict):  # categories have their F as ``SPICE_Color``
-            metric = key.removesuffix("_categories")
-            for category, scores in part.items():
-                if isinstance(scores, dict) and category != "All":
-                    f = scores.get("f")
-                    numbers[f"{metric}_{category}"] = float(f) if isinstance(f, int | float) else None
+        if isinstance(part, dict):
+            numbers |= _category_scores(key.removesuffix("_categories"), part)
         elif part is None or isinstance(part, int | float):
             numbers[key] = None if part is None else float(part)
     return {name: numbers}
+
+
+def _category_scores(metric: str, categories: Mapping[str, object]) -> dict[str, float | None]:
+    """Return the F of categories as ``SPICE_Color``."""
+    numbers: dict[str, float | None] = {}
+    for category, scores in categories.items():
+        if isinstance(scores, dict) and category != "All":
+            f = scores.get("f")
+            numbers[f"{metric}_{category}"] = float(f) if isinstance(f, int | float) else None
+    return numbers
 
 
 def _table(content: Content) -> SystemTable:
     faults: list[Fault] = []
     if content.reason:
         raise InputError(f"{content.name}: {content.reason}")
-    value = content.value
-    rows: Iterable[tuple[str, object, object]]
-    if isinstance(value, dict):
-        rows = [(f"row {shown(key)}", key, cells) for key, cells in value.items()]
-    elif isinstance(value, list):
-        named = [(row.get(_SYSTEM) if isinstance(row, dict) else None, row) for row in value]
-        rows = [(f"row {number}", system, row) for number, (system, row) in enumerate(named, start=1)]
-    else:
-        rows = _csv_rows(content) if value is None else ()
     table: SystemTable = {}
-    for place, system, cells in rows:
+    for place, system, cells in _table_rows(content):
         if not isinstance(cells, dict):
             raise InputError(f"{content.name}: {place.removeprefix('row ')} is {shown(cells)}, expected an object")
         row = JudgementRow(f"{place} ({shown(system)})", cells, faults)
@@ -219,11 +237,19 @@ def _table(content: Content) -> SystemTable:
             row.fault(_SYSTEM, "appears twice")
         else:
             table[system] = {name: row.number(name, value) for name, value in cells.items() if name != _SYSTEM}
-    if not table and not faults:
-        faults.append(Fault("", "", "contains no system"))
-    if faults:
-        raise input_error(content.name, faults)
+    refuse_faults(content.name, faults, nothing="" if table else "contains no system")
     return table
+
+
+def _table_rows(content: Content) -> Iterable[tuple[str, object, object]]:
+    """Return the rows of a table of systems: their place, their system, and their cells."""
+    value = content.value
+    if isinstance(value, dict):
+        return [(f"row {shown(key)}", key, cells) for key, cells in value.items()]
+    if isinstance(value, list):
+        named = [(row.get(_SYSTEM) if isinstance(row, dict) else None, row) for row in value]
+        return [(f"row {number}", system, row) for number, (system, row) in enumerate(named, start=1)]
+    return _csv_rows(content)
 
 
 def _csv_rows(content: Content) -> Iterator[tuple[str, object, dict[str, object]]]:
@@ -239,10 +265,14 @@ def _csv_rows(content: Content) -> Iterator[tuple[str, object, dict[str, object]
     for number, cells in enumerate(reader, start=2):
         if None in cells or None in cells.values():
             raise InputError(f"{content.name}: line {number} does not have as many cells as the first line")
-        values: dict[str, object] = {}
-        for name, cell in cells.items():
-            try:
-                values[name] = None if cell.strip() in {"", "-", "–"} else float(cell)
-            except ValueError:
-                values[name] = cell.strip()
-        yield f"line {number}", cells[_SYSTEM], values
+        yield f"line {number}", cells[_SYSTEM], {name: _cell(cell.strip()) for name, cell in cells.items()}
+
+
+def _cell(text: str) -> float | str | None:
+    """Return the number in a cell, or its text; ``None``: it is empty or a dash."""
+    if text in {"", "-", "–"}:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text

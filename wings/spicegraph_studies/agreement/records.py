@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
 from spicegraph_parser.errors import InputError, LimitError
-from spicegraph_scorer.readers.checks import Fault, caption_faults, id_faults, input_error, reference_faults, shown
+from spicegraph_scorer.readers.checks import Fault, caption_faults, id_faults, reference_faults, refuse_faults, shown
 from spicegraph_scorer.readers.records import decode, read_all, read_lines
 from spicegraph_scorer.readers.references import annotations_of
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
@@ -194,25 +194,35 @@ def pairs_of_records(records: Records, faults: list[Fault]) -> Iterator[CaptionP
             texts = (first, second)
         else:
             row.fault("captions", "is missing" if captions is None else "is not a list of two captions")
-        key = field_of(fields, ("preferred", "label"))
-        preferred = fields.get(key)
-        if key not in fields:
-            row.fault(key, "is missing")
-        elif preferred is not None and (isinstance(preferred, bool) or preferred not in {0, 1}):
-            row.fault(key, f"is {preferred!a:.60}, expected 0 or 1 (which of the captions), or null for a tie")
+        choice = _choice(row)
         references = row.references(REFERENCES)
         others = row.references(("references_b",)) if "references_b" in fields else None
         category = row.text("category") or ""
-        choice = preferred if isinstance(preferred, int) else None
         image = _image(row, references, texts[0])
-        given: dict[str, tuple[float | None, float | None]] = {}
-        for name, values in row.mapping("metrics").items():
-            if isinstance(values, list) and len(values) == len(texts):
-                numbers = [row.number(f"metrics.{name}[{side}]", value) for side, value in enumerate(values)]
-                given[name] = numbers[0], numbers[1]
-            else:
-                row.fault(f"metrics.{name}", "is not a list of two numbers, one for each caption")
-        yield CaptionPair(place, image, category, texts, choice, references, given, others)
+        yield CaptionPair(place, image, category, texts, choice, references, _given_scores(row), others)
+
+
+def _choice(row: JudgementRow) -> int | None:
+    """Return which of two captions people prefer; ``None``: neither."""
+    key = field_of(row.fields, ("preferred", "label"))
+    preferred = row.fields.get(key)
+    if key not in row.fields:
+        row.fault(key, "is missing")
+    elif preferred is not None and (isinstance(preferred, bool) or preferred not in {0, 1}):
+        row.fault(key, f"is {preferred!a:.60}, expected 0 or 1 (which of the captions), or null for a tie")
+    return preferred if isinstance(preferred, int) else None
+
+
+def _given_scores(row: JudgementRow) -> dict[str, tuple[float | None, float | None]]:
+    """Return the scores of both captions that the record carries, by metric."""
+    given: dict[str, tuple[float | None, float | None]] = {}
+    for name, values in row.mapping("metrics").items():
+        if isinstance(values, list) and len(values) == 2:
+            first, second = (row.number(f"metrics.{name}[{side}]", value) for side, value in enumerate(values))
+            given[name] = first, second
+        else:
+            row.fault(f"metrics.{name}", "is not a list of two numbers, one for each caption")
+    return given
 
 
 def _image(row: JudgementRow, references: tuple[str, ...], candidate: str) -> str:
@@ -245,7 +255,7 @@ class CaptionBank:
 
 
 def read_bank(paths: Sequence[str], *, needed_by: str, option: str = "--references") -> CaptionBank:
-    """Read token files (``image.jpg#0``, tab, caption) or COCO annotations into one bank."""
+    """Read token files (``image.jpg#0``, tab, caption), COCO annotations or JSON Lines into one bank."""
     if not paths:
         raise InputError(
             f"{needed_by} contain no reference captions: give them with {option} (Flickr8k.token.txt, "
@@ -258,23 +268,32 @@ def read_bank(paths: Sequence[str], *, needed_by: str, option: str = "--referenc
             is_json = source.stream.peek(1).lstrip()[:1] == b"{"
             first = decode(source.stream.readline(DEFAULT_LIMITS.content))[0] if is_json else None
         if isinstance(first, dict) and any(name in first for name in REFERENCES):  # JSON Lines, whatever its name
-            faults: list[Fault] = []
-            for place, fields in records_of(read_content(path), faults):
-                texts = JudgementRow(place, fields, faults).references(REFERENCES)
-                images |= {_stem(str(fields[name])): texts for name in (*IMAGES, "id") if name in fields}
-            if faults:
-                raise input_error(path, faults)
+            images |= _from_records(path)
         elif is_json:
-            with open_source(path) as source:
-                annotations = annotations_of(source, read_all(source, limits=DEFAULT_LIMITS))
-            by_image, names = annotations.captions, annotations.file_names
-            images |= {str(image): texts for image, texts in by_image.items()}
-            images |= {_stem(name): by_image[image] for image, name in names.items() if name}
+            images |= _from_annotations(path)
         else:
             of_file, of_ids = _from_tokens(path)
             images |= of_file
             captions |= of_ids
     return CaptionBank(images, captions, ", ".join(paths))
+
+
+def _from_records(path: str) -> dict[str, tuple[str, ...]]:
+    images: dict[str, tuple[str, ...]] = {}
+    faults: list[Fault] = []
+    for place, fields in records_of(read_content(path), faults):
+        texts = JudgementRow(place, fields, faults).references(REFERENCES)
+        images |= {_stem(str(fields[name])): texts for name in (*IMAGES, "id") if name in fields}
+    refuse_faults(path, faults)
+    return images
+
+
+def _from_annotations(path: str) -> dict[str, tuple[str, ...]]:
+    with open_source(path) as source:
+        annotations = annotations_of(source, read_all(source, limits=DEFAULT_LIMITS))
+    by_image, names = annotations.captions, annotations.file_names
+    images = {str(image): texts for image, texts in by_image.items()}
+    return images | {_stem(name): by_image[image] for image, name in names.items() if name}
 
 
 def _from_tokens(path: str) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
@@ -291,8 +310,7 @@ def _from_tokens(path: str) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]
             continue
         captions[caption_id] = text.strip()
         images.setdefault(_stem(image), []).append(text.strip())
-    if faults:
-        raise input_error(path, faults)
+    refuse_faults(path, faults)
     return {image: tuple(texts) for image, texts in images.items()}, captions
 
 

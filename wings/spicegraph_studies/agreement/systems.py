@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
-from spicegraph_scorer.readers.checks import Fault, input_error, shown
+from spicegraph_scorer.readers.checks import Fault, refuse_faults, shown
 from spicegraph_studies.agreement.coefficients import PairOrder, correlation, resampled, resamples
 from spicegraph_studies.agreement.length import length_json, with_length_constant
 from spicegraph_studies.agreement.pair_counts import compared
@@ -97,19 +97,9 @@ def agree_on_systems(
         InputError: a system is on one side only, or there are fewer than three.
     """
     resampling = resampling or Resampling()
-    sides = ((human, scores, "has human results, but no scores"), (scores, human, "has scores, but no human results"))
-    faults = [
-        Fault(f"system {shown(name)}", "", reason)
-        for side, other, reason in sides
-        for name in side
-        if name not in other
-    ]
-    if faults:
-        raise input_error("systems", faults)
-    if len(human) < _FEWEST:
-        raise InputError(f"a correlation needs at least {_FEWEST} systems, there are {len(human)}")
-    metrics = tuple(dict.fromkeys(name for row in scores.values() for name in row))
-    measures = tuple(dict.fromkeys(name for row in human.values() for name in row if name != WORDS))
+    _check_systems(human, scores)
+    metrics = tuple(dict.fromkeys(chain.from_iterable(scores.values())))
+    measures = tuple(name for name in dict.fromkeys(chain.from_iterable(human.values())) if name != WORDS)
     correlations: dict[str, dict[str, dict[str, Bounded]]] = {}
     length: dict[str, dict[str, float | None]] = {}
     for metric, measure in product(metrics, measures):
@@ -127,6 +117,20 @@ def agree_on_systems(
         {"systems": len(human), "resampling": {**resampling.signature(), "unit": "system"}},
         {measure: held for measure, held in length.items() if held},
     )
+
+
+def _check_systems(human: SystemTable, scores: SystemTable) -> None:
+    """Refuse systems that are on one side only, and too few."""
+    sides = ((human, scores, "has human results, but no scores"), (scores, human, "has scores, but no human results"))
+    faults = [
+        Fault(f"system {shown(name)}", "", reason)
+        for side, other, reason in sides
+        for name in side
+        if name not in other
+    ]
+    refuse_faults("systems", faults)
+    if len(human) < _FEWEST:
+        raise InputError(f"a correlation needs at least {_FEWEST} systems, there are {len(human)}")
 
 
 def _columns(tables: Sequence[SystemTable], names: Sequence[str]) -> tuple[Vector, ...]:

@@ -235,16 +235,17 @@ class BoundsResult:
             ],
             "ranking": {
                 "names": tuple(self.ranking["captions"]),
-                **{
-                    over: {
-                        "tau_b": [[pair.value for pair in row.values()] for row in square.values()],
-                        "p": [[pair.p for pair in row.values()] for row in square.values()],
-                    }
-                    for over, square in self.ranking.items()
-                },
+                **{over: _ranks_json(ranks) for over, ranks in self.ranking.items()},
             },
             **({"length": length} if length else {}),
         }
+
+
+def _ranks_json(ranks: Ranks) -> dict[str, Json]:
+    return {
+        "tau_b": [[pair.value for pair in row.values()] for row in ranks.values()],
+        "p": [[pair.p for pair in row.values()] for row in ranks.values()],
+    }
 
 
 def find_bounds(
@@ -285,14 +286,9 @@ def find_bounds(
         0.75
     """
     everyone = (human(study), *trials)
-    for name, count in Counter(trial.name for trial in everyone).items():
-        if count > 1:
-            raise InputError(f"two trials are called {name!a}; give the systems names of their own")
     resampling = resampling or Resampling()
-    texts = [text for trial in everyone for of_image in trial.candidates for text in of_image]
     data = with_spice_text(metrics, merged_data(data, fields))
-    if data.spice_text == "coco":
-        texts = list(map(toolkit_text, texts))
+    texts = _texts(everyone, as_toolkit=data.spice_text == "coco")
     places = any(needs.loose for needs in needs_of(metrics))  # notes on loose words name the places that they are about
 
     @cache  # the first metric that asks has all texts parsed
@@ -302,7 +298,7 @@ def find_bounds(
 
     chosen = make_metrics(metrics, Resources(facts, progress, data))
     weights = resample_weights(len(study.ids), resampling)
-    bounds_by_trial: list[dict[str, tuple[Bound, ...]]] = [{} for _ in everyone]
+    by_metric: dict[str, list[tuple[Bound, ...]]] = {}  # of each trial
     ranked: dict[str, Matrix] = {}
     length: dict[str, dict[str, LengthControl]] = {}
     words = _words_of_descriptions(everyone, study)
@@ -311,27 +307,35 @@ def find_bounds(
         tables = path_of(metric)(
             metric, study, [trial.candidates for trial in everyone], spread=spread, advance=advance
         )
-        scores_of = _headline(tables)
-        ranked |= scores_of[0]
+        of_people, *_ = scores_of = _headline(tables)
+        ranked |= of_people
         for trial, scores in zip(everyone, scores_of, strict=True):
             if trial.name in words:
-                length.setdefault(trial.name, {}).update(_controls(study, words[trial.name], scores, scores_of[0]))
-        for trial_bounds, bounds in zip(bounds_by_trial, bounds_of(metric, tables, study, weights), strict=True):
-            trial_bounds[name] = bounds
-    signature = _signature(study, chosen, sum(not text.strip() for text in texts), resampling)
+                length.setdefault(trial.name, {}).update(_controls(study, words[trial.name], scores, of_people))
+        by_metric[name] = list(bounds_of(metric, tables, study, weights))
     return BoundsResult(
-        signature,
+        _signature(study, chosen, sum(not text.strip() for text in texts), resampling),
         len(study.ids),
         int(study.sizes.sum()),
         study.rounds,
         (int(study.sizes.min()) - 1, int(study.sizes.max()) - 1),
-        tuple(
-            TrialBounds(trial.name, trial.kind, trial.title, trial_bounds)
-            for trial, trial_bounds in zip(everyone, bounds_by_trial, strict=True)
-        ),
+        tuple(_trial_bounds(trial, by_metric, place) for place, trial in enumerate(everyone)),
         rank_agreement(ranked, study, lower_is_better(chosen)),
         length,
     )
+
+
+def _texts(trials: Sequence[Trial], *, as_toolkit: bool) -> list[str]:
+    """Return all texts of trials, whose names must differ; ``as_toolkit``: as COCO's toolkit hands them to SPICE."""
+    for name, count in Counter(trial.name for trial in trials).items():
+        if count > 1:
+            raise InputError(f"two trials are called {name!a}; give the systems names of their own")
+    texts = list(chain.from_iterable(chain.from_iterable(trial.candidates) for trial in trials))
+    return list(map(toolkit_text, texts)) if as_toolkit else texts
+
+
+def _trial_bounds(trial: Trial, by_metric: Mapping[str, Sequence[tuple[Bound, ...]]], place: int) -> TrialBounds:
+    return TrialBounds(trial.name, trial.kind, trial.title, {name: each[place] for name, each in by_metric.items()})
 
 
 def _words_of_descriptions(trials: Sequence[Trial], study: BoundsStudy) -> dict[str, Matrix]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -26,7 +27,9 @@ from spicegraph_studies.agreement.protocols import (
     CAPTION_PROTOCOLS,
     HALLUCINATION_PROTOCOLS,
     PAIR_PROTOCOLS,
+    CaptionProtocol,
     Own,
+    PairProtocol,
     Ratings,
     ReferenceChoice,
     Ties,
@@ -42,10 +45,11 @@ from spicegraph_studies.pages.words import WORD_TABLES, word_study
 from spicegraph_studies.words import find_word_agreement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_scorer.core.items import ItemId
-    from spicegraph_scorer.readers.checks import Empty
+    from spicegraph_studies.agreement.pairwise import PairAgreement
+    from spicegraph_studies.agreement.reading import SystemTable
 
 NO_METRIC = "none"
 CoefficientName = Literal["tau_b", "tau_c", "pearson", "spearman"]  # the keys of ``COEFFICIENTS``
@@ -75,6 +79,13 @@ class JudgedOptions(kit.MetricOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RatedOptions(JudgedOptions):
+    """Which metrics are computed for captions that people have judged, some of which may be empty."""
+
+    empty: kit.EmptyOption = "refuse"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedParsing(kit.ParsingOptions):
     """How captions with marked words are parsed: as scene graphs, whose verdicts find more of these words.
 
@@ -92,11 +103,10 @@ class MarkedParsing(kit.ParsingOptions):
 
 
 @contextmanager
-def computing(
-    scoring: JudgedOptions, parsing: kit.ParsingOptions, *, empty: Empty = "refuse"
-) -> Iterator[JudgementScoring]:
+def computing(scoring: JudgedOptions, parsing: kit.ParsingOptions) -> Iterator[JudgementScoring]:
     """Give what computes the metrics, with a progress bar on a terminal."""
     names, data = scoring.names, scoring.data()
+    empty = scoring.empty if isinstance(scoring, RatedOptions) else "refuse"
     with kit.warned_progress() as progress, parsing.facts() as facts:
         yield JudgementScoring(names, facts, data, progress, empty)
 
@@ -118,31 +128,51 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(map(int, parts)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptionChoices:
+    """The protocol for rated captions, and what is done otherwise.
+
+    Protocol:
+        coefficient: The coefficient that the tests compare. Default: the protocol's choice.
+        ratings: Use every single rating, or the mean rating of each caption. Default: the protocol's choice.
+        own: How to treat captions that are also a reference of their image. Default: the protocol's choice.
+    """
+
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"What is averaged and removed: {', '.join(CAPTION_PROTOCOLS)}.")
+    ] = "plain"
+    coefficient: Annotated[CoefficientName | None, typer.Option()] = None
+    ratings: Annotated[Ratings | None, typer.Option()] = None
+    own: Annotated[Own | None, typer.Option()] = None
+
+    @property
+    def chosen(self) -> CaptionProtocol:
+        """The protocol, as changed by the other options."""
+        named = caption_protocol(self.protocol)
+        wanted = {"coefficient": self.coefficient, "ratings": self.ratings, "own": self.own}
+        given = {name: value for name, value in wanted.items() if value is not None and getattr(named, name) != value}
+        if not given:
+            return named
+        said = ", ".join(f"{name} {value}" for name, value in given.items())
+        about = f"As {self.protocol}, changed by options: {said}."
+        changes = {**given, "name": f"{self.protocol}, changed", "about": about}
+        return replace(named, **changes)  # type: ignore[arg-type]  # the options have the fields' types
+
+
 @agree.command()
 def captions(
     sources: Annotated[list[str], typer.Argument(metavar="INPUT")],
     *,
-    protocol: Annotated[
-        str, typer.Option(metavar="NAME", help=f"What is averaged and removed: {', '.join(CAPTION_PROTOCOLS)}.")
-    ] = "plain",
+    choices: CaptionChoices,
     references: Annotated[list[str] | None, typer.Option(metavar="FILE")] = None,
     rating: Annotated[str | None, typer.Option(metavar="FIELD")] = None,
-    coefficient: Annotated[CoefficientName | None, typer.Option()] = None,
-    ratings: Annotated[Ratings | None, typer.Option()] = None,
-    own: Annotated[Own | None, typer.Option()] = None,
-    scoring: JudgedOptions,
-    empty: kit.EmptyOption = "refuse",
+    scoring: RatedOptions,
     options: StudyOptions,
     parsing: kit.ParsingOptions,
 ) -> None:
     """Correlate metrics with ratings of captions: Kendall tau-b and tau-c, Pearson, Spearman.
 
     Every number comes with its protocol, ties, interval over images, and paired tests between the metrics.
-
-    Protocol:
-        coefficient: The coefficient that the tests compare. Default: the protocol's choice.
-        ratings: Use every single rating, or the mean rating of each caption. Default: the protocol's choice.
-        own: How to treat captions that are also a reference of their image. Default: the protocol's choice.
 
     Input:
         sources: JSON Lines with candidate, references and ratings; Flickr8k's or Composite's annotation files;
@@ -151,43 +181,18 @@ def captions(
             given several times.
         rating: The field that holds the ratings. Default: ratings, rating, human_score or score.
     """
-    chosen = caption_protocol(protocol)
-    wanted = {"coefficient": coefficient, "ratings": ratings, "own": own}
-    given = {name: value for name, value in wanted.items() if value is not None and getattr(chosen, name) != value}
-    if given:
-        about = f"As {protocol}, changed by options: {', '.join(f'{name} {value}' for name, value in given.items())}."
-        changes = {**given, "name": f"{protocol}, changed", "about": about}
-        chosen = replace(chosen, **changes)  # type: ignore[arg-type]  # the options have the fields' types
+    chosen = choices.chosen
     write = options.writer(pages.CAPTION_TABLES)
-    judged = read_judgements(*sources, references=references or (), rating=rating, empty=empty)
+    judged = read_judgements(*sources, references=references or (), rating=rating, empty=scoring.empty)
     _warn_of_captions(judged.source, (each.candidate for each in judged.items))
-    with computing(scoring, parsing, empty=empty) as computed:
+    with computing(scoring, parsing) as computed:
         agreement = agree_on_captions(judged.items, chosen, scoring=computed, resampling=options.resampling)
     write(pages.caption_study(agreement, judged))
 
 
-@agree.command()
-def pairs(
-    sources: Annotated[list[str], typer.Argument(metavar="INPUT")],
-    *,
-    annotations: Annotated[list[str] | None, typer.Option(metavar="FILE")] = None,
-    protocol: Annotated[
-        str, typer.Option(metavar="NAME", help=f"How ties and references count: {', '.join(PAIR_PROTOCOLS)}.")
-    ] = "plain",
-    ties: Annotated[Ties | None, typer.Option()] = None,
-    own: Annotated[Own | None, typer.Option()] = None,
-    count: Annotated[str | None, typer.Option("--references", metavar="NUMBER|all")] = None,
-    choice: Annotated[ReferenceChoice | None, typer.Option()] = None,
-    reference_draws: Annotated[int | None, typer.Option(min=1)] = None,
-    curve: Annotated[str | None, typer.Option(metavar="NUMBERS")] = None,
-    scoring: JudgedOptions,
-    empty: kit.EmptyOption = "refuse",
-    options: StudyOptions,
-    parsing: kit.ParsingOptions,
-) -> None:
-    """Count how often metrics prefer the caption that people prefer, by category of pair.
-
-    For PASCAL-50S (HC, HI, HM, MM) and hard negatives such as FOIL, SugarCrepe and VALSE.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairChoices:
+    """The protocol for pairs, and what is done otherwise.
 
     Protocol:
         ties: How to count a pair whose captions score equally. Default: the protocol's choice.
@@ -196,6 +201,62 @@ def pairs(
         choice: Which references to use, if fewer than all. Default: the protocol's choice.
         reference_draws: Random draws of references to average over. Default: the protocol's choice.
         curve: Also compute the accuracy with these numbers of references, such as 1,2,5,10,48.
+    """
+
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"How ties and references count: {', '.join(PAIR_PROTOCOLS)}.")
+    ] = "plain"
+    ties: Annotated[Ties | None, typer.Option()] = None
+    own: Annotated[Own | None, typer.Option()] = None
+    count: Annotated[str | None, typer.Option("--references", metavar="NUMBER|all")] = None
+    choice: Annotated[ReferenceChoice | None, typer.Option()] = None
+    reference_draws: Annotated[int | None, typer.Option(min=1)] = None
+    curve: Annotated[str | None, typer.Option(metavar="NUMBERS")] = None
+
+    @property
+    def chosen(self) -> PairProtocol:
+        """The protocol, as changed by the other options."""
+        given = pair_protocol(self.protocol)
+        chosen = replace(
+            given,
+            ties=self.ties or given.ties,
+            own=self.own or given.own,
+            references=given.references if self.count is None else self._references(self.count),
+            choice=self.choice or given.choice,
+            draws=self.reference_draws or given.draws,
+        )
+        if chosen == given:
+            return given
+        return replace(chosen, name=f"{given.name}, changed", about=f"As {given.name}, changed by options.")
+
+    def _references(self, count: str) -> int | None:
+        """Return the number of references; ``None``: all."""
+        if count.strip() == _ALL:
+            return None
+        number, *more = whole_numbers(count, "--references")
+        if more:
+            raise InputError(f"--references: expected one number or {_ALL!r}, got {count!a:.60}; see --curve")
+        return number
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The numbers of references of the curve."""
+        return whole_numbers(self.curve, "--curve") if self.curve is not None else ()
+
+
+@agree.command()
+def pairs(
+    sources: Annotated[list[str], typer.Argument(metavar="INPUT")],
+    *,
+    annotations: Annotated[list[str] | None, typer.Option(metavar="FILE")] = None,
+    choices: PairChoices,
+    scoring: RatedOptions,
+    options: StudyOptions,
+    parsing: kit.ParsingOptions,
+) -> None:
+    """Count how often metrics prefer the caption that people prefer, by category of pair.
+
+    For PASCAL-50S (HC, HI, HM, MM) and hard negatives such as FOIL, SugarCrepe and VALSE.
 
     Input:
         sources: JSON Lines with captions (two), preferred or label, references and category; the folder with
@@ -203,34 +264,26 @@ def pairs(
             are one set; - reads standard input.
         annotations: For SugarCrepe, VALSE and FOIL: COCO annotations with the references. May be given several times.
     """
-    given = pair_protocol(protocol)
-    numbers = () if count is None or count.strip() == _ALL else whole_numbers(count, "--references")
-    if len(numbers) > 1:
-        raise InputError(f"--references: expected one number or {_ALL!r}, got {count!a:.60}; see --curve")
-    chosen = replace(
-        given,
-        ties=ties or given.ties,
-        own=own or given.own,
-        references=given.references if count is None else next(iter(numbers), None),
-        choice=choice or given.choice,
-        draws=reference_draws or given.draws,
-    )
-    if chosen != given:
-        chosen = replace(chosen, name=f"{given.name}, changed", about=f"As {given.name}, changed by options.")
-    counts = whole_numbers(curve, "--curve") if curve is not None else ()
+    chosen, counts = choices.chosen, choices.counts
     write = options.writer(pages.PAIR_TABLES)
-    judged = read_pairs(*sources, annotations=annotations or (), empty=empty)
+    judged = read_pairs(*sources, annotations=annotations or (), empty=scoring.empty)
     _warn_of_captions(judged.source, (text for each in judged.items for text in each.captions))
-    with computing(scoring, parsing, empty=empty) as computed:
+    with computing(scoring, parsing) as computed:
         agreement = agree_on_pairs(judged.items, chosen, scoring=computed, resampling=options.resampling, curve=counts)
-    for accuracy in agreement.accuracies:  # equal scores, where they count as right, can make up much of an accuracy
-        share = accuracy.tied / accuracy.pairs if accuracy.pairs and accuracy.category == ALL else 0.0
-        if chosen.ties is Ties.RIGHT and share > _MANY_TIES:
-            kit.say_warning(
-                f"{share:.1%} of the pairs have equal {accuracy.metric}, and {chosen.name} counts these as right; "
-                "--protocol pascal50s-clipscore lets a coin decide them"
-            )
+    if chosen.ties is Ties.RIGHT:
+        _warn_of_ties(agreement)
     write(pages.pair_study(agreement, judged))
+
+
+def _warn_of_ties(agreement: PairAgreement) -> None:
+    """Say where equal scores, which count as right, make up much of an accuracy."""
+    for accuracy in agreement.accuracies:
+        share = accuracy.tied / accuracy.pairs if accuracy.pairs and accuracy.category == ALL else 0.0
+        if share > _MANY_TIES:
+            kit.say_warning(
+                f"{share:.1%} of the pairs have equal {accuracy.metric}, and {agreement.protocol.name} counts these as "
+                "right; --protocol pascal50s-clipscore lets a coin decide them"
+            )
 
 
 @agree.command()
@@ -318,7 +371,22 @@ def systems(
     """
     write = options.writer(pages.SYSTEM_TABLES)
     judged = read_system_table(human)
-    by_system: dict[str, dict[str, float | None]] = {}
+    by_system = _scores_by_system(scores)
+    if metrics is not None:
+        names = [name.strip() for name in metrics.split(",") if name.strip()]
+        given = list(dict.fromkeys(chain.from_iterable(by_system.values())))
+        unknown = [name for name in names if name not in given]
+        if unknown or not names:
+            raise InputError(f"--metrics: there is no score {', '.join(unknown)!a}; there are {', '.join(given)}")
+        by_system = {system: {name: values.get(name) for name in names} for system, values in by_system.items()}
+    with kit.warned_progress():
+        agreed = agree_on_systems(judged, by_system, resampling=options.resampling)
+    write(pages.system_study(agreed, human))
+
+
+def _scores_by_system(scores: Sequence[str]) -> SystemTable:
+    """Read the scores of systems, which may stand in several files."""
+    by_system: SystemTable = {}
     for source in scores:
         name, path = kit.system_name(source)
         for system, values in read_system_scores(path, name).items():
@@ -327,16 +395,7 @@ def systems(
             if twice:
                 raise InputError(f"{path}: {system!a} already has a score {twice[0]!a}")
             known.update(values)
-    if metrics is not None:
-        names = [name.strip() for name in metrics.split(",") if name.strip()]
-        given = list(dict.fromkeys(name for values in by_system.values() for name in values))
-        unknown = [name for name in names if name not in given]
-        if unknown or not names:
-            raise InputError(f"--metrics: there is no score {', '.join(unknown)!a}; there are {', '.join(given)}")
-        by_system = {system: {name: values.get(name) for name in names} for system, values in by_system.items()}
-    with kit.warned_progress():
-        agreed = agree_on_systems(judged, by_system, resampling=options.resampling)
-    write(pages.system_study(agreed, human))
+    return by_system
 
 
 @agree.command()

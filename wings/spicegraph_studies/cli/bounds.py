@@ -38,38 +38,38 @@ class StudyInput(kit.InputOptions):
 
     partial: Annotated[bool, typer.Option("--partial")] = False
 
+    def corpora(self, sources: Sequence[str]) -> list[str]:
+        """Return the files if each is a corpus of its own: all hold references alone; else nothing."""
+        files = [kit.system_name(source)[1] for source in sources]
+        return files if not self.references and all(map(is_corpus, files)) else []
 
-def bounds(
-    sources: Annotated[list[str] | None, typer.Argument(metavar="[NAME=]INPUT...")] = None,
-    *,
-    given: StudyInput,
-    scoring: kit.ScoringOptions,
-    captions: Annotated[int | None, typer.Option(metavar="N")] = None,
-    draw: Annotated[int | None, typer.Option(metavar="N")] = None,
-    keep_hyphens: Annotated[bool, typer.Option("--keep-hyphens/--split-hyphens")] = True,
-    lower: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help=f"Lower bounds, comma-separated: {', '.join(SUBSTITUTES)}; all, or none. inter needs --other, "
-            "the two with sentences --sentences.",
-        ),
-    ] = "all",
-    others: Annotated[list[str] | None, typer.Option("--other", metavar="FILE")] = None,
-    sentences: Annotated[str | None, typer.Option(metavar="FILE")] = None,
-    lengths: Annotated[list[int] | None, typer.Option("--length", metavar="N")] = None,
-    per_image: Annotated[int | None, typer.Option(metavar="N")] = None,
-    options: StudyOptions,
-    parsing: kit.ParsingOptions,
-) -> None:
-    """Find how high and how low scores can go: people against people, systems, and texts that fit no image.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormOptions:
+    """Which captions of each image are studied, and in which form.
 
     Input:
-        sources: Systems to compare with people, one file each, as for score. Without any: only people and lower bounds.
-            Without --references, files that hold references alone are corpora, which are shown side by side.
         captions: Use only the first N captions of each image; default: all.
         draw: Use N captions of each image, drawn at random by --seed.
         keep_hyphens: Take well-known for one word, or for two, as the study of eight data sets does.
+    """
+
+    captions: Annotated[int | None, typer.Option(metavar="N")] = None
+    draw: Annotated[int | None, typer.Option(metavar="N")] = None
+    keep_hyphens: Annotated[bool, typer.Option("--keep-hyphens/--split-hyphens")] = True
+
+    def form(self, seed: int) -> CaptionForm:
+        """Return which captions are studied, and in which form."""
+        if self.draw is not None and self.captions is not None:
+            raise InputError("--captions, --draw: the first captions of an image, or some at random, choose one")
+        return CaptionForm(self.draw or self.captions, self.draw is not None, self.keep_hyphens, seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowerOptions:
+    """Which texts that fit no image are scored, and where they are from.
+
+    Input:
         others: Another corpus, as for --references. May be given several times. Default: the other corpora.
 
     Lower bounds:
@@ -78,40 +78,77 @@ def bounds(
             captions.
         per_image: How many texts each lower bound draws per image; default: one for each of its captions.
     """
-    names = scoring.names
+
+    lower: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help=f"Lower bounds, comma-separated: {', '.join(SUBSTITUTES)}; all, or none. inter needs --other, "
+            "the two with sentences --sentences.",
+        ),
+    ] = "all"
+    others: Annotated[list[str] | None, typer.Option("--other", metavar="FILE")] = None
+    sentences: Annotated[str | None, typer.Option(metavar="FILE")] = None
+    lengths: Annotated[list[int] | None, typer.Option("--length", metavar="N")] = None
+    per_image: Annotated[int | None, typer.Option(metavar="N")] = None
+
+    def wanted(self, form: CaptionForm, *, has_others: bool) -> Lower:
+        """Return the lower bounds; ``has_others``: each corpus has the captions of the others."""
+        return Lower(
+            self._kinds({"--other": bool(self.others) or has_others, "--sentences": self.sentences is not None}),
+            tuple(tuple(form.of_all(_captions_of(path))) for path in self.others or ()),
+            tuple(form.of_all(filter(str.strip, read_lines(self.sentences)))) if self.sentences is not None else (),
+            tuple(self.lengths) if self.lengths else (10, None),
+            self.per_image,
+            form.seed,
+        )
+
+    def _kinds(self, texts: Mapping[str, bool]) -> tuple[str, ...]:
+        """Return the kinds that are named; ``texts`` says of each option whether there are such texts."""
+        if self.lower == "all":  # those without their texts are left out later
+            return tuple(SUBSTITUTES)
+        kinds = tuple(name.strip() for name in self.lower.split(",") if name.strip()) if self.lower != "none" else ()
+        for kind in kinds:
+            option = _DRAWN_FROM.get(kind)
+            if option is not None and not texts[option]:
+                raise InputError(f"--lower: {kind} is drawn from the texts of {option} FILE, which is not given")
+        return kinds
+
+
+def bounds(
+    sources: Annotated[list[str] | None, typer.Argument(metavar="[NAME=]INPUT...")] = None,
+    *,
+    given: StudyInput,
+    scoring: kit.ScoringOptions,
+    studied: FormOptions,
+    lowest: LowerOptions,
+    options: StudyOptions,
+    parsing: kit.ParsingOptions,
+) -> None:
+    """Find how high and how low scores can go: people against people, systems, and texts that fit no image.
+
+    Input:
+        sources: Systems to compare with people, one file each, as for score. Without any: only people and lower bounds.
+            Without --references, files that hold references alone are corpora, which are shown side by side.
+    """
+    inputs, names = sources or [], scoring.names
     write = options.writer(BOUNDS_TABLES)
     data = scoring.data()
-    if draw is not None and captions is not None:
-        raise InputError("--captions, --draw: the first captions of an image, or some at random, choose one")
-    form = CaptionForm(draw or captions, draw is not None, keep_hyphens, options.seed)
-    files = [kit.system_name(source)[1] for source in sources or []]
-    by_corpus = not given.references and bool(files) and all(map(is_corpus, files))
-    texts = {"--other": bool(others) or (by_corpus and len(files) > 1), "--sentences": sentences is not None}
-    kinds = tuple(name.strip() for name in lower.split(",") if name.strip()) if lower != "none" else ()
-    for kind in kinds:
-        option = _DRAWN_FROM.get(kind)
-        if option is not None and not texts[option]:
-            raise InputError(f"--lower: {kind} is drawn from the texts of {option} FILE, which is not given")
-    wanted = Lower(
-        tuple(SUBSTITUTES) if lower == "all" else kinds,  # of all, those without their texts are left out later
-        tuple(tuple(form.of_all(_captions_of(path))) for path in others or ()),
-        tuple(form.of_all(line for line in read_lines(sentences) if line.strip())) if sentences is not None else (),
-        tuple(lengths) if lengths else (10, None),
-        per_image,
-        options.seed,
-    )
+    form = studied.form(options.seed)
+    corpora = given.corpora(inputs)
+    wanted = lowest.wanted(form, has_others=len(corpora) > 1)
     studies: dict[str, tuple[BoundsStudy, list[Trial]]] = {}
-    if by_corpus:
-        for name, path in zip(kit.system_names(sources or []), files, strict=True):
+    if corpora:
+        for name, path in zip(kit.system_names(inputs), corpora, strict=True):
             known = read_reference_files([path], limits=DEFAULT_LIMITS).of_split(given.split).captions
             studies[name] = form.study(known, partial=given.partial), []
     else:
-        studies[""] = _read(sources or [], given, form, empty=scoring.empty)
+        studies[""] = _read(inputs, given, form, empty=scoring.empty)
     results = {}
     with kit.warned_progress() as progress, kit.spread_over(parsing.workers) as spread, parsing.facts() as facts:
         for name, (study, systems) in studies.items():
             from_others = [tuple(chain(*each.captions)) for other, (each, _) in studies.items() if other != name]
-            its_own = wanted if others else replace(wanted, others=tuple(from_others))
+            its_own = wanted if wanted.others else replace(wanted, others=tuple(from_others))
             found = find_bounds(
                 study,
                 [*systems, *lower_trials(study, its_own)],
@@ -161,18 +198,22 @@ def _read(
 ) -> tuple[BoundsStudy, list[Trial]]:
     """Return the images with their captions, and the systems."""
     inputs = [given.system(source, empty=empty) for source in sources]
-    known: dict[ItemId, Sequence[str]]
-    if given.references:
-        known = dict(given.annotations().captions)
-    elif inputs:
-        known = {}
-        for name, item in [(each.name, item) for each in inputs for item in each.items]:
-            if known.setdefault(item.id, item.references) != item.references:
-                raise InputError(f"{name}: item {item.id!a} has different references in an earlier input")
-    else:
-        raise InputError("there are no captions: give --references, or inputs that contain references")
+    known = _captions_of_people(inputs, given)
     texts = [dict(zip([i.id for i in e.items], form.of_all(i.candidate for i in e.items), strict=True)) for e in inputs]
     if given.partial:
         known = {name: captions for name, captions in known.items() if all(name in by_name for by_name in texts)}
     study = form.study(known, partial=given.partial)
     return study, [system(each.name, by_name, study) for each, by_name in zip(inputs, texts, strict=True)]
+
+
+def _captions_of_people(inputs: Sequence[kit.System], given: kit.InputOptions) -> Mapping[ItemId, Sequence[str]]:
+    """Return the captions of each image: those of --references, or those that all inputs have."""
+    if given.references:
+        return given.annotations().captions
+    if not inputs:
+        raise InputError("there are no captions: give --references, or inputs that contain references")
+    known: dict[ItemId, Sequence[str]] = {}
+    for name, item in [(each.name, item) for each in inputs for item in each.items]:
+        if known.setdefault(item.id, item.references) != item.references:
+            raise InputError(f"{name}: item {item.id!a} has different references in an earlier input")
+    return known

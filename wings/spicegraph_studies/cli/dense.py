@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,12 +17,23 @@ from spicegraph_studies.dense import THRESHOLDS, SodaOrder, find_dense
 from spicegraph_studies.dense.events import Missing, read_dense
 from spicegraph_studies.pages.dense import DENSE_TABLES, dense_study
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spicegraph_scorer import Metric
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DenseScoring(kit.ScoringOptions):
     """The metrics of captions and paragraphs: what the public evaluation prints, and SPICE."""
 
     metrics: kit.MetricsOption = "bleu,meteor,rouge,cider,spice"
+
+
+def _check_soda(metrics: Mapping[str, Metric[Any]]) -> None:
+    weighed = [name for name, metric in metrics.items() if metric.weigh is not None]
+    if weighed:
+        raise InputError(f"--soda: {', '.join(weighed)}: depends on all pairs together, SODA scores each by itself")
 
 
 def dense(
@@ -63,9 +74,7 @@ def dense(
     with kit.warned_progress() as progress, parsing.facts() as facts:
         cache = FactCache(facts, progress, places=any(needs.loose for needs in needs_of((*names, *of_soda))))
         made = make_metrics((*names, *of_soda), Resources(lambda: cache, progress, data, evidence=False))
-        weighed = [name for name in of_soda if made[name].weigh is not None]
-        if weighed:
-            raise InputError(f"--soda: {', '.join(weighed)}: depends on all pairs together, SODA scores each by itself")
+        _check_soda({name: made[name] for name in of_soda})
         found = find_dense(
             corpus,
             {name: made[name] for name in names},

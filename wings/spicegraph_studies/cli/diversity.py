@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -48,25 +49,28 @@ def diversity(
             novel among them, only these figures are found.
     """
     write = options.writer(DIVERSITY_TABLES)
-    asked = [name.strip().lower() for name in metrics.split(",") if name.strip()]
-    figures = [FIGURES[name] for name in asked if name in FIGURES]
-    names = metric_names([name for name in asked if name not in FIGURES]) if set(asked) - set(FIGURES) else ()
-    if "novel" in asked and not training:
-        raise InputError("--metrics: novel says which captions are not in --training FILE, which is not given")
-    graphs = graphs and not figures
-    seen = [text for texts in _read(training).values() for text in texts] if training else None
+    figures, names = _asked(metrics, has_training=bool(training))
+    seen = list(chain.from_iterable(_read(training).values())) if training else None
     truth = _read(references) if references else None
     systems = []
     with kit.warned_progress() as progress, parsing.facts() as facts:
         for name, source in zip(kit.system_names(sources), sources, strict=True):
             sets = _read([kit.system_name(source)[1]])
-            cache = FactCache(facts, progress) if graphs else None
+            cache = FactCache(facts, progress) if graphs and not figures else None
             found = find_diversity(sets, references=truth, training=seen, facts=cache, progress=progress)
-            quality = _quality(sets, truth, names, cache or facts, progress) if truth is not None and names else {}
-            systems.append(SystemDiversity(name, found, quality))
+            systems.append(SystemDiversity(name, found, _quality(sets, truth, names, cache or facts, progress)))
     if len({frozenset(one.id for one in system.diversity.sets) for system in systems}) > 1:
         kit.say_warning("the systems have captions of different images; their figures are not comparable")
     write(diversity_study(systems, figures))
+
+
+def _asked(metrics: str, *, has_training: bool) -> tuple[list[str], tuple[str, ...]]:
+    """Return how the names of the figures begin that alone are wanted, if any are, and the metrics of quality."""
+    asked = [name.strip().lower() for name in metrics.split(",") if name.strip()]
+    if "novel" in asked and not has_training:
+        raise InputError("--metrics: novel says which captions are not in --training FILE, which is not given")
+    of_quality = [name for name in asked if name not in FIGURES]
+    return [FIGURES[name] for name in asked if name in FIGURES], metric_names(of_quality) if of_quality else ()
 
 
 def _read(paths: Sequence[str]) -> _Captions:
@@ -75,12 +79,14 @@ def _read(paths: Sequence[str]) -> _Captions:
 
 def _quality(
     sets: Mapping[ItemId, Sequence[str]],
-    truth: Mapping[ItemId, Sequence[str]],
+    truth: Mapping[ItemId, Sequence[str]] | None,
     metrics: Sequence[str],
     facts: FactSource,
     progress: Progress | None,
 ) -> dict[str, float | None]:
     """Return mean and best of each metric over the captions of an image, and what they say together."""
+    if truth is None or not metrics:
+        return {}
     missing = [image for image in sets if image not in truth]
     if missing:
         shown = ", ".join(f"{image!a}" for image in missing[:5])

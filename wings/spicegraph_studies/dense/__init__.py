@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -174,36 +175,45 @@ def find_dense(
         paragraphs: also score all captions of a video as one text.
         progress: is called while it takes long.
     """
-    seen = [
-        [None if of is None else overlaps(given.segments, of.segments) for of in files]
-        for given, files in zip(corpus.captions, corpus.references, strict=True)
-    ]
-    items = [
-        Item(name, joined(given.sentences), tuple(joined(of.sentences) for of in files if of))
-        for name, given, files in zip(corpus.videos, corpus.captions, corpus.references, strict=True)
-    ]
+    seen, items = _overlaps_of(corpus), _whole_texts(corpus)
     by_video: dict[str, Matrix] = _by_threshold(corpus, seen, metrics, thresholds, progress)
     by_video |= _detection(seen, thresholds)
-    of_soda = {key: value for m in soda.values() for key, value in _soda(corpus, seen, m, order, progress).items()}
+    of_soda: dict[str, tuple[Soda, Vector]] = {}
+    for metric in soda.values():
+        of_soda |= _soda(corpus, seen, metric, order, progress)
     signature = signature_of(items, {name: metric.signature() for name, metric in {**metrics, **soda}.items()})
     signature |= {"thresholds": list(thresholds), "soda": f"c, {order}"}
     each = {name: _means(values) for name, values in by_video.items()}
     each |= {f"SODA_{name}": values for name, (_, values) in of_soda.items()}
-    counts = [len(given.segments) for given in corpus.captions]
     return Dense(
         tuple(thresholds),
         {name: tuple(map(_mean, values)) for name, values in by_video.items()},
         {name: found for name, (found, _) in of_soda.items()},
         _paragraphs(items, metrics, progress) if paragraphs else {},
         tuple(
-            (name, count, {key: _defined(values[n]) for key, values in each.items()})
-            for n, (name, count) in enumerate(zip(corpus.videos, counts, strict=True))
+            (name, len(given.segments), {key: _defined(values[n]) for key, values in each.items()})
+            for n, (name, given) in enumerate(zip(corpus.videos, corpus.captions, strict=True))
         ),
         signature,
     )
 
 
 _Overlaps: TypeAlias = "Sequence[Sequence[Matrix | None]]"  # by video and file of references
+
+
+def _overlaps_of(corpus: DenseCorpus) -> _Overlaps:
+    return [
+        [None if of is None else overlaps(given.segments, of.segments) for of in files]
+        for given, files in zip(corpus.captions, corpus.references, strict=True)
+    ]
+
+
+def _whole_texts(corpus: DenseCorpus) -> list[Item]:
+    """Return the captions of each video as one text, with the texts of its references."""
+    return [
+        Item(name, joined(given.sentences), tuple(joined(of.sentences) for of in files if of))
+        for name, given, files in zip(corpus.videos, corpus.captions, corpus.references, strict=True)
+    ]
 
 
 def _defined(value: float) -> float | None:
@@ -280,26 +290,39 @@ def _weighed(
 ) -> Iterator[dict[str, Vector]]:
     """Yield at each threshold the scores of a metric with weights, which each video's pairs give, as in its scripts."""
     names = [score.name for score in metric.total(())]
-    work = list(dict.fromkeys(tuple(each) for of_threshold in pairs for each in of_threshold))
+    work = list(dict.fromkeys(map(tuple, chain.from_iterable(pairs))))
     many = [each for each in work if len(each) > 1]  # with one pair the scripts' weights, and so their scores, are 0
     known = {each: [0.0] * len(names) for each in work}
     if isinstance(metric, Cider):
         known |= _cider(metric, texts.items, many)
     else:
-        for done, each in enumerate(many):
-            if progress and not done % 100:
-                progress(f"scoring captions: {metric.name}", done, len(many))
-            corpus = Corpus(tuple(texts.items[n] for n in each))
-            scores = metric.total(metric.weighted(weigh(corpus)).collect(corpus))
-            known[each] = [np.nan if score.value is None else score.value for score in scores]
+        known |= _one_by_one(metric, weigh, texts.items, many, progress)
     for of_threshold in pairs:
         table = np.array([known[tuple(each)] for each in of_threshold])
         yield {name: table[:, n] for n, name in enumerate(names)}
 
 
-def _cider(metric: Cider, items: Sequence[Item], work: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], list[float]]:
+_Work: TypeAlias = "Sequence[tuple[int, ...]]"  # groups of pairs, by their numbers
+
+
+def _one_by_one(
+    metric: Metric[Any], weigh: Weigh, items: Sequence[Item], work: _Work, progress: Progress | None
+) -> dict[tuple[int, ...], list[float]]:
+    """Return the scores of each group of pairs by itself, with its own weights."""
+    found = {}
+    for done, each in enumerate(work):
+        if progress and not done % 100:
+            progress(f"scoring captions: {metric.name}", done, len(work))
+        corpus = Corpus(tuple(items[n] for n in each))
+        scores = metric.total(metric.weighted(weigh(corpus)).collect(corpus))
+        found[each] = [np.nan if score.value is None else score.value for score in scores]
+    return found
+
+
+def _cider(metric: Cider, items: Sequence[Item], work: _Work) -> dict[tuple[int, ...], list[float]]:
     """Return CIDEr of each group of pairs by itself, those of one size at once: what calling the metric gives."""
-    row = {text: n for n, text in enumerate(dict.fromkeys(t for i in items for t in (i.candidate, *i.references)))}
+    texts = dict.fromkeys(chain.from_iterable((item.candidate, *item.references) for item in items))
+    row = {text: n for n, text in enumerate(texts)}
     tokens = [split_at_spaces(words) for words in tokenize_texts(list(row))]
     vocabulary, orders = count_ngrams(tokens, orders=ORDERS)
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
@@ -346,12 +369,10 @@ def _by_time(of: Events) -> list[int]:
     return sorted(range(len(of.segments)), key=lambda n: of.segments[n][0])
 
 
-def _soda(
-    corpus: DenseCorpus, seen: _Overlaps, metric: Metric[Any], order: SodaOrder, progress: Progress | None
-) -> dict[str, tuple[Soda, Vector]]:
-    """Return SODA of a metric's first score, and each video's F."""
-    texts = _Texts()
-    matchings: list[tuple[int, int, Matrix, Pairs]] = []
+def _matchings(
+    corpus: DenseCorpus, seen: _Overlaps, order: SodaOrder, texts: _Texts
+) -> Iterator[tuple[int, int, Matrix, Pairs]]:
+    """Yield of each video and file of references, in the order of time, overlaps and the numbers of pairs of texts."""
     for video, (given, files) in enumerate(zip(corpus.captions, corpus.references, strict=True)):
         for number, (of, both) in enumerate(zip(files, seen[video], strict=True)):
             if of is None or both is None:
@@ -362,7 +383,15 @@ def _soda(
             for row, column in np.argwhere(timed).tolist():
                 two = given.sentences[rows[row]], of.sentences[columns[column]]
                 pairs[row, column] = texts.number(*(two if order is SodaOrder.PAPER else two[::-1]))
-            matchings.append((video, number, timed, pairs))
+            yield video, number, timed, pairs
+
+
+def _soda(
+    corpus: DenseCorpus, seen: _Overlaps, metric: Metric[Any], order: SodaOrder, progress: Progress | None
+) -> dict[str, tuple[Soda, Vector]]:
+    """Return SODA of a metric's first score, and each video's F."""
+    texts = _Texts()
+    matchings = list(_matchings(corpus, seen, order, texts))
     found = _Found.of(metric, texts, progress)
     each = np.append(np.nan_to_num(found.each), 0.0)  # no pair at all: nothing overlaps
     values = np.full((3, len(corpus.videos), len(corpus.references[0])), np.nan)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from spicegraph_parser.errors import InputError, kind_of
@@ -70,14 +72,13 @@ def read_dense(
     faults: dict[str, list[Fault]] = {path: [] for path in (results, *references)}
     given = _read(results, faults[results], _captions, empty)
     known = [_read(path, faults[path], _references, "refuse") for path in references]
-    videos = list(dict.fromkeys(video for of_file in known for video in of_file))
-    one_sided = _one_sided(given, videos)
-    if missing is Missing.REFUSE:
-        faults[results] += one_sided
+    videos = list(dict.fromkeys(chain.from_iterable(known)))
+    one_sided = _one_sided(given, videos) if missing is Missing.REFUSE else []
+    faults[results] += one_sided
     if any(faults.values()):
         told = [str(input_error(path, found)) for path, found in faults.items() if found]
         hint = "--missing zero scores a video without captions 0, as the public evaluation does; skip leaves it out"
-        raise InputError("\n".join([*told, hint] if one_sided and missing is Missing.REFUSE else told))
+        raise InputError("\n".join([*told, hint] if one_sided else told))
     return _paired(results, given, known, [v for v in videos if missing is not Missing.SKIP or v in given], most)
 
 
@@ -129,8 +130,8 @@ def _read(path: str, faults: list[Fault], rows_of: _Rows, empty: Empty) -> dict[
             faults.append(_fault(video, "", rows))
             rows = []
         for at_segment, segment, at_sentence, sentence in rows:
-            faults += [_fault(video, at_segment, reason) for reason in _segment_faults(segment)]
-            faults += [_fault(video, at_sentence, reason) for reason in caption_faults(sentence, (video,), empty=empty)]
+            faults += map(partial(_fault, video, at_segment), _segment_faults(segment))
+            faults += map(partial(_fault, video, at_sentence), caption_faults(sentence, (video,), empty=empty))
         read[video] = Events(tuple(row[1] for row in rows), tuple(row[3] for row in rows))  # type: ignore[misc]
     return read
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass
-from itertools import permutations
+from itertools import chain, permutations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -106,19 +106,7 @@ class Diversity:
         figures |= {"Self_CIDEr": self.self_cider, "Vocabulary": float(self.vocabulary)}
         if self.novel is not None:
             figures["Novel"] = self.novel
-        if graphs:
-            figures |= {
-                name.capitalize(): _mean([getattr(graph, name) for graph in graphs])
-                for name in ("objects", "attributes", "relations")
-            }
-            figures["Tuples_of_one"] = _mean([graph.of_one for graph in graphs])
-            pairs = sum(graph.pairs for graph in graphs)
-            sums: Counter[str] = Counter()
-            for graph in graphs:
-                sums.update(graph.contradicting)
-            shares = {aspect: sums[aspect] / pairs if pairs else None for aspect in ("any", *_ASPECTS)}
-            figures |= {f"Contradicting_{aspect}": share for aspect, share in shares.items()}
-        return figures
+        return figures | _graph_figures(graphs) if graphs else figures
 
     def to_dict(self) -> dict[str, object]:
         """Return JSON values: ``signature``, ``corpus``, and ``images`` with their own figures."""
@@ -132,6 +120,21 @@ class Diversity:
 _NOISE: Final = 1e-13  # the share of the largest eigenvalue that rounding leaves where one is 0
 _DENIAL: Final = "denial"
 _ASPECTS: Final = ("colour", "count", "size", _DENIAL)
+
+
+def _graph_figures(graphs: Sequence[GraphDiversity]) -> dict[str, float | None]:
+    """Return the figures of the corpus that graphs give."""
+    figures = {
+        name.capitalize(): _mean([getattr(graph, name) for graph in graphs])
+        for name in ("objects", "attributes", "relations")
+    }
+    figures["Tuples_of_one"] = _mean([graph.of_one for graph in graphs])
+    pairs = sum(graph.pairs for graph in graphs)
+    sums: Counter[str] = Counter()
+    for graph in graphs:
+        sums.update(graph.contradicting)
+    shares = {aspect: sums[aspect] / pairs if pairs else None for aspect in ("any", *_ASPECTS)}
+    return figures | {f"Contradicting_{aspect}": share for aspect, share in shares.items()}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -170,26 +173,28 @@ def find_diversity(
         InputError: an image has no caption, or no image has several.
     """
     _check_sets(sets)
-    tokens = {image: [tuple(text) for text in tokenize_texts(captions)] for image, captions in sets.items()}
-    seen = references.values() if references is not None else sets.values()
-    frequencies = DocumentFrequencies.from_references([tokenize_texts(texts) for texts in seen])
+    tokens = {image: list(map(tuple, tokenize_texts(captions))) for image, captions in sets.items()}
+    seen, frequencies_of = (sets, "the sets") if references is None else (references, "references")
+    frequencies = DocumentFrequencies.from_references(list(map(tokenize_texts, seen.values())))
     scorer = CiderScorer(metric=COCO_CIDER, df=frequencies)
     graphs = _graphs(sets, facts, progress) if facts is not None else {}
     found = []
     for done, (image, words) in enumerate(tokens.items(), start=1):
         div = tuple(distinct_share(words, n) for n in range(1, ORDERS + 1))
-        kernel = scorer.among([" ".join(caption) for caption in words]) if len(words) > 1 < frequencies.images else None
-        share = None if kernel is None else self_cider(kernel)
+        share = self_cider(scorer.among(list(map(" ".join, words)))) if len(words) > 1 < frequencies.images else None
         found.append(SetDiversity(image, len(words), div, share, graphs.get(image)))
         if progress:
             progress("comparing captions", done, len(tokens))
-    signature = {"tokenizer": "ptb-coco", "frequencies": "references" if references is not None else "the sets"}
     return Diversity(
         tuple(found),
-        len({word for words in tokens.values() for caption in words for word in caption}),
+        len(set(chain.from_iterable(chain.from_iterable(tokens.values())))),
         mutual_bleu(sets),
         None if training is None else _novel(tokens, training),
-        signature | ({"pipeline": facts.signature} if facts is not None else {}),
+        {
+            "tokenizer": "ptb-coco",
+            "frequencies": frequencies_of,
+            **({"pipeline": facts.signature} if facts is not None else {}),
+        },
     )
 
 
@@ -255,15 +260,7 @@ def _graphs(
     for done, (image, captions) in enumerate(sets.items(), start=1):
         graph = merge([facts[text] for text in captions], lexicon)
         alone = [_size(merge([facts[text]], lexicon)) for text in captions]
-        aspects: dict[frozenset[int], set[str]] = {}
-        ordered = list(permutations(range(len(captions)), 2))
-        items = tuple(Item(f"{i}#{j}", captions[i], (captions[j],)) for i, j in ordered)
-        statistics = metric.collect(Corpus(items)) if items else []
-        for (i, j), statistic in zip(ordered, statistics, strict=True):
-            kinds = {CONTRADICTIONS[f.kind] for f in explain(statistic.match) if f.kind in CONTRADICTIONS}
-            if not _denied(facts[captions[i]]).isdisjoint(_objects(facts[captions[j]])):
-                kinds.add(_DENIAL)
-            aspects.setdefault(frozenset((i, j)), set()).update(kinds)
+        aspects = _contradictions(captions, facts, metric)
         counts = Counter(aspect for kinds in aspects.values() for aspect in kinds)
         counts["any"] = sum(map(bool, aspects.values()))
         parts = len(graph.objects), len(graph.attributes), len(graph.relations)
@@ -271,6 +268,22 @@ def _graphs(
         if progress:
             progress("comparing graphs", done, len(sets))
     return found
+
+
+def _contradictions(
+    captions: Sequence[str], facts: Mapping[str, Sequence[Fact]], metric: Spice
+) -> dict[frozenset[int], set[str]]:
+    """Return for every two captions the aspects in which they contradict each other."""
+    aspects: dict[frozenset[int], set[str]] = {}
+    ordered = list(permutations(range(len(captions)), 2))
+    items = tuple(Item(f"{i}#{j}", captions[i], (captions[j],)) for i, j in ordered)
+    statistics = metric.collect(Corpus(items)) if items else []
+    for (i, j), statistic in zip(ordered, statistics, strict=True):
+        kinds = {CONTRADICTIONS[f.kind] for f in explain(statistic.match) if f.kind in CONTRADICTIONS}
+        if not _denied(facts[captions[i]]).isdisjoint(_objects(facts[captions[j]])):
+            kinds.add(_DENIAL)
+        aspects.setdefault(frozenset((i, j)), set()).update(kinds)
+    return aspects
 
 
 def _size(graph: SceneGraph) -> int:

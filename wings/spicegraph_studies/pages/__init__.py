@@ -70,13 +70,20 @@ def best_metric(
         names = f"{', '.join(level[:-1])} and {level[-1]}"
         return f"No winner: {names} are level, {label} {known[best]:.3f}", f"{size:,} {unit} do not tell them apart."
     other = ordered[1]
-    test = next((t for t in comparisons if {t.first_metric, t.second_metric} == {best, other}), None)
-    is_sure, said = (False, f"{size:,} {unit} are too few to tell them apart") if size < _HANDFUL else _judged(test, of)
+    is_sure, said = _is_ahead((best, other), comparisons, of)
     named = f"{known[best]:.3f}{values[best].said}"
     first = (
         f"{best} agrees best with people: {label}" if is_sure else f"No sure winner: {best} has the highest {label},"
     )
     return f"{first} {named}", f"Next is {other} with {known[other]:.3f}{said and '; '}{said}."
+
+
+def _is_ahead(pair: tuple[str, str], comparisons: Sequence[MetricComparison], of: tuple[int, str]) -> tuple[bool, str]:
+    """Return whether the first of two metrics is known to be ahead, and what is said of it."""
+    size, unit = of
+    if size < _HANDFUL:
+        return False, f"{size:,} {unit} are too few to tell them apart"
+    return _judged(next((t for t in comparisons if {t.first_metric, t.second_metric} == set(pair)), None), of)
 
 
 def _judged(test: MetricComparison | None, of: tuple[int, str]) -> tuple[bool, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,7 @@ from spicegraph_service.kit import Column, Grid, Line, Point, cell_text, heading
 from spicegraph_studies import pages
 from spicegraph_studies.agreement.coefficients import COEFFICIENTS, Bounded
 from spicegraph_studies.agreement.hallucinations import FIGURES, HallucinationAgreement
-from spicegraph_studies.agreement.pairwise import ALL, MEAN, PairAgreement, by_metric
+from spicegraph_studies.agreement.pairwise import ALL, MEAN, Accuracy, PairAgreement, by_metric
 from spicegraph_studies.agreement.protocols import Own, PairProtocol, Ratings, ReferenceChoice, Ties
 from spicegraph_studies.agreement.systems import SYSTEM_COEFFICIENTS, SystemAgreement
 from spicegraph_studies.pages.output import Chart, Section, Study
@@ -19,6 +20,7 @@ from spicegraph_studies.pages.output import Chart, Section, Study
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from spicegraph_service.kit import Cell
     from spicegraph_studies.agreement.captions import CaptionAgreement
     from spicegraph_studies.agreement.judgements import CaptionPair, Judged, Judgement
 
@@ -85,28 +87,8 @@ def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Stu
     """Return the study of a caption-level agreement."""
     protocol, key = agreement.protocol, agreement.protocol.coefficient
     label, people = COEFFICIENTS[key].label, agreement.between_people
-    undefined = {f"captions where {metric} is undefined": count for metric, count in agreement.undefined.items()}
-    facts = [
-        f"Protocol {protocol.name}: {label}; {RATINGS_SAY[protocol.ratings]}; {CAPTIONS_OWN_SAY[protocol.own]}."
-        + (f" After {protocol.source}." if protocol.source else ""),
-        f"{judged.source} ({judged.format}): {counted(agreement.captions, 'caption')} of "
-        f"{counted(agreement.images, 'image')}, {counted(agreement.observations, 'observation')}.",
-        *pages.length_facts(agreement.length, "Length alone: rank correlation of words and ratings {}.", _HELD),
-        pages.removed_fact({**agreement.removed, "captions without a rating": judged.unrated, **undefined}),
-    ]
     values = {metric: coefficients[key] for metric, coefficients in agreement.coefficients.items()}
     drawn = [*values.items(), *([(_PEOPLE, people[key])] if people[key].value is not None else [])]
-    rows = [
-        (metric, name, each.value, each.p, pages.ends(each), *ties, agreement.undefined[metric])
-        for metric, coefficients in agreement.coefficients.items()
-        for ties in [[agreement.ties[metric][name] for name in ("pairs", "metric", "human", "both")]]
-        for name, each in coefficients.items()
-    ]
-    rows += [
-        (_PEOPLE, name, each.value, None, pages.ends(each), *[None] * 5)
-        for name, each in people.items()
-        if each.value is not None
-    ]
     points = agreement.points
     tests = [pages.comparison_grid(agreement.comparisons, label)] if agreement.comparisons else []
 
@@ -118,14 +100,14 @@ def caption_study(agreement: CaptionAgreement, judged: Judged[Judgement]) -> Stu
 
     return Study(
         f"Agreement with people: {judged.title}",
-        facts,
+        _caption_facts(agreement, judged),
         (
             Section("agreement", "Agreement", (protocol.about,), (_caption_grid(agreement, key, label),), intervals),
             Section("comparisons", pages.DIFFERENCE, (), tests),
             Section("scatter", "Metric and ratings", charts=scatter),
         ),
         {
-            "agreement": Grid("agreement", _CAPTION_ROWS, rows),
+            "agreement": Grid("agreement", _CAPTION_ROWS, list(_caption_rows(agreement))),
             "comparisons": pages.comparison_rows(agreement.comparisons),
         },
         {"source": judged.source, "format": judged.format, "unrated": judged.unrated, **agreement.to_dict()},
@@ -162,27 +144,34 @@ def _caption_grid(agreement: CaptionAgreement, key: str, label: str) -> Grid:
     return Grid(f"Agreement with ratings (the protocol's coefficient: {label})", columns, rows, notes)
 
 
+def _caption_facts(agreement: CaptionAgreement, judged: Judged[Judgement]) -> list[str]:
+    protocol = agreement.protocol
+    undefined = {f"captions where {metric} is undefined": count for metric, count in agreement.undefined.items()}
+    return [
+        f"Protocol {protocol.name}: {COEFFICIENTS[protocol.coefficient].label}; {RATINGS_SAY[protocol.ratings]}; "
+        f"{CAPTIONS_OWN_SAY[protocol.own]}." + (f" After {protocol.source}." if protocol.source else ""),
+        f"{judged.source} ({judged.format}): {counted(agreement.captions, 'caption')} of "
+        f"{counted(agreement.images, 'image')}, {counted(agreement.observations, 'observation')}.",
+        *pages.length_facts(agreement.length, "Length alone: rank correlation of words and ratings {}.", _HELD),
+        pages.removed_fact({**agreement.removed, "captions without a rating": judged.unrated, **undefined}),
+    ]
+
+
+def _caption_rows(agreement: CaptionAgreement) -> Iterator[Sequence[Cell]]:
+    """Yield every coefficient of every metric, and of people with each other."""
+    for metric, coefficients in agreement.coefficients.items():
+        ties = [agreement.ties[metric][name] for name in ("pairs", "metric", "human", "both")]
+        for name, each in coefficients.items():
+            yield metric, name, each.value, each.p, pages.ends(each), *ties, agreement.undefined[metric]
+    for name, each in agreement.between_people.items():
+        if each.value is not None:
+            yield _PEOPLE, name, each.value, None, pages.ends(each), *[None] * 5
+
+
 def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
     """Return the study of a pairwise agreement."""
     protocol, table = agreement.protocol, by_metric(agreement.accuracies)
     names = (*agreement.categories, *([MEAN] if len(agreement.categories) > 1 else []), ALL)
-    pairs, images = counted(agreement.pairs, "pair"), counted(agreement.images, "image")
-    undefined = {f"pairs where {metric} is undefined": count for metric, count in agreement.undefined.items()}
-    facts = [
-        f"Protocol {protocol.name}: {TIES_SAY[protocol.ties]}; {references_say(protocol)}; "
-        f"{PAIRS_OWN_SAY[protocol.own]}{COIN_SAYS if protocol.coin else ''}."
-        + (f" After {protocol.source}." if protocol.source else ""),
-        f"{judged.source} ({judged.format}): {pairs} of {images}.",
-        *pages.length_facts(
-            agreement.length,
-            "Length alone: people prefer the longer caption in {} of the pairs.",
-            "Accuracy on pairs of like length",
-        ),
-        pages.removed_fact({**agreement.removed, "pairs that annotators did not confirm": judged.unrated, **undefined}),
-    ]
-    if agreement.fewer_references:
-        fewer = counted(agreement.fewer_references, "pair")
-        facts.append(f"{fewer} with fewer references than that: all of theirs are used.")
     titles = {ALL: "all pairs", MEAN: "mean of the categories"}
 
     def drawn() -> Iterator[Chart]:
@@ -203,25 +192,10 @@ def pair_study(agreement: PairAgreement, judged: Judged[CaptionPair]) -> Study:
     if agreement.comparisons:
         grid = pages.comparison_grid(agreement.comparisons, "accuracy over all pairs")
         sections.append(Section("comparisons", pages.DIFFERENCE, (), (grid,)))
-    counts = [(protocol.references, agreement.accuracies), *agreement.curve.items()]
-    rows = [
-        (
-            r.metric,
-            r.category,
-            "all" if count is None else count,
-            r.pairs,
-            r.right,
-            r.tied,
-            r.wrong,
-            r.value,
-            pages.ends(r),
-        )
-        for count, accuracies in counts
-        for r in accuracies
-    ]
+    rows = list(_pair_rows(agreement))
     return Study(
         f"Agreement with people on pairs: {judged.title}",
-        facts,
+        _pair_facts(agreement, judged),
         sections,
         {"accuracy": Grid("accuracy", _PAIR_ROWS, rows), "comparisons": pages.comparison_rows(agreement.comparisons)},
         {"source": judged.source, "format": judged.format, "unconfirmed": judged.unrated, **agreement.to_dict()},
@@ -259,6 +233,37 @@ def _curve_grid(agreement: PairAgreement) -> Grid:
     return Grid("Accuracy over all pairs by number of references", columns, rows, notes)
 
 
+def _pair_facts(agreement: PairAgreement, judged: Judged[CaptionPair]) -> list[str]:
+    protocol = agreement.protocol
+    pairs, images = counted(agreement.pairs, "pair"), counted(agreement.images, "image")
+    undefined = {f"pairs where {metric} is undefined": count for metric, count in agreement.undefined.items()}
+    facts = [
+        f"Protocol {protocol.name}: {TIES_SAY[protocol.ties]}; {references_say(protocol)}; "
+        f"{PAIRS_OWN_SAY[protocol.own]}{COIN_SAYS if protocol.coin else ''}."
+        + (f" After {protocol.source}." if protocol.source else ""),
+        f"{judged.source} ({judged.format}): {pairs} of {images}.",
+        *pages.length_facts(
+            agreement.length,
+            "Length alone: people prefer the longer caption in {} of the pairs.",
+            "Accuracy on pairs of like length",
+        ),
+        pages.removed_fact({**agreement.removed, "pairs that annotators did not confirm": judged.unrated, **undefined}),
+    ]
+    if agreement.fewer_references:
+        fewer = counted(agreement.fewer_references, "pair")
+        facts.append(f"{fewer} with fewer references than that: all of theirs are used.")
+    return facts
+
+
+def _pair_rows(agreement: PairAgreement) -> Iterator[Sequence[Cell]]:
+    """Yield every accuracy, also those with other numbers of references."""
+    for count, accuracies in ((agreement.protocol.references, agreement.accuracies), *agreement.curve.items()):
+        number = "all" if count is None else count
+        for row in accuracies:
+            points = row.pairs, row.right, row.tied, row.wrong
+            yield row.metric, row.category, number, *points, row.value, pages.ends(row)
+
+
 def _curve_charts(agreement: PairAgreement) -> list[Chart]:
     """Draw a line with its intervals for each metric over the numbers of references: all pairs, and each category."""
     points, labels = list(map(by_metric, agreement.curve.values())), list(map(str, agreement.curve))
@@ -269,29 +274,20 @@ def _curve_charts(agreement: PairAgreement) -> list[Chart]:
             Line(metric, [row.value for row in rows], ink(place), ends=[pages.ends(row) for row in rows])
             for place, (metric, rows) in enumerate(values.items())
         ]
-        described = "; ".join(
-            f"{metric}: " + ", ".join("undefined" if row.value is None else f"{row.value:.3f}" for row in rows)
-            for metric, rows in values.items()
-        )
+        described = "; ".join(f"{metric}: {_values_said(rows)}" for metric, rows in values.items())
         title = f"Accuracy by number of references: {'all pairs' if name == ALL else name}"
         svg = line_chart(title, labels, lines, x="references", y="accuracy", description=described, height=300)
         charts.append(Chart(svg, title, [(line.ink, line.name) for line in lines]))
     return charts
 
 
+def _values_said(rows: Sequence[Accuracy]) -> str:
+    return ", ".join("undefined" if row.value is None else f"{row.value:.3f}" for row in rows)
+
+
 def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Judgement]) -> Study:
     """Return the study of what metrics find of the words that people marked."""
-    protocol, share = agreement.protocol, agreement.faulty / agreement.captions
-    undefined = "; ".join(f"{name} ({count:,})" for name, count in agreement.undefined.items())
-    facts = [
-        f"Protocol {protocol.name}, after {protocol.source}.",
-        f"{judged.source}: {counted(agreement.captions, 'caption')} of {counted(agreement.images, 'image')}, "
-        f"{agreement.faulty:,} with a marked word: an average precision of {share:.3f} and an AUC of 0.5 are chance.",
-        *pages.length_facts(
-            agreement.length, "Length alone: rank correlation of words and having a marked one {}.", _HELD
-        ),
-        f"Undefined, taken for the most suspicious: {undefined}." if undefined else pages.removed_fact({}),
-    ]
+    share = agreement.faulty / agreement.captions
     measured = {
         name: [(score, value) for score, row in agreement.detections.items() if (value := row[name]) is not None]
         for name in FIGURES
@@ -301,20 +297,8 @@ def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Judgem
         for score, row in agreement.detections.items()
     ]
     columns = headings("Score|text", *(heading for label in FIGURES.values() for heading in (label, "95 %|span")))
-    notes = ["Intervals: 95 % percentile bootstrap over images. Localisation: of metrics that say which word is wrong."]
-    if agreement.thresholds:
-        limits = ", ".join(f"{limit:.3f} ({rate:.0%})" for rate, limit in agreement.thresholds.items())
-        notes.append(
-            "Verdicts of SPICE-G: a word is flagged if its probability of being wrong is above a threshold. "
-            f"Thresholds, each with the share of unmarked words that it flags: {limits}."
-        )
+    notes = _hallucination_notes(agreement)
     grid = Grid("What metrics find of the words that people marked", columns, shown, notes)
-    rows = [
-        (score, name, value.value, pages.ends(value))
-        for score, figures in agreement.detections.items()
-        for name, value in figures.items()
-        if value is not None
-    ]
 
     def charts() -> list[Chart]:
         return [
@@ -323,9 +307,9 @@ def hallucination_study(agreement: HallucinationAgreement, judged: Judged[Judgem
 
     return Study(
         f"Hallucinated words: {judged.title}",
-        facts,
-        (Section("hallucinations", "Detection and localisation", (protocol.about,), (grid,), charts),),
-        {"hallucinations": Grid("hallucinations", _FIGURE_ROWS, rows)},
+        _hallucination_facts(agreement, judged, share),
+        (Section("hallucinations", "Detection and localisation", (agreement.protocol.about,), (grid,), charts),),
+        {"hallucinations": Grid("hallucinations", _FIGURE_ROWS, list(_figure_rows(agreement)))},
         {"source": judged.source, "format": judged.format, **agreement.to_dict()},
         agreement.signature,
         _finds_most(measured, share),
@@ -349,16 +333,54 @@ def _finds_most(measured: Mapping[str, list[tuple[str, Bounded]]], chance: float
     return f"{score} finds captions with a wrong word best: average precision {value.value:.3f}{value.said}", after
 
 
+def _figure_rows(agreement: HallucinationAgreement) -> Iterator[Sequence[Cell]]:
+    for score, figures in agreement.detections.items():
+        for name, value in figures.items():
+            if value is not None:
+                yield score, name, value.value, pages.ends(value)
+
+
+def _hallucination_facts(agreement: HallucinationAgreement, judged: Judged[Judgement], share: float) -> list[str]:
+    protocol = agreement.protocol
+    undefined = "; ".join(f"{name} ({count:,})" for name, count in agreement.undefined.items())
+    return [
+        f"Protocol {protocol.name}, after {protocol.source}.",
+        f"{judged.source}: {counted(agreement.captions, 'caption')} of {counted(agreement.images, 'image')}, "
+        f"{agreement.faulty:,} with a marked word: an average precision of {share:.3f} and an AUC of 0.5 are chance.",
+        *pages.length_facts(
+            agreement.length, "Length alone: rank correlation of words and having a marked one {}.", _HELD
+        ),
+        f"Undefined, taken for the most suspicious: {undefined}." if undefined else pages.removed_fact({}),
+    ]
+
+
+def _hallucination_notes(agreement: HallucinationAgreement) -> list[str]:
+    notes = ["Intervals: 95 % percentile bootstrap over images. Localisation: of metrics that say which word is wrong."]
+    if agreement.thresholds:
+        limits = ", ".join(f"{limit:.3f} ({rate:.0%})" for rate, limit in agreement.thresholds.items())
+        notes.append(
+            "Verdicts of SPICE-G: a word is flagged if its probability of being wrong is above a threshold. "
+            f"Thresholds, each with the share of unmarked words that it flags: {limits}."
+        )
+    return notes
+
+
+def _system_tests(agreement: SystemAgreement) -> Grid:
+    measures = [measure for measure, rows in agreement.comparisons.items() for _ in rows]
+    return pages.comparison_rows(list(chain.from_iterable(agreement.comparisons.values())), human=measures)
+
+
+def _correlation_rows(agreement: SystemAgreement) -> Iterator[Sequence[Cell]]:
+    for metric, by_measure in agreement.correlations.items():
+        for measure, coefficients in by_measure.items():
+            known = agreement.known(metric, measure)
+            for key, cell in coefficients.items():
+                yield metric, measure, known, key, cell.value, cell.p, pages.ends(cell)
+
+
 def system_study(agreement: SystemAgreement, source: str) -> Study:
     """Return the study of a system-level agreement."""
     measures, table = tuple(agreement.comparisons), agreement.correlations
-    tests = [(measure, row) for measure, rows in agreement.comparisons.items() for row in rows]
-    rows = [
-        (metric, measure, agreement.known(metric, measure), key, cell.value, cell.p, pages.ends(cell))
-        for metric, by_measure in table.items()
-        for measure, coefficients in by_measure.items()
-        for key, cell in coefficients.items()
-    ]
     of_first = {metric: row[measures[0]]["pearson"] for metric, row in table.items()}
     facts = [f"{len(agreement.systems)} systems: {', '.join(agreement.systems)}."]
     for measure, length in agreement.length.items():
@@ -382,8 +404,8 @@ def system_study(agreement: SystemAgreement, source: str) -> Study:
             Section("comparisons", pages.DIFFERENCE, (), paired),
         ),
         {
-            "correlations": Grid("systems", _SYSTEM_ROWS, rows),
-            "comparisons": pages.comparison_rows([row for _, row in tests], human=[measure for measure, _ in tests]),
+            "correlations": Grid("systems", _SYSTEM_ROWS, list(_correlation_rows(agreement))),
+            "comparisons": _system_tests(agreement),
         },
         {"source": source, **agreement.to_dict()},
         agreement.signature,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, fields
 from functools import partial
 from itertools import chain, combinations
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from spicegraph_parser.errors import counted
@@ -59,14 +60,9 @@ _OF_SYSTEM = headings("95 % interval|score span", "%|percent", "95 % of it|perce
 def _tables(result: BoundsResult) -> Iterator[Grid]:
     """Yield the long tables: the scores of each trial, those of each round, and tau-b of every two scores."""
     bounds = [(trial.name, trial.kind, bound) for trial in result.trials for bound in trial.scores]
-    rows: list[Sequence[Cell]] = []
-    for name, kind, bound in bounds:
-        share = bound.share[:3] if bound.share else (None, None, None)
-        spreads = (cell for spread in _SPREADS for cell in astuple(getattr(bound, spread)))
-        rows.append((name, kind, bound.name, bound.value, bound.low, bound.high, *share, *spreads))
     spread_columns = (Column(f"{spread}_{part.name}") for spread in _SPREADS for part in fields(Distribution))
-    yield Grid("scores", (*_OF_SCORE, *_SCORES, *spread_columns), rows)
-    rows = [
+    yield Grid("scores", (*_OF_SCORE, *_SCORES, *spread_columns), [_score_row(*each) for each in bounds])
+    rows: list[Sequence[Cell]] = [
         (name, kind, bound.name, number, value)
         for name, kind, bound in bounds
         for number, value in enumerate(bound.rounds)
@@ -80,37 +76,45 @@ def _tables(result: BoundsResult) -> Iterator[Grid]:
     yield Grid("ranking", _RANKING, rows)
 
 
+def _score_row(name: str, kind: str, bound: Bound) -> Sequence[Cell]:
+    share = bound.share[:3] if bound.share else (None, None, None)
+    spreads = chain.from_iterable(astuple(getattr(bound, spread)) for spread in _SPREADS)
+    return name, kind, bound.name, bound.value, bound.low, bound.high, *share, *spreads
+
+
 def metric_charts(result: BoundsResult) -> list[Chart]:
     """Draw, for each metric, all its scores with their intervals, and the first of them as boxes."""
     inks = [ink(place - 1) if place else HUMAN_INK for place in range(len(result.trials))]
-    trials, charts = list(zip(result.trials, inks, strict=True)), []
+    trials = list(zip(result.trials, inks, strict=True))
+    charts: list[Chart] = []
     for metric, human in result.human.metrics.items():
-        first, *others = (bound.name for bound in human)
-        categories = all(name.startswith(f"{first}_") for name in others)
-        rows = [
-            (
-                bound.name.removeprefix(f"{first}_") if categories else bound.name,
-                [
-                    Mark(trial.name, each.value, each.low, each.high, colour, _share_note(each))
-                    for trial, colour in trials
-                    for each in (trial.metrics[metric][place],)
-                ],
-            )
-            for place, bound in enumerate(human)
-        ]
-        svg = interval_chart(
-            f"{metric}: people, systems and lower bounds", rows, axis="corpus score", description=_TABLE
-        )
-        title = f"{first} and its categories" if others and categories else ", ".join((first, *others))
-        charts.append(Chart(svg, title, [(colour, trial.name) for trial, colour in trials]))
-        title = f"{first} of single captions"
-        boxes = [
-            Line(trial.name, [getattr(trial.metrics[metric][0].captions, part) for part in _PARTS], colour)
-            for trial, colour in trials
-        ]
-        described = f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}"
-        charts.append(Chart(box_chart(title, boxes, axis=title, description=described), title))
+        charts += _intervals_of(metric, human, trials), _boxes_of(metric, human[0].name, trials)
     return charts
+
+
+def _intervals_of(metric: str, human: Sequence[Bound], trials: Sequence[tuple[TrialBounds, str]]) -> Chart:
+    """Draw all scores of a metric; ``trials`` have their colours."""
+    first, *others = (bound.name for bound in human)
+    categories = all(name.startswith(f"{first}_") for name in others)
+    rows = []
+    for place, bound in enumerate(human):
+        found = [(trial.name, trial.metrics[metric][place], colour) for trial, colour in trials]
+        marks = [Mark(name, each.value, each.low, each.high, colour, _share_note(each)) for name, each, colour in found]
+        rows.append((bound.name.removeprefix(f"{first}_") if categories else bound.name, marks))
+    svg = interval_chart(f"{metric}: people, systems and lower bounds", rows, axis="corpus score", description=_TABLE)
+    title = f"{first} and its categories" if others and categories else ", ".join((first, *others))
+    return Chart(svg, title, [(colour, trial.name) for trial, colour in trials])
+
+
+def _boxes_of(metric: str, score: str, trials: Sequence[tuple[TrialBounds, str]]) -> Chart:
+    """Draw the first score of a metric."""
+    title = f"{score} of single captions"
+    boxes = [
+        Line(trial.name, [getattr(trial.metrics[metric][0].captions, part) for part in _PARTS], colour)
+        for trial, colour in trials
+    ]
+    described = f"Boxes from the first to the third quartile, lines from the least to the most. {_TABLE}"
+    return Chart(box_chart(title, boxes, axis=title, description=described), title)
 
 
 def _share_note(bound: Bound) -> str:
@@ -173,31 +177,39 @@ def _verdict(human: Bound, systems: Sequence[tuple[str, Bound]], lower: Sequence
         if system_bound.value is not None and system_bound.share is not None and system_bound.share.value is not None
     ]
     headline = f"People reach {human.name} {human.value:.3f}" + "".join(f"; {text}" for text in sentences)
+    return headline, _floor(lower)
+
+
+def _floor(lower: Sequence[TrialBounds]) -> str:
     floors = [(trial.scores[0].value, trial) for trial in lower if trial.scores[0].value is not None]
-    floor = ""
-    if floors:
-        value, trial = max(floors, key=lambda floor: floor[0] or 0.0)
-        floor = f"Without the image, {trial.title} ({trial.name}) gets most: {value:.3f}."
-    return headline, floor
+    if not floors:
+        return ""
+    value, trial = max(floors, key=itemgetter(0))
+    return f"Without the image, {trial.title} ({trial.name}) gets most: {value:.3f}."
+
+
+def _beside(bound: Bound, *, is_lower: bool) -> Sequence[Cell]:
+    share, interval = _share(bound)
+    return (bound.value, share) if is_lower else (bound.value, ends(bound), share, interval)
 
 
 def _beside_people(human: TrialBounds, trials: Sequence[TrialBounds], *, is_lower: bool = False) -> Iterator[Grid]:
     """Yield each trial's scores and what part of the human score they are; of systems with their intervals."""
-    for together in _parts(trials, _LOWER_TOGETHER if is_lower else _SYSTEMS_TOGETHER):
-        more = headings("%|percent") if is_lower else _OF_SYSTEM
+    title, most, more = (
+        ("Lower bounds", _LOWER_TOGETHER, headings("%|percent"))
+        if is_lower
+        else ("Systems", _SYSTEMS_TOGETHER, _OF_SYSTEM)
+    )
+    for together in _parts(trials, most):
         columns = [*headings("Score|text", "Human|score")]
         for trial in together:
             columns += Column(trial.name, "score"), *more
         rows = []
         for bound, *others in zip(human.scores, *(trial.scores for trial in together), strict=True):
-            shares = ((each, *_share(each)) for each in others)
-            cells = [
-                (each.value, share) if is_lower else (each.value, ends(each), share, interval)
-                for each, share, interval in shares
-            ]
-            rows.append((bound.name, bound.value, *chain(*cells)))
+            cells = chain.from_iterable(_beside(each, is_lower=is_lower) for each in others)
+            rows.append((bound.name, bound.value, *cells))
         notes = [f"{trial.name}: {trial.title}." for trial in together] if is_lower else []
-        yield Grid(f"{'Lower bounds' if is_lower else 'Systems'}; %: of the human score", columns, rows, notes)
+        yield Grid(f"{title}; %: of the human score", columns, rows, notes)
 
 
 def _length(result: BoundsResult) -> Iterator[Grid]:

@@ -77,15 +77,20 @@ def _lower(results: Mapping[str, BoundsResult], columns: Sequence[Column]) -> It
     for name in _bounds(next(iter(results.values())), HUMAN):
         for trial in trials:
             found = [bounds[trial].get(name) for bounds in by_corpus]
-            shares = [
-                each.share.value / 100 if each and each.share and each.share.value is not None else None
-                for each in found
-            ]
-            rows.append((name, trial, *(None if each is None else each.value for each in found), *shares))
+            rows.append((name, trial, *map(_value, found), *map(_share_of_people, found)))
     percents = [Column(f"% {column.name}", "percent") for column in columns]
     if rows:
         heads = (*headings("Score|text", "Of|text"), *columns, *percents)
         yield Grid("Lower bounds; %: of the human score", heads, rows, is_grouped=True)
+
+
+def _value(bound: Bound | None) -> float | None:
+    return bound.value if bound else None
+
+
+def _share_of_people(bound: Bound | None) -> float | None:
+    share = bound.share.value if bound and bound.share else None
+    return None if share is None else share / 100
 
 
 def _rankings(results: Mapping[str, BoundsResult], columns: Sequence[Column]) -> Iterator[Grid]:

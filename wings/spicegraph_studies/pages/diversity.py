@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.errors import counted
@@ -41,26 +42,31 @@ class SystemDiversity(NamedTuple):
     quality: Mapping[str, float | None]
 
 
+def _sizes(system: SystemDiversity) -> str:
+    sizes = sorted({one.captions for one in system.diversity.sets})
+    each = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    return f"{system.name}: {counted(len(system.diversity.sets), 'image')} with {each} captions each."
+
+
+def _grid(systems: Sequence[SystemDiversity], values: Sequence[Mapping[str, float | None]]) -> Grid:
+    names = list(dict.fromkeys(chain.from_iterable(values)))
+    rows = [(name, *(_cell(name, figures.get(name)) for figures in values)) for name in names]
+    columns = (Column("Figure", "text"), *(Column(system.name, "text") for system in systems))
+    notes = [f"{key}: {about}." for key, about in _ABOUT.items() if any(name.startswith(key) for name in names)]
+    return Grid("Diversity", columns, rows, notes)
+
+
 def diversity_study(systems: Sequence[SystemDiversity], figures: Sequence[str] = ()) -> Study:
     """Return the study of one system or several over the same images; of ``figures`` alone, if any are named."""
     wanted = tuple(figures) or ("",)
     found = [{n: v for n, v in system.diversity.values().items() if n.startswith(wanted)} for system in systems]
     values = [{**of_system, **system.quality} for of_system, system in zip(found, systems, strict=True)]
-    names = list(dict.fromkeys(name for figures in values for name in figures))
-    rows = [(name, *(_cell(name, figures.get(name)) for figures in values)) for name in names]
-    columns = (Column("Figure", "text"), *(Column(system.name, "text") for system in systems))
-    notes = [f"{key}: {about}." for key, about in _ABOUT.items() if any(name.startswith(key) for name in names)]
-    facts = []
-    for name, diversity, _ in systems:
-        sizes = sorted({one.captions for one in diversity.sets})
-        each = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-        facts.append(f"{name}: {counted(len(diversity.sets), 'image')} with {each} captions each.")
     shown = [("Figures", _long(systems, values)), ("Images", _images(systems))]
     return Study(
         "How different the captions of an image are",
-        facts,
+        list(map(_sizes, systems)),
         (
-            Section("figures", "Figures", (), (Grid("Diversity", columns, rows, notes),)),
+            Section("figures", "Figures", (), (_grid(systems, values),)),
             Section("quality", "Quality and diversity", charts=partial(_quality, systems)),
         ),
         dict(zip(DIVERSITY_TABLES, (grid for _, grid in shown), strict=True)),

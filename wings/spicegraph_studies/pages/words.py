@@ -11,7 +11,7 @@ from spicegraph_studies.pages.output import Chart, Section, Study
 from spicegraph_studies.words import CLASSES, model_point
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from spicegraph_service.kit import Cell
     from spicegraph_studies.words import WordStudy
@@ -75,21 +75,20 @@ def word_study(found: WordStudy, show: int) -> Study:
     )
 
 
+def _points(found: WordStudy, kinds: Sequence[str], k: int) -> Iterator[Point]:
+    """Yield each word with both values, and the model's curve."""
+    values = [(word.word, word.recall, word.precision[-1], kinds.index(word.kind)) for word in found.words]
+    values += [("model", *model_point(step / _STEPS, k), len(kinds)) for step in range(1, _STEPS + 1)]
+    for name, recall, precision, colour in values:
+        if recall is not None and precision is not None:
+            yield Point(recall, precision, f"{name}: {recall:.3f}, {precision:.3f}", "", ink(colour))
+
+
 def _charts(found: WordStudy) -> list[Chart]:
     """Draw each word by its class beside the model's curve, and how both change with the number of references."""
     k = found.people - 1
     kinds = list(CLASSES.values())
-    points = [
-        Point(
-            w.recall, w.precision[-1], f"{w.word}: {w.recall:.3f}, {w.precision[-1]:.3f}", "", ink(kinds.index(w.kind))
-        )
-        for w in found.words
-        if w.recall is not None and w.precision[-1] is not None
-    ]
-    for step in range(1, _STEPS + 1):
-        recall, precision = model_point(step / _STEPS, k)
-        if recall is not None and precision is not None:
-            points.append(Point(recall, precision, f"model: {recall:.3f}, {precision:.3f}", "", ink(len(kinds))))
+    points = list(_points(found, kinds, k))
     legend = [(ink(number), name) for number, name in enumerate([*kinds, "the model"])]
     title = f"Words by people's recall and precision, k = {k}"
     described = f"{counted(len(points) - _STEPS, 'word')}; the tables have the numbers."

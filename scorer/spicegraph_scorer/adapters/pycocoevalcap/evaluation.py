@@ -16,7 +16,7 @@ from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.adapters.pycocoevalcap import scorers
 from spicegraph_scorer.adapters.pycocoevalcap.cider import CORPUS, Cider
 from spicegraph_scorer.core.facts import FactSource, FunctionSource
-from spicegraph_scorer.readers.checks import Fault, id_faults, input_error, shown
+from spicegraph_scorer.readers.checks import Fault, id_faults, refuse_faults, shown
 from spicegraph_scorer.readers.records import decode, read_all
 from spicegraph_scorer.readers.references import coco_annotations
 from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
@@ -121,8 +121,7 @@ class COCO:
         if not isinstance(entries, list | tuple):
             raise InputError(f'{name}: is not a list of {{"image_id", "caption"}}')
         faults = list(self._result_faults(entries))
-        if faults:
-            raise input_error(name, faults)
+        refuse_faults(name, faults)
         results = COCO()
         named = {entry["image_id"] for entry in entries}
         results.dataset = {

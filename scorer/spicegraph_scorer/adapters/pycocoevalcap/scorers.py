@@ -12,12 +12,12 @@ import numpy as np
 
 from spicegraph_parser.errors import InputError, expect, expect_list, kind_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_scorer.core.categories import ALL
+from spicegraph_scorer.core.categories import ALL, Counts
 from spicegraph_scorer.core.items import Item, ItemId
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem, tokenize_texts
 from spicegraph_scorer.metrics import bleu, meteor, rouge
 from spicegraph_scorer.metrics.spice import metric as spice
-from spicegraph_scorer.readers.checks import Fault, input_error, shown
+from spicegraph_scorer.readers.checks import Fault, input_error, refuse_faults, shown
 from spicegraph_scorer.readers.marks import kept_note
 
 if TYPE_CHECKING:
@@ -68,16 +68,11 @@ class PTBTokenizer:
         >>> PTBTokenizer().tokenize({7: [{"caption": "A man's dog."}]})
         {7: ["a man 's dog"]}
         """
-        if not isinstance(captions_for_image, Mapping):
-            expect_list(captions_for_image, "captions", "an object or a list of captions")
         if isinstance(captions_for_image, Mapping):
             return _tokenized(captions_for_image)
+        expect_list(captions_for_image, "captions", "an object or a list of captions")
         if captions_for_image and isinstance(captions_for_image[0], Mapping):
-            entries = [entry for entry in captions_for_image if isinstance(entry, Mapping)]
-            texts = _tokenized({number: [entry] for number, entry in enumerate(entries)})
-            if lacking := [number for number, entry in enumerate(entries) if "image_id" not in entry]:
-                raise InputError(f"captions[{lacking[0]}]: has no image_id")
-            return [{"image_id": entry["image_id"], "caption": texts[number]} for number, entry in enumerate(entries)]
+            return _tokenized_entries([entry for entry in captions_for_image if isinstance(entry, Mapping)])
         lists = [[entry] if isinstance(entry, str) else entry for entry in captions_for_image]
         return _tokenized(dict(enumerate(lists)))
 
@@ -87,6 +82,13 @@ def _without_java(program: str) -> None:
     sys.audit("spicegraph.without_java", program)
 
 
+def _tokenized_entries(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    texts = _tokenized({number: [entry] for number, entry in enumerate(entries)})
+    if lacking := [number for number, entry in enumerate(entries) if "image_id" not in entry]:
+        raise InputError(f"captions[{lacking[0]}]: has no image_id")
+    return [{"image_id": entry["image_id"], "caption": texts[number]} for number, entry in enumerate(entries)]
+
+
 def _tokenized(captions_for_image: Mapping[Any, Iterable[Any]]) -> dict[Any, list[str]]:
     _without_java("PTBTokenizer")
     faults = [
@@ -94,8 +96,7 @@ def _tokenized(captions_for_image: Mapping[Any, Iterable[Any]]) -> dict[Any, lis
         for image_id, captions_of_image in captions_for_image.items()
         if isinstance(captions_of_image, str | Mapping) or not isinstance(captions_of_image, Iterable)
     ]
-    if faults:
-        raise input_error("captions", faults)
+    refuse_faults("captions", faults)
     captions = {
         image_id: [_text(image_id, caption) for caption in captions_of_image]
         for image_id, captions_of_image in captions_for_image.items()
@@ -206,20 +207,7 @@ def spice_scores(gts: Captions, res: Captions, source: FactSource) -> tuple[floa
     _without_java("SPICE")
     items = tuple(Item(image_id, res[image_id][0], tuple(gts[image_id])) for image_id in sorted_ids(gts))
     statistics = spice.Spice(source).collect(Corpus(items))
-    scores: list[SpiceScores] = [{} for _ in statistics]
-    for statistic, of_item in zip(statistics, scores, strict=True):
-        for name, counts in statistic.counts.items():
-            # As the original gives them: every value a float, undefined scores NaN.
-            defined = bool(counts.reference) or name == ALL
-            of_item[name] = {
-                "pr": counts.precision if defined else float("nan"),
-                "re": counts.recall if defined else float("nan"),
-                "f": counts.f1 if defined else float("nan"),
-                "fn": float(counts.reference - counts.matched),
-                "numImages": 1.0,
-                "fp": float(counts.candidate - counts.matched),
-                "tp": float(counts.matched),
-            }
+    scores = [{name: _values_of(name, counts) for name, counts in each.counts.items()} for each in statistics]
     values = [score[ALL]["f"] for score in scores]
     return (sum(values) / len(values) if values else float("nan")), scores
 
@@ -253,6 +241,20 @@ class ShapeError(InputError, AssertionError):
     """``gts`` and ``res`` do not fit each other; the originals fail an ``assert`` here."""
 
 
+def _values_of(name: str, counts: Counts) -> dict[str, float]:
+    """Return the counts of a category as the original gives them: every value a float, undefined scores NaN."""
+    defined = bool(counts.reference) or name == ALL
+    return {
+        "pr": counts.precision if defined else float("nan"),
+        "re": counts.recall if defined else float("nan"),
+        "f": counts.f1 if defined else float("nan"),
+        "fn": float(counts.reference - counts.matched),
+        "numImages": 1.0,
+        "fp": float(counts.candidate - counts.matched),
+        "tp": float(counts.matched),
+    }
+
+
 def check_captions(gts: Captions, res: Captions, *, several: bool = False) -> None:
     """Refuse captions whose ids differ, images without a reference, and those without one candidate, or several."""
     faults = list(_shape_faults(("gts", gts), ("res", res)))
@@ -264,6 +266,10 @@ def check_captions(gts: Captions, res: Captions, *, several: bool = False) -> No
             faults += _caption_faults(image_id, "res", res[image_id])
             if not several:
                 faults += _several_faults(image_id, res[image_id])
+    _refuse(faults)
+
+
+def _refuse(faults: Sequence[Fault]) -> None:
     if faults:
         raise ShapeError(str(input_error("gts and res", faults)))
 
@@ -317,7 +323,6 @@ def paired_results(gts: Captions, res: Results) -> list[TokenizedItem]:
             else:
                 faults += _caption_faults(entry["image_id"], "res", entry["caption"])
                 faults += _several_faults(entry["image_id"], entry["caption"])
-    if faults:
-        raise ShapeError(str(input_error("gts and res", faults)))
+    _refuse(faults)
     words = {image_id: tuple(tuple(text.split()) for text in texts) for image_id, texts in gts.items()}
     return [TokenizedItem(tuple(entry["caption"][0].split()), words[entry["image_id"]]) for entry in res]

@@ -49,6 +49,15 @@ def word_sets(images: Iterable[Sequence[str]], source: FactSource) -> Iterator[l
     yield from ([words[text] for text in group] for group in groups)
 
 
+def _word_matrix(captions: Iterable[frozenset[str]], words: Sequence[str]) -> csr_array:
+    """Return which of the words each caption has, (captions, words)."""
+    number = {word: index for index, word in enumerate(words)}
+    rows = [sorted(number[word] for word in caption if word in number) for caption in captions]
+    ends = np.cumsum([0, *map(len, rows)])
+    indices = np.fromiter(chain.from_iterable(rows), np.int64, ends[-1])
+    return csr_array((np.ones(len(indices)), indices, ends), shape=(len(rows), len(words)))
+
+
 def build_table(
     images: Sequence[Sequence[frozenset[str]]],
     *,
@@ -71,11 +80,7 @@ def build_table(
     words = sorted((w for w, n in frequencies.items() if n >= fewest), key=lambda w: (-frequencies[w], w))
     if len(words) < 3:
         raise InputError(f"only {len(words)} words are in {fewest} or more captions; a table needs at least 3")
-    number = {word: index for index, word in enumerate(words)}
-    rows = [sorted(number[word] for word in caption if word in number) for image in images for caption in image]
-    ends = np.cumsum([0, *map(len, rows)])
-    indices = np.fromiter(chain.from_iterable(rows), np.int64, ends[-1])
-    captions = csr_array((np.ones(len(indices)), indices, ends), shape=(len(rows), len(words)))
+    captions = _word_matrix(chain.from_iterable(images), words)
     owner = np.repeat(np.arange(len(images)), [len(image) for image in images])
     ones = np.ones(len(owner))
     grouping = csr_array((ones, (owner, np.arange(len(owner)))), shape=(len(images), len(owner)))

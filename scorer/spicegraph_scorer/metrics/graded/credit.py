@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from spicegraph_scorer.metrics.graded import matching, texts
 from spicegraph_scorer.metrics.spice.match import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -122,36 +122,50 @@ def graded_credit(
 ) -> Credit:
     """Return the credit of an item; ``plain`` are the shares by which the meaning of the whole counts, if it does."""
     words, (names, of_words) = Words(item.candidate), words_said
-    is_read = match.texts.aligned is not None
     earned = earned_by(tuples, of_words)
     aligned_share = matching.ALIGNED_SHARE
     if plain is not None:
         earned -= matching.MEANING_SHARE * earned_by(*plain)
         aligned_share *= 1 - matching.MEANING_SHARE
+    is_read = match.texts.aligned is not None
     earned *= 1 - matching.ALIGNED_SHARE if is_read else 1
-    parts: list[tuple[CreditPart, Slots]] = [
-        (
-            CreditPart(KINDS[len(scene_tuple.concepts) - 1], scene_tuple.strings, value),
-            tuple([words.find(c.strings) for c in scene_tuple.concepts]),
-        )
-        for scene_tuple, value in zip(match.candidate.tuples, earned.tolist(), strict=False)
-    ]
-    parts += [
-        (CreditPart("word", (name,), value), (words.find((name,)),))
-        for name, value in zip(names, earned[len(tuples.growth) :].tolist(), strict=True)
-    ]
+    parts = list(_stated(match, words, names, earned.tolist()))
     if is_read:
-        parts += [(part._replace(credit=aligned_share * part.credit), slots) for part, slots in _aligned(item, words)]
-    if meaning is not None and plain is not None:  # the cosine is a sum over words
-        parts += _of_meaning(item, words, meaning, match.texts.meaning or 0.0)
-    total = math.fsum(part.credit for part, _ in parts)
-    if plain is not None and not 0 <= total <= 1:  # the score is held between 0 and 1
-        held = min(max(total, 0.0), 1.0) / total
-        parts = [(part._replace(credit=part.credit * held), slots) for part, slots in parts]
+        parts += _scaled(_aligned(item, words), aligned_share)
+    if plain is not None:
+        if meaning is not None:  # the cosine is a sum over words
+            parts += _of_meaning(item, words, meaning, match.texts.meaning or 0.0)
+        total = _sum(parts)
+        if not 0 <= total <= 1:  # the score is held between 0 and 1
+            parts = list(_scaled(parts, min(max(total, 0.0), 1.0) / total))
     if order is not None and match.texts.order < 1:
-        lost = (1 - match.texts.order) * math.fsum(part.credit for part, _ in parts)
+        lost = (1 - match.texts.order) * _sum(parts)
         parts += _disorder(words, texts.words_of_text(item.candidate), order, lost)
     return words.credit(score, parts)
+
+
+_Part: TypeAlias = "tuple[CreditPart, Slots]"
+
+
+def _stated(
+    match: matching.GradedMatch, words: Words, names: Sequence[str], earned: Sequence[float]
+) -> Iterator[_Part]:
+    """Yield what each tuple has, then what the words have; ``earned`` is in their order."""
+    tuples = match.candidate.tuples
+    for scene_tuple, value in zip(tuples, earned, strict=False):
+        kind = KINDS[len(scene_tuple.concepts) - 1]
+        slots = tuple([words.find(concept.strings) for concept in scene_tuple.concepts])
+        yield CreditPart(kind, scene_tuple.strings, value), slots
+    for name, value in zip(names, earned[len(tuples) :], strict=True):
+        yield CreditPart("word", (name,), value), (words.find((name,)),)
+
+
+def _scaled(parts: Iterable[_Part], factor: float) -> Iterator[_Part]:
+    return ((part._replace(credit=part.credit * factor), slots) for part, slots in parts)
+
+
+def _sum(parts: Iterable[_Part]) -> float:
+    return math.fsum(part.credit for part, _ in parts)
 
 
 def earned_by(tuples: Shares, words: Shares) -> Vector:
@@ -174,6 +188,22 @@ def _half(tuples: float | None, words: float | None) -> tuple[float, float]:
     return (0.0, 0.0) if tuples is None else (1 - share, share)
 
 
+_Stems: TypeAlias = "Counter[tuple[str, float]]"  # with their weights
+
+
+def _best_aligned(said: _Stems, length: float, references: Sequence[str]) -> tuple[float, float, _Stems]:
+    """Return the matched weight, the length and the matched stems of the reference that aligns best."""
+    best = 0.0, 0.0, Counter[tuple[str, float]]()
+    for reference in references:
+        reference_stems = Counter(map(texts.weighted_stem, texts.words_of_text(reference)))
+        matched = said & reference_stems
+        weight = sum(stem[1] * count for stem, count in matched.items())
+        other = (1 - texts.PRECISION_SHARE) * sum(stem[1] * count for stem, count in reference_stems.items())
+        if weight and (not best[1] or weight / (length + other) > best[0] / (length + best[1])):
+            best = weight, other, matched
+    return best
+
+
 def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
     """Yield what each word of the candidate has in the alignment with the best reference."""
     # With M the matched weight, a the reference's share of the length and b the candidate's, M / (a + b) is divided by
@@ -183,15 +213,7 @@ def _aligned(item: Item, words: Words) -> Iterator[tuple[CreditPart, Slots]]:
     stems = list(map(texts.weighted_stem, candidate_words))
     said = Counter(stems)
     length = texts.PRECISION_SHARE * sum(weight for _, weight in stems)
-    best = 0.0, 0.0, Counter[tuple[str, float]]()
-    for reference in item.references:
-        reference_stems = Counter(map(texts.weighted_stem, texts.words_of_text(reference)))
-        matched = said & reference_stems
-        weight = sum(stem[1] * count for stem, count in matched.items())
-        other = (1 - texts.PRECISION_SHARE) * sum(stem[1] * count for stem, count in reference_stems.items())
-        if weight and (not best[1] or weight / (length + other) > best[0] / (length + best[1])):
-            best = weight, other, matched
-    total, other, matched = best
+    total, other, matched = _best_aligned(said, length, item.references)
     if not total:
         return
     grown = math.log1p(length / other)

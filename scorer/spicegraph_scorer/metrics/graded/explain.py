@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.spice.rules import Fact
@@ -84,25 +85,9 @@ def explain_match(
     match: GradedMatch, vectors: Vectors, rescore: Rescore, *, meaning: Meaning | None = None, changes: int = 3
 ) -> GradedExplanation:
     """Explain a match by the tables that it was made with; ``rescore`` scores candidates of other facts."""
-    rows = vectors.rows(
-        concept.strings
-        for side in (match.candidate, match.reference)
-        for scene_tuple in side.tuples
-        for concept in scene_tuple.concepts
-    )
-    attributes = [
-        (index, scene_tuple.concepts[0], values)
-        for index, scene_tuple in enumerate(match.reference.tuples)
-        if len(scene_tuple.concepts) == 2 and (values := values_of(scene_tuple.concepts[1].strings))
-    ]
-    denials = []  # for each candidate tuple the reference attribute of the most similar object that excludes it
-    for candidate, denied in zip(match.candidate.tuples, match.candidate.contradicted, strict=True):
-        against = [
-            (_alike(candidate.concepts[0], owner, rows), -index)
-            for index, owner, values in attributes
-            if denied and deny(values_of(candidate.concepts[1].strings), values)
-        ]
-        denials.append(-max(against)[1] if against else None)
+    both = chain(match.candidate.tuples, match.reference.tuples)
+    rows = vectors.rows(concept.strings for scene_tuple in both for concept in scene_tuple.concepts)
+    denials = list(_denials(match, rows))
     nobody = [None] * len(match.reference.tuples)
     sides = (
         tuple(_tuples(match.candidate, match.reference.tuples, rows, denials)),
@@ -112,6 +97,22 @@ def explain_match(
     texts = match.texts
     whole = None if meaning is None or texts.meaning is None else likeness(meaning, texts.candidate, texts.references)
     return GradedExplanation(sides, best_changes, match, vectors, whole)
+
+
+def _denials(match: GradedMatch, rows: Rows) -> Iterator[int | None]:
+    """Yield for each candidate tuple the reference attribute of the most similar object that excludes it, if any."""
+    attributes = [
+        (index, scene_tuple.concepts[0], values)
+        for index, scene_tuple in enumerate(match.reference.tuples)
+        if len(scene_tuple.concepts) == 2 and (values := values_of(scene_tuple.concepts[1].strings))
+    ]
+    for candidate, denied in zip(match.candidate.tuples, match.candidate.contradicted, strict=True):
+        against = [
+            (_alike(candidate.concepts[0], owner, rows), -index)
+            for index, owner, values in attributes
+            if denied and deny(values_of(candidate.concepts[1].strings), values)
+        ]
+        yield -max(against)[1] if against else None
 
 
 def _tuples(
@@ -172,17 +173,27 @@ class Change:
     gain: float
 
 
+def _named(match: GradedMatch) -> dict[tuple[str, ...], str]:
+    """Return what the candidate calls the objects of the references, where it has them."""
+    candidate, reference = match.candidate, match.reference
+    named = {}
+    for index in range(reference.nodes.sizes[0]):
+        partner = int(reference.partner[index])
+        if reference.support[index] >= _SAME_OBJECT and 0 <= partner < candidate.nodes.sizes[0]:
+            named[reference.tuples[index].concepts[0].strings] = candidate.tuples[partner].concepts[0].strings[0]
+    return named
+
+
+def _can_replace(scene_tuple: SceneTuple, other: SceneTuple) -> bool:
+    return len(other.concepts) == len(scene_tuple.concepts) and other.strings != scene_tuple.strings
+
+
 def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Rescore) -> tuple[Change, ...]:
     """Return the changes that would raise the score, the best first; ``denials``: what excludes a candidate tuple."""
     # Each is scored like any candidate, so that gains are exact; they do not add up. Tried are the tuples of both sides
     # that cost the score most, and for the candidate's, what the references have instead: fewer of very long texts.
     candidate, reference = match.candidate, match.reference
-    facts = facts_of(candidate.tuples)
-    named = {}  # what the candidate calls the objects of the references, where it has them
-    for index in range(reference.nodes.sizes[0]):
-        partner = int(match.reference.partner[index])
-        if match.reference.support[index] >= _SAME_OBJECT and 0 <= partner < candidate.nodes.sizes[0]:
-            named[reference.tuples[index].concepts[0].strings] = candidate.tuples[partner].concepts[0].strings[0]
+    facts, named = facts_of(candidate.tuples), _named(match)
     most = max(1, min(_TRIED, _PAIRS // max(1, len(candidate.tuples) * len(reference.tuples))))
     edits: dict[tuple[str, tuple[str, ...], tuple[str, ...] | None], list[Fact]] = {}  # the first fields of a change
     for index in (reference.weights * (1 - match.reference.support)).argsort(kind="stable")[::-1][:most]:
@@ -192,11 +203,9 @@ def changes_of(match: GradedMatch, denials: Sequence[int | None], rescore: Resco
     for index in (candidate.weights * (1 - match.candidate.support)).argsort(kind="stable")[::-1][:most]:
         dropped = candidate.tuples[index]
         edits["drop", dropped.strings, None] = list(_without(dropped, facts))
-        instead = denials[index] if denials[index] is not None else int(match.candidate.partner[index])
-        if instead in (None, NO_PARTNER):
-            continue
-        other = reference.tuples[instead]
-        if len(other.concepts) == len(dropped.concepts) and other.strings != dropped.strings:
+        denial = denials[index]
+        instead = int(match.candidate.partner[index]) if denial is None else denial
+        if instead != NO_PARTNER and _can_replace(dropped, other := reference.tuples[instead]):
             edits["replace", dropped.strings, other.strings] = list(_replaced(dropped, _fact(other, {}), facts))
     now, *scores = rescore([facts, *edits.values()])
     tried = [Change(*edit, score, score - now) for edit, score in zip(edits, scores, strict=True)]

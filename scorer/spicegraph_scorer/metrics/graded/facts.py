@@ -6,7 +6,7 @@ from collections import defaultdict
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from spicegraph_parser.spice import loose
 from spicegraph_parser.spice.parse import word_set
@@ -120,12 +120,15 @@ def _as_named(facts: Sequence[Fact]) -> Sequence[Fact]:
     scene_facts = []
     for words, rule, tokens in facts:
         if rule not in {loose.LEMMA, loose.IMPLIED} and (words, tokens) not in implied:
-            said = [
-                lemmas[of_slot[-1]][1] if of_slot and lemmas.get(of_slot[-1], ("",))[0] == word else word
-                for word, of_slot in zip(words, tokens, strict=True)
-            ]
+            said = [_lemma(word, of_slot, lemmas) for word, of_slot in zip(words, tokens, strict=True)]
             scene_facts.append(Fact(tuple(said), rule, tokens))
     return scene_facts
+
+
+def _lemma(word: str, tokens: Sequence[int], lemmas: Mapping[int, tuple[str, ...]]) -> str:
+    """Return the lemma of a name, by the last of its tokens, or the name."""
+    name, *lemma = lemmas.get(tokens[-1], ("",)) if tokens else ("",)
+    return lemma[0] if lemma and name == word else word
 
 
 def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
@@ -139,21 +142,29 @@ def _as_noted(facts: Sequence[Fact]) -> list[Fact]:
     )
     if not quantities and not denied:  # as in most captions with notes
         return [fact for fact in told if len(fact[2]) > 1 or fact[2][0] not in no_objects]
+    return list(_with_quantities(told, quantities, no_objects, denied))
+
+
+Tokens: TypeAlias = "tuple[int, ...]"
+
+
+def _with_quantities(
+    told: Sequence[Fact], quantities: Mapping[Tokens, tuple[str, Tokens]], no_objects: set[Tokens], denied: set[Tokens]
+) -> Iterator[Fact]:
+    """Yield facts in which things stand for their quantities, with "large" and "two" of these, and denials."""
     noted = {*quantities, *no_objects, *denied}
-    noted_facts = []
-    sizes: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)  # "large", "two": of the quantity itself
+    sizes: defaultdict[Tokens, list[str]] = defaultdict(list)  # "large", "two": of the quantity itself
     for fact in told:
         words, rule, tokens = fact
         if noted.isdisjoint([slot_tokens[:1] for slot_tokens in tokens]):
-            noted_facts.append(fact)
+            yield fact
         elif rule in _OF_THE_QUANTITY and tokens[0] in quantities:
             sizes[tokens[0]].append(words[1])
         elif rule == loose.QUANTITY and tokens[1] in sizes:
             size = " ".join([*dict.fromkeys(sizes[tokens[1]]), words[1]])
-            noted_facts += _read(Fact((words[0], size), rule, tokens), quantities, denied)
+            yield from _read(Fact((words[0], size), rule, tokens), quantities, denied)
         elif len(tokens) > 1 or tokens[0] not in no_objects:
-            noted_facts += _read(fact, quantities, denied)
-    return noted_facts
+            yield from _read(fact, quantities, denied)
 
 
 def _read(fact: Fact, quantities: Mapping[tuple[int, ...], _Slot], denied: Container[tuple[int, ...]]) -> list[Fact]:

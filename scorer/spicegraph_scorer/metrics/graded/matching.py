@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from spicegraph_parser.spice.graph import ConceptGraph, SceneGraph, SceneTuple
 from spicegraph_scorer.metrics.graded.facts import Values, deny, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.spice.index import Concept
     from spicegraph_scorer.metrics.graded.vectors import Rows, Strings
@@ -84,9 +84,7 @@ def nodes_of(graph: SceneGraph) -> Nodes:
 def counted_nodes(graph: ConceptGraph, objects_said: Sequence[int], labels_said: Sequence[int]) -> Nodes:
     """Return the parts of a graph that has no evidence but its counts."""
     objects, labels, attributes, relations = graph
-    numbers = [
-        number for part in (attributes, relations) for label_numbers in part.values() for number in label_numbers
-    ]
+    numbers = list(chain.from_iterable(chain(attributes.values(), relations.values())))
     owners = [owner for owner, label_numbers in attributes.items() for _ in label_numbers]
     sizes = len(objects), len(owners), len(numbers) - len(owners)
     owners += [subject for (subject, _), label_numbers in relations.items() for _ in label_numbers]
@@ -323,6 +321,17 @@ def _judge_values(
     return excess
 
 
+_Valued: TypeAlias = "Sequence[tuple[int, Values]]"  # the numbers of concepts that are colours or counts, with these
+
+
+def _denied_words(candidate: _Valued, reference: _Valued) -> Iterator[tuple[int, bool]]:
+    """Yield for each word of a candidate whether the references deny its family of values."""
+    said, referred = (frozenset(chain.from_iterable(values for _, values in side)) for side in (candidate, reference))
+    for index, word_values in candidate:
+        families = {family for family, _ in word_values}
+        yield index, deny(frozenset(value for value in said if value[0] in families), referred)
+
+
 def _excess(
     sides: Sides,
     graphs: tuple[int, int],
@@ -336,10 +345,8 @@ def _excess(
     # their family, and none of the candidate's.
     excess = np.zeros(len(words), np.float32)
     if not sides.sizes[list(graphs), ATTRIBUTE:].any():  # words alone
-        said, referred = (frozenset(chain.from_iterable(values for _, values in valued[graph])) for graph in graphs)
-        for index, word_values in valued[graphs[0]]:
-            families = {family for family, _ in word_values}
-            excess[index] = deny(frozenset(value for value in said if value[0] in families), referred)
+        for index, is_denied in _denied_words(*(valued[graph] for graph in graphs)):
+            excess[index] = is_denied
         return excess
     slots, owners, values_of_owners = [], [], []
     for graph in graphs:

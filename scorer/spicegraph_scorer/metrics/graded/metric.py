@@ -232,12 +232,7 @@ class SpiceG(Metric[GradedStatistic]):
         if any(text.meaning is not None for text in texts):
             plain = plain_f1((graphs, cells), (words, word_cells)).tolist()
             for sums, said, text in zip(weights, plain, texts, strict=True):
-                if text.meaning is not None:
-                    aligned = said if text.aligned is None else text.aligned
-                    plain_score = said + matching.ALIGNED_SHARE * (aligned - said)
-                    sums[ALL] = sums[ALL]._replace(
-                        meant=matching.MEANING_SHARE * text.order * (text.meaning - plain_score)
-                    )
+                sums[ALL] = sums[ALL]._replace(meant=_meant(said, text))
         matches = (
             matching.matches_of(graphs, candidates, references, supports, texts)
             if self.evidence
@@ -255,7 +250,7 @@ class SpiceG(Metric[GradedStatistic]):
         self, pairs: Sequence[tuple[_Reading, _Reading]]
     ) -> tuple[matching.Sides, matching.Sides, list[int], list[int], Rows]:
         """Return the graphs and words of distinct readings as arrays, the numbers of each pair's two, and all rows."""
-        of_pairs = {id(reading): reading for pair in pairs for reading in pair}
+        of_pairs = {id(reading): reading for reading in chain.from_iterable(pairs)}
         readings, places = list(of_pairs.values()), {known: number for number, known in enumerate(of_pairs)}
         vocabulary = sorted(set().union(*chain.from_iterable(words for _, words in readings)))
         strings = chain.from_iterable(graph.strings for graph, _ in readings)
@@ -522,3 +517,12 @@ class TextArrays(NamedTuple):
             likenesses[said] = cosines(vectors[self.candidates[starts]], sums)
         values: list[float] = likenesses.tolist()
         return values
+
+
+def _meant(said: float, text: matching.TextMatch) -> float:
+    """Return what the meaning of the whole adds to F1, of which ``said`` is that without texts."""
+    if text.meaning is None:
+        return 0.0
+    aligned = said if text.aligned is None else text.aligned
+    plain_score = said + matching.ALIGNED_SHARE * (aligned - said)
+    return matching.MEANING_SHARE * text.order * (text.meaning - plain_score)

@@ -105,13 +105,12 @@ def learn_order(texts: Iterable[str], *, frequent: int = 200, endings: int = 30)
     captions = [words_of_text(text) for text in texts]
     counts = Counter(chain.from_iterable(captions))
     known = _most_frequent(counts, frequent)
-    ends = Counter[str]()
-    for word, count in counts.items():
-        if word not in known:
-            ends[_ENDING + word[-_LETTERS:]] += count
-    known |= _most_frequent(ends, endings)
     # A frequent word is a kind of its own, others are known by their last letters, or not at all.
     of_word = {word: word if word in known else _ENDING + word[-_LETTERS:] for word in counts}
+    ends = Counter[str]()
+    for word in counts.keys() - known:
+        ends[of_word[word]] += counts[word]
+    known |= _most_frequent(ends, endings)
     of_word = {word: kind if kind in known else _ENDING for word, kind in of_word.items()}
     kinds = sorted(known | {_EDGE, _ENDING})
     number_of = {kind: index for index, kind in enumerate(kinds)}
@@ -286,7 +285,7 @@ class Likeness(NamedTuple):
 
 def likeness(meaning: Meaning, candidate: str, references: Sequence[str]) -> Likeness:
     """Divide the likeness of a candidate and its references among their words: it is a sum over pairs of words."""
-    words, *others = (words_of_text(text) for text in (candidate, *references))
+    words, *others = map(words_of_text, (candidate, *references))
     rows, *other_rows = (meaning.vectors[[meaning.place(word) for word in text]] for text in (words, *others))
     units = [text_rows / max(float(np.linalg.norm(text_rows.sum(axis=0))), _SHORTEST) for text_rows in other_rows]
     total = np.sum([text_rows.sum(axis=0) for text_rows in units], axis=0)

@@ -267,7 +267,14 @@ class Vectors:
             known = strings == _MARK or (len(strings) == 1 and strings[0] in self.places)
             places[strings] = rows.setdefault(strings if known else tuple(map(self._form, strings)), len(rows))
         concept_rows = list(map(self.row, rows))
-        vectors = np.zeros((len(rows), self.directions.shape[1]), np.float32)
+        vectors = self._vectors_of(concept_rows)
+        idf = [concept_row.idf for concept_row in concept_rows]
+        values = {row: concept_row.values for row, concept_row in enumerate(concept_rows) if concept_row.values}
+        denied = [row for row, concept_row in enumerate(concept_rows) if concept_row.denied]
+        return Rows(places, vectors, idf, np.array(idf, np.float64) ** _IDF_EXPONENT, values, denied)
+
+    def _vectors_of(self, concept_rows: Sequence[_ConceptRow]) -> Floats:
+        vectors = np.zeros((len(concept_rows), self.directions.shape[1]), np.float32)
         plain = {
             row: concept_row.table_row
             for row, concept_row in enumerate(concept_rows)
@@ -277,10 +284,7 @@ class Vectors:
         for row, concept_row in enumerate(concept_rows):
             if concept_row.vector is not None:
                 vectors[row] = concept_row.vector
-        idf = [concept_row.idf for concept_row in concept_rows]
-        values = {row: concept_row.values for row, concept_row in enumerate(concept_rows) if concept_row.values}
-        denied = [row for row, concept_row in enumerate(concept_rows) if concept_row.denied]
-        return Rows(places, vectors, idf, np.array(idf, np.float64) ** _IDF_EXPONENT, values, denied)
+        return vectors
 
     def _row(self, strings: Strings) -> _ConceptRow:
         """Return the row of a concept, by its strings as the table knows them."""

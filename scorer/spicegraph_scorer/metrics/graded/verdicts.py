@@ -9,7 +9,7 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import chain
-from operator import mul
+from operator import attrgetter, itemgetter, mul
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -149,28 +149,36 @@ def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float |
     seen = observe(match, text, vectors)
     thresholds = CALIBRATIONS[seen[0].style if seen else "spice"].thresholds
     limit = thresholds[DEFAULT_RATE] if threshold is None else threshold
-    words = []
-    for observed in seen:
-        probability = observed.probability
-        instead = observed.instead if probability > limit else None
-        verdict = SUPPORTED if probability <= limit else UNMENTIONED if instead is None else CONTRADICTED
-        likeness = observed.features[0]
-        words.append(
-            WordVerdict(observed.word, observed.spans, verdict, probability, likeness, observed.partner, instead)
-        )
+    words = [_word_verdict(observed, limit) for observed in seen]
     by_word = {verdict.word: verdict for verdict in words}
     tuples = []
     for scene_tuple, denied in zip(match.candidate.tuples, match.candidate.contradicted.tolist(), strict=True):
         strings = chain.from_iterable(label.split("/") for label in scene_tuple.strings)
         parts = chain.from_iterable((string, *string.split()) for string in strings)
-        worst = max(
-            (by_word[word] for word in parts if word in by_word), key=lambda each: each.probability, default=None
-        )
-        probability, verdict = (0.0, SUPPORTED) if worst is None else (worst.probability, worst.verdict)
+        known = [by_word[word] for word in parts if word in by_word]
+        worst = max(known, key=attrgetter("probability"), default=_NOTHING_SAID)
+        probability, verdict = worst.probability, worst.verdict
         if denied:
             probability, verdict = max(probability, limit), CONTRADICTED
         tuples.append(TupleVerdict(scene_tuple.strings, verdict, probability))
     return Verdicts(tuple(words), tuple(tuples), limit, thresholds)
+
+
+_NOTHING_SAID: Final = WordVerdict("", (), SUPPORTED, 0.0, 0.0, None, None)
+
+
+def _word_verdict(observed: Observed, limit: float) -> WordVerdict:
+    instead = observed.instead if observed.probability > limit else None
+    failed = UNMENTIONED if instead is None else CONTRADICTED
+    return WordVerdict(
+        observed.word,
+        observed.spans,
+        SUPPORTED if observed.probability <= limit else failed,
+        observed.probability,
+        observed.features[0],
+        observed.partner,
+        instead,
+    )
 
 
 class Observed(NamedTuple):
@@ -204,7 +212,7 @@ class _ReferenceWords(NamedTuple):
 def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     """Return the content words of a candidate, in the order of the text, and how the references stand to them."""
     told, referred = told_by_captions(match.candidate.graph), told_by_captions(match.reference.graph)
-    candidate_words = sorted(content_words([fact for facts in told for fact in facts]) - _PRONOUNS)
+    candidate_words = sorted(content_words(list(chain.from_iterable(told))) - _PRONOUNS)
     if not candidate_words:
         return []
     references = [content_words(facts) - _PRONOUNS for facts in referred]
@@ -221,12 +229,7 @@ def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
     )
     alike = np.clip(rows.vectors[at[0]].astype(np.float64) @ said.vectors.T, 0, 1)
     alike[np.array(at[0])[:, None] == np.array(at[1], np.intp)[None, :]] = 1
-    places: defaultdict[str, list[int]] = defaultdict(list)  # of the references' words, by base form: "stand"
-    for index, word in enumerate(reference_words):
-        for base in _bases(word):
-            places[base].append(index)
-    for index, word in enumerate(candidate_words):
-        alike[index, [place for base in _bases(word) for place in places.get(base, ())]] = 1
+    _equate_forms(alike, candidate_words, reference_words)
     candidate = candidate_words, rows.vectors[at[0]].astype(np.float64), [rows.idf[row] for row in at[0]]
     return _observed(text, told, candidate, said, alike)
 
@@ -235,6 +238,28 @@ def observe(match: GradedMatch, text: str, vectors: Vectors) -> list[Observed]:
 def _bases(word: str) -> frozenset[str]:
     """Return a word and what it is a form of, as a noun or as a verb: a parse may take one for the other."""
     return frozenset({word} if word.startswith(NO) else {word, plural_lemma(word), verb_lemma(word)})
+
+
+def _equate_forms(alike: Vector, words: Sequence[str], reference_words: Sequence[str]) -> None:
+    """Make forms of one word ("stand", "standing") alike."""
+    places: defaultdict[str, list[int]] = defaultdict(list)  # of the references' words, by base form
+    for index, word in enumerate(reference_words):
+        for base in _bases(word):
+            places[base].append(index)
+    for index, word in enumerate(words):
+        alike[index, [place for base in _bases(word) for place in places.get(base, ())]] = 1
+
+
+def _things(words: Iterable[str], kinds: Mapping[str, str]) -> list[str]:
+    return [word for word in words if kinds[word] == "object"]
+
+
+def _main(things: Iterable[str]) -> str | None:
+    return next((word for word in things if word not in PLACES_AND_PARTS), None)
+
+
+def _style(told: Iterable[Sequence[Fact]]) -> str:
+    return "scene" if any(fact.rule in SCENE_RULES for fact in chain.from_iterable(told)) else "spice"
 
 
 def _observed(
@@ -248,16 +273,15 @@ def _observed(
     words, word_vectors, idf = candidate
     places, order = _places(text, words)
     kinds, modifiers = _kinds(told), _modifiers(told)
-    style = "scene" if any(fact.rule in SCENE_RULES for fact in chain.from_iterable(told)) else "spice"
-    things = [words[index] for index in order if kinds[words[index]] == "object"]
-    main = next((word for word in things if word not in PLACES_AND_PARTS), None)
+    things = _things([words[index] for index in order], kinds)
+    main, style = _main(things), _style(told)
     denied = _denied(words, said, alike)
     best = alike.max(axis=1, initial=0)
     uncovered = _uncovered(said, alike, things)
     scene = (said.idf * said.standing.sum(axis=1)) @ said.vectors
     scene /= max(float(np.linalg.norm(scene)), 1e-9)
     kinds_within = _kinds_within(things, said)
-    missed = max((share for _, share in uncovered), default=0.0)
+    missed = max(map(itemgetter(1), uncovered), default=0.0)
     exact = alike >= 1
     mean, whole = _over_references(said, alike) if said.words else (best, best)
     total = float(best.sum())
@@ -269,21 +293,22 @@ def _observed(
         near = said.words[int(alike[index].argmax())] if best[index] > 0 else None
         other = denied[index] or instead
         narrower = [place for place in kinds_within.get(word, ()) if not exact[index, place]]
+        weight = idf[index] if known else _UNKNOWN_IDF
         features = (
             float(best[index]),
             float(mean[index]),
             float(whole[index]),
-            (idf[index] if known else _UNKNOWN_IDF) / _LARGEST_IDF,
+            weight / _LARGEST_IDF,
             float(word_vectors[index] @ scene),
             float(kinds[word] == "object"),
             float(kinds[word] == "relation"),
-            float(any(family == "count" for family, _ in values_of((word,)))),
+            float("count" in dict(values_of((word,)))),
             float(said.standing[narrower].any(axis=0).mean()) if narrower else 0.0,
             float(word in PLACES_AND_PARTS),
             float(word == main),
             missed,
             rival,
-            float((total - best[index]) / (len(words) - 1)) if len(words) > 1 else 0.0,
+            float((total - best[index]) / max(1, len(words) - 1)),
             float(denied[index] is not None),
             float(not known),
             float(word in modifiers),
@@ -403,11 +428,13 @@ def _uncovered(said: _ReferenceWords, alike: Vector, objects: Sequence[str]) -> 
         (word, float(counts[index] / said.standing.shape[1] * (1 - covered[index])))
         for index, word in enumerate(said.words)
         if counts[index] > 1 and covered[index] < _COVERED and word in said.objects
-        if word not in PLACES_AND_PARTS and _above(word)
-        if not any(
-            person != _PERSONS.get(word, word) and not _broader(person).isdisjoint(_senses(word)) for person in persons
-        )
+        if word not in PLACES_AND_PARTS and _above(word) and not _is_kind_of_any(word, persons)
     ]
+
+
+def _is_kind_of_any(word: str, things: Sequence[str]) -> bool:
+    other = _PERSONS.get(word, word)
+    return any(thing != other and not _broader(thing).isdisjoint(_senses(word)) for thing in things)
 
 
 @lru_cache(maxsize=20_000)

@@ -114,7 +114,7 @@ def category_faults(definitions: Sequence[CategoryDefinition]) -> Iterator[tuple
 
 def _faults(definition: CategoryDefinition, taken: set[str]) -> Iterator[tuple[str, str]]:
     name = definition.name
-    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+    if not _is_name(name):
         yield "name", f"is not 1 to {LONGEST_NAME} printable characters without spaces around"
     if name in taken:
         yield "name", "is taken"
@@ -126,14 +126,26 @@ def _faults(definition: CategoryDefinition, taken: set[str]) -> Iterator[tuple[s
         if len(values) > most:
             yield field, f"has {len(values)} entries, at most {most} are allowed"
             continue
+        part_of_speech = KINDS[definition.kind][1] if field == "subtree" and definition.kind in KINDS else None
         for index, value in enumerate(values):
-            if not value.strip() or len(value) > LONGEST_WORD:
-                yield f"{field}[{index}]", f"is empty, or longer than {LONGEST_WORD} characters"
-            elif field == "subtree" and definition.kind in KINDS:
-                try:
-                    load_wordnet().find(value, KINDS[definition.kind][1])
-                except InputError as error:
-                    yield f"{field}[{index}]", str(error)
+            if reason := _value_fault(value, part_of_speech):
+                yield f"{field}[{index}]", reason
+
+
+def _value_fault(value: str, part_of_speech: str | None) -> str:
+    """Return what is wrong with a word, or with the name of a synset of a part of speech; nothing if it is sound."""
+    if not value.strip() or len(value) > LONGEST_WORD:
+        return f"is empty, or longer than {LONGEST_WORD} characters"
+    if part_of_speech is not None:
+        try:
+            load_wordnet().find(value, part_of_speech)
+        except InputError as error:
+            return str(error)
+    return ""
+
+
+def _is_name(name: str) -> bool:
+    return bool(name.strip()) and name == name.strip() and name.isprintable() and len(name) <= LONGEST_NAME
 
 
 _SHAPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {

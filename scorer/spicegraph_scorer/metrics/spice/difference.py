@@ -17,7 +17,7 @@ from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.match import Match, match_tuples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence, Sized
 
     from spicegraph_parser.spice.graph import SceneTuple
     from spicegraph_scorer.metrics.spice.metric import Spice
@@ -94,6 +94,13 @@ class Difference:
         return {"scores": self.scores(), "tuples": tuples}
 
 
+def _only_with(
+    tuples: Sequence[SceneTuple], partners: Sequence[Sized], others: Sequence[Sized]
+) -> tuple[SceneTuple, ...]:
+    """Return the tuples that have partners on one side alone."""
+    return tuple(each for each, here, there in zip(tuples, partners, others, strict=True) if here and not there)
+
+
 def difference(before: Match, after: Match) -> Difference:
     """Return what changed between two descriptions, by the matches of each with the same references."""
     if [each.strings for each in before.reference] != [each.strings for each in after.reference]:
@@ -107,8 +114,8 @@ def difference(before: Match, after: Match) -> Difference:
         added_wrong=_chosen(after, added, right=False),
         removed_right=_chosen(before, removed, right=True),
         removed_wrong=_chosen(before, removed, right=False),
-        covered=tuple(each for each, old, new in zip(after.reference, had, has, strict=True) if new and not old),
-        uncovered=tuple(each for each, old, new in zip(after.reference, had, has, strict=True) if old and not new),
+        covered=_only_with(after.reference, has, had),
+        uncovered=_only_with(after.reference, had, has),
         before=_total(before),
         after=_total(after),
         missed_before=len(before.missed),

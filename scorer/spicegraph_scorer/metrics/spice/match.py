@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_scorer.core.categories import ALL, Category, Counts
@@ -168,11 +169,11 @@ def count_concepts(
     }
     reference_concepts: dict[int, list[Concept]] = {
         1: reference.objects,
-        2: [reference.labels[number] for numbers in reference.attributes.values() for number in numbers],
-        3: [reference.labels[number] for numbers in reference.relations.values() for number in numbers],
+        2: list(map(reference.labels.__getitem__, chain.from_iterable(reference.attributes.values()))),
+        3: list(map(reference.labels.__getitem__, chain.from_iterable(reference.relations.values()))),
     }
     whole = {
-        length: Counts(sum(1 for _, partners in pairs if partners), len(pairs), len(reference_concepts[length]))
+        length: Counts(sum(map(bool, map(itemgetter(1), pairs))), len(pairs), len(reference_concepts[length]))
         for length, pairs in candidate_concepts.items()
     }
     by_category = {
