@@ -278,8 +278,7 @@ def _observed(
     denied = _denied(words, said, alike)
     best = alike.max(axis=1, initial=0)
     uncovered = _uncovered(said, alike, things)
-    scene = (said.idf * said.standing.sum(axis=1)) @ said.vectors
-    scene /= max(float(np.linalg.norm(scene)), 1e-9)
+    scene = _scene(said)
     kinds_within = _kinds_within(things, said)
     missed = max(map(itemgetter(1), uncovered), default=0.0)
     exact = alike >= 1
@@ -288,11 +287,9 @@ def _observed(
     observed = []
     for index in order:
         word, known = words[index], bool(word_vectors[index].any())
-        # How strongly a missed object of the references stands against the word, and which one.
-        rival, instead = max(((share * _nearness(word, name), name) for name, share in uncovered), default=(0.0, None))
+        rival, instead = _rival(word, uncovered)
         near = said.words[int(alike[index].argmax())] if best[index] > 0 else None
         other = denied[index] or instead
-        narrower = [place for place in kinds_within.get(word, ()) if not exact[index, place]]
         weight = idf[index] if known else _UNKNOWN_IDF
         features = (
             float(best[index]),
@@ -303,7 +300,7 @@ def _observed(
             float(kinds[word] == "object"),
             float(kinds[word] == "relation"),
             float("count" in dict(values_of((word,)))),
-            float(said.standing[narrower].any(axis=0).mean()) if narrower else 0.0,
+            _share_with(said, [place for place in kinds_within.get(word, ()) if not exact[index, place]]),
             float(word in PLACES_AND_PARTS),
             float(word == main),
             missed,
@@ -315,6 +312,22 @@ def _observed(
         )
         observed.append(Observed(word, places[word], features, near, None if best[index] >= 1 else other, style))
     return observed
+
+
+def _scene(said: _ReferenceWords) -> Vector:
+    """Return the direction of all words of the references, the rarer and the more often said the stronger."""
+    scene: Vector = (said.idf * said.standing.sum(axis=1)) @ said.vectors
+    return scene / max(float(np.linalg.norm(scene)), 1e-9)
+
+
+def _rival(word: str, uncovered: Sequence[tuple[str, float]]) -> tuple[float, str | None]:
+    """Return how strongly a missed object of the references stands against the word, and which one."""
+    return max(((share * _nearness(word, name), name) for name, share in uncovered), default=(0.0, None))
+
+
+def _share_with(said: _ReferenceWords, places: list[int]) -> float:
+    """Return the share of the references that have any of these words."""
+    return float(said.standing[places].any(axis=0).mean()) if places else 0.0
 
 
 def _places(text: str, words: Sequence[str]) -> tuple[dict[str, tuple[Span, ...]], list[int]]:
