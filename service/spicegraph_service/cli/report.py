@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.options import (
     PagedInputOptions,
@@ -23,7 +23,14 @@ from spicegraph_service.cli.options import (
     system_name,
 )
 from spicegraph_service.engines import CandidateRule, System
-from spicegraph_service.output.terminal import check_output, format_by_ending, say_warning, warned_progress, write_text
+from spicegraph_service.output.terminal import (
+    check_output,
+    format_by_ending,
+    note,
+    say_warning,
+    warned_progress,
+    write_text,
+)
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Provenance
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
@@ -31,6 +38,8 @@ from spicegraph_service.report.sets import system_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from spicegraph_service.report.data import Report
 
 
 def provenance(paths: Iterable[str | None]) -> Provenance:
@@ -119,15 +128,21 @@ def report(
             write_text(
                 rendered(systems, chosen, options, settings(scoring, parsing), remote=remote, progress=progress), output
             )
+        _tell(systems, output)
         return
     with parsing.facts() as facts, warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
     for warning in built.warnings:
         say_warning(warning)
-    if not page.split_page or output is None:
+    if page.split_page and output is not None:
+        _write_parts(built, output)
+    else:
         write_text(REPORT_FORMATS[chosen](built), output)
-        return
-    # The details of the images go into a folder beside the page: ``report_files`` for ``report.html``.
+    _tell(systems, output)
+
+
+def _write_parts(built: Report, output: str) -> None:
+    """Write the details of the images into a folder beside the page: ``report_files`` for ``report.html``."""
     folder = Path(output).with_name(PurePath(output).stem + "_files")
     parts = to_parts(built)
     try:
@@ -140,6 +155,12 @@ def report(
     for name, text in parts.items():
         write_text(text, str(folder / name))
     write_text(to_html(built, parts=folder.name), output)
+
+
+def _tell(systems: Sequence[System], output: str | None) -> None:
+    """Say what has been written, to a person who sees nothing of it."""
+    if output is not None:
+        note(f"{output}: the report of {counted(len(systems), 'system')}")
 
 
 def _systems(

@@ -49,7 +49,7 @@ _MOST_RETRIES = 4
 _LOOK_EVERY_S = 1.0  # whether the caller of a stream may still make it
 _REQUEST_S = 20.0  # until the one request of a call has come
 _IDLE_S = 0.2  # a stream that waits for its client's next message for so long does not hold up the server's stop
-_FROZEN_S = 2.0  # nor does one whose client takes no response for so long
+_FROZEN_S = 1.0  # nor does one whose client takes no response for so long
 _RETRY_S = 1.0
 _REFUSED = frozenset({grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.ABORTED})
 
