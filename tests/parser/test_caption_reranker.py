@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spicegraph_parser.caption_pipeline import pipeline_path
+from spicegraph_parser.caption_pipeline import pipeline_path, reranker
 from spicegraph_parser.caption_pipeline.encoder import Encoder, FirstStates, Vocabulary, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Layout
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, Network, network_from
@@ -215,3 +215,14 @@ def test_reading_from_a_word_on_is_reading_all() -> None:
             all_of_it = encoder.second(fixed, part.layout)
             np.testing.assert_allclose(states, all_of_it.states, atol=1e-5)
             np.testing.assert_allclose(tags, all_of_it.tags, atol=1e-4)
+
+
+@given(st.integers(1, 1100), st.integers(0, 2**32))
+@settings(max_examples=20)
+def test_patterns_hashed_together_have_the_hashes_of_each_alone(words: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    columns = [random.integers(0, 50, words) for _ in range(5)]
+    columns.append(random.integers(0, 2**64, words, dtype=np.uint64))
+    chosen = [tuple(columns[n] for n in random.integers(0, 6, size)) for size in random.integers(1, 8, 9)]
+    alone = [reranker._hash(np.full(1, kind), *pattern) for kind, pattern in enumerate(chosen, 1)]
+    assert np.array_equal(reranker._hashes_of_patterns(chosen), np.stack(alone))

@@ -27,6 +27,7 @@ Hashes: TypeAlias = NDArray[np.uint64]
 _MOST_DISTANCE: Final = 9  # from a word to its head; farther ones count alike
 _MOST_NOUNS, _MOST_VERBS = 4, 3  # between a word and its head
 _MOST_CHILDREN: Final = 6
+_WORDS_AT_ONCE: Final = 512  # whose patterns are hashed
 
 
 class Analyses(NamedTuple):
@@ -127,8 +128,7 @@ class TreePatterns:
             (r, th, rp, tp, tpp, rh),
             (r, t, tree.markers[head], marker, th, rh),
         )
-        rows = [_hash(np.full(1, kind), *columns) >> self._shift for kind, columns in enumerate(patterns, 1)]
-        return np.stack(rows).astype(np.int32)
+        return (_hashes_of_patterns(patterns) >> self._shift).astype(np.int32)
 
 
 class _Tree:
@@ -193,16 +193,44 @@ class _Tree:
         return totals[0, :-1], totals[1, :-1]
 
 
+def _hashes_of_patterns(patterns: Sequence[tuple[Integers | Hashes, ...]]) -> Hashes:
+    """Return the hashes (patterns, words) of each pattern's number, from 1, and its columns."""
+    # Next columns of all patterns together: a caption has few words, and each call of numpy its price. Some words at a
+    # time, whose hashes stay in a core's own cache.
+    given = {id(column): column for columns in patterns for column in columns}
+    table = np.stack([column.astype(np.uint64) for column in given.values()])
+    place = {key: row for row, key in enumerate(given)}
+    longest_first = sorted(range(len(patterns)), key=lambda number: -len(patterns[number]))
+    steps = [
+        [place[id(patterns[number][step])] for number in longest_first if step < len(patterns[number])]
+        for step in range(len(patterns[longest_first[0]]))
+    ]
+    numbers = np.array(longest_first, dtype=np.uint64)[:, None] + np.uint64(1)
+    first = _mixed(np.zeros_like(numbers), numbers)
+    hashes = np.empty((len(patterns), table.shape[1]), dtype=np.uint64)
+    for begin in range(0, table.shape[1], _WORDS_AT_ONCE):
+        words = table[:, begin : begin + _WORDS_AT_ONCE]
+        mixed = np.repeat(first, words.shape[1], axis=1)
+        for rows in steps:
+            mixed[: len(rows)] = _mixed(mixed[: len(rows)], words[rows])
+        hashes[longest_first, begin : begin + _WORDS_AT_ONCE] = mixed
+    return hashes
+
+
 def _hash(*columns: Integers | Hashes) -> Hashes:
     """Return a hash of each row of columns, the same on every machine."""
     hashes = np.zeros(1, dtype=np.uint64)
     for column in columns:
-        mixed = hashes << np.uint64(6)
-        mixed += hashes >> np.uint64(2)
-        mixed = column.astype(np.uint64) + mixed
-        mixed += np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= hashes
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(29)
-        hashes = mixed
+        hashes = _mixed(hashes, column.astype(np.uint64))
     return hashes
+
+
+def _mixed(hashes: Hashes, column: Hashes) -> Hashes:
+    mixed = hashes << np.uint64(6)
+    mixed += hashes >> np.uint64(2)
+    mixed = column + mixed
+    mixed += np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= hashes
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
