@@ -6,12 +6,13 @@ says what that loses). As a program it writes the mean of networks: OUT NETWORK.
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from network import Network
 from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
@@ -19,47 +20,53 @@ from spicegraph_parser.caption_pipeline.network import NETWORK_FILES
 
 LEVELS = 63  # of 127 that 8 bits hold: the wheel, which is compressed, is .7 MB smaller
 
-# Names in the package, and the network's, of the matrices that are stored input before output.
-MATRICES = {
-    "words.mix": "words.mix.weight",
-    "tagger": "tagger.weight",
-    "tag_vectors": "tag_vectors.weight",
-    "late_tagger": "late_tagger.weight",
-    "arc_child": "arc_child.weight",
-    "arc_head": "arc_head.weight",
-    "arc_scores": "arc_scores.weight",
-    "label_child": "label_child.weight",
-    "label_head": "label_head.weight",
-    "labeller": "labeller.weight",
-}
-VECTORS = {
-    "words.mix.bias": "words.mix.bias",
-    "words.norm": "words.norm.weight",
-    "words.norm.bias": "words.norm.bias",
-    "tagger.bias": "tagger.bias",
-    "late_tagger.bias": "late_tagger.bias",
-    "arc_child.bias": "arc_child.bias",
-    "arc_head.bias": "arc_head.bias",
-    "arc_scores.bias": "arc_scores.bias",
-    "label_child.bias": "label_child.bias",
-    "labeller.bias": "labeller.bias",
-    "root_arc": "root_arc",
-    "root_label": "root_label",
-}
+
+def places(network: nn.Module) -> Iterator[tuple[str, list[Tensor]]]:
+    """Yield the package's names of weights and the tensors that hold these, input before output.
+
+    Those of a recurrent layer are one for each direction: ``split`` and ``joined`` know how they stand in an array.
+    """
+    for path, part in network.named_modules():
+        name = path.removeprefix("encoder.")
+        if isinstance(part, nn.LSTM):
+            name = name.replace("layers", "lstm")
+            for kind, own in (("input", "weight_ih"), ("state", "weight_hh"), ("bias", "bias_ih")):
+                yield f"{name}.{kind}", [part.get_parameter(f"{own}_l0{side}").t() for side in ("", "_reverse")]
+        elif isinstance(part, nn.ParameterList):
+            yield from ((f"lstm.{layer}.shift", [own.flatten(1)]) for layer, own in enumerate(part) if len(own))
+        elif isinstance(part, nn.Linear | nn.LayerNorm):
+            yield from (
+                (f"{name}.{own}".removesuffix(".weight"), [tensor.t()]) for own, tensor in part.named_parameters()
+            )
+        else:
+            yield from ((own, [tensor]) for own, tensor in part.named_parameters(recurse=False))
 
 
-def arrays(network: Network) -> dict[str, NDArray[np.float32]]:
+def joined(name: str, parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Return the array of a name: states' weights (directions, ...), all else with directions side by side."""
+    return np.stack(parts) if name.endswith(".state") else np.concatenate(parts, axis=-1)
+
+
+def split(name: str, values: NDArray[np.float32], count: int) -> Sequence[NDArray[np.float32]]:
+    """Return the parts that ``joined`` put together."""
+    return values if name.endswith(".state") else np.split(values, count, axis=-1)
+
+
+def arrays(network: nn.Module) -> dict[str, NDArray[np.float32]]:
     """Return the network's weights under the package's names."""
-    state = {name: tensor.detach().float().numpy() for name, tensor in network.state_dict().items()}
-    out = {name: state[own].T for name, own in MATRICES.items()} | {name: state[own] for name, own in VECTORS.items()}
-    out["label_head.bias"] = np.zeros_like(out["label_child.bias"])  # all ends are one product in the package
-    for kind in range(len(network.words.tables)):
-        out[f"words.tables.{kind}"] = network.words.tables[kind].numpy()
-    for layer in range(len(network.layers)):
-        out[f"lstm.{layer}.input"] = np.concatenate(list(state[f"layers.{layer}.weight"]), axis=1)
-        out[f"lstm.{layer}.state"] = state[f"layers.{layer}.state"]
-        out[f"lstm.{layer}.bias"] = state[f"layers.{layer}.bias"].reshape(-1)
-    return out
+    out = {name: joined(name, [own.detach().numpy() for own in tensors]) for name, tensors in places(network)}
+    if "label_child.bias" in out:
+        out["label_head.bias"] = np.zeros_like(out["label_child.bias"])  # all ends are one product in the package
+    tables = network.get_submodule("encoder.words").tables
+    return out | {f"words.tables.{kind}": table.numpy() for kind, table in enumerate(tables)}
+
+
+@torch.no_grad()
+def take_over(network: nn.Module, weights: Mapping[str, NDArray[np.float32]]) -> None:
+    """Put stored weights into a network or its encoder; tables aside."""
+    for name, tensors in places(network):
+        for own, values in zip(tensors, split(name, weights[name], len(tensors)), strict=True):
+            own.copy_(torch.from_numpy(values.copy()))
 
 
 def compact(weights: Mapping[str, NDArray[np.float32]], *, matrices: bool = False) -> dict[str, NDArray[np.generic]]:
@@ -94,7 +101,7 @@ def read(folder: Path) -> tuple[dict[str, NDArray[np.float32]], Vocabulary]:
     return read_weights(weights), Vocabulary.from_lists(json.loads(vocabulary))
 
 
-def joined(known: Vocabulary, before: Vocabulary) -> Vocabulary:
+def extended(known: Vocabulary, before: Vocabulary) -> Vocabulary:
     """Return a vocabulary with the names of both, those of ``before`` first; its tags and labels must hold all.
 
     Raises:
@@ -106,24 +113,17 @@ def joined(known: Vocabulary, before: Vocabulary) -> Vocabulary:
     return Vocabulary.from_lists(lists | {kind: list(dict.fromkeys([*lists[kind], *more[kind]])) for kind in KINDS})
 
 
-@torch.no_grad()
-def take_over(network: Network, weights: dict[str, NDArray[np.float32]]) -> None:
-    """Put stored weights into a network whose vocabulary begins with that of the weights (see ``joined``)."""
-    state = {own: torch.from_numpy(weights[name].T.copy()) for name, own in MATRICES.items()}
-    state |= {own: torch.from_numpy(weights[name]) for name, own in VECTORS.items()}
-    for layer in range(len(network.layers)):
-        state[f"layers.{layer}.weight"] = torch.stack(torch.from_numpy(weights[f"lstm.{layer}.input"]).chunk(2, dim=1))
-        state[f"layers.{layer}.state"] = torch.from_numpy(weights[f"lstm.{layer}.state"])
-        state[f"layers.{layer}.bias"] = torch.from_numpy(weights[f"lstm.{layer}.bias"]).view(2, -1)
-    network.load_state_dict(state)
-    for kind, table in enumerate(network.words.tables):
+def go_on_from(network: Network, weights: Mapping[str, NDArray[np.float32]]) -> None:
+    """Put stored weights into a network whose vocabulary begins with that of the weights (see ``extended``)."""
+    take_over(network, weights)
+    for kind, table in enumerate(network.encoder.words.tables):
         stored = torch.from_numpy(weights[f"words.tables.{kind}"])
         table[: len(stored)] = stored
         table[len(stored) :] = stored[0]  # a new name begins as an unknown one
 
 
 def mean(networks: Sequence[Mapping[str, NDArray[np.float32]]]) -> dict[str, NDArray[np.float32]]:
-    """Return the mean of the weights of networks whose vocabularies begin alike (see ``joined``).
+    """Return the mean of the weights of networks whose vocabularies begin alike (see ``extended``).
 
     A row that only some of them have, that of a name that others do not know, is the mean over those.
     """

@@ -1,4 +1,4 @@
-"""The trainable form of the caption pipeline's network (torch); the package holds its numpy form.
+"""The trainable form of the caption pipeline's network (torch), and the layers with which both networks begin.
 
 Word features are embedded and mixed to one vector per word; a bidirectional LSTM reads the sentence; tags are
 read off the first layer, fed to the second and corrected by it; heads come from biaffine scores (Dozat and Manning
@@ -11,23 +11,30 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lstm import Lstm
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """Sizes of the layers that read a sentence, and the share of units that are dropped."""
+
+    word: int = 128
+    first: int = 160  # units of a direction of the first recurrent layer
+    second: int = 160
+    narrow: int = 0  # numbers that the second layer reads of the first one's states; 0: all states
+    tag: int = 32
+    styles: int = 1  # conventions by which a sentence is read
+    dropout: float = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """Sizes of the network."""
+class Shape(Layers):
+    """Sizes of the caption pipeline's network."""
 
-    word: int = 128
     form: int = 128
     suffix: int = 48
     prefix: int = 24
     case: int = 8
-    hidden: int = 192
     arc: int = 128
     label: int = 128
-    tag: int = 32
-    dropout: float = 0.15
 
 
 def drop(values: Tensor, rate: float, *, training: bool) -> Tensor:
@@ -90,18 +97,62 @@ class WordVectors(nn.Module):
             self.tables[kind][rows] = values - rate * correction * slope / (squares.sqrt() + 1e-8)
 
 
+def recurrent(width: int, hidden: int) -> nn.LSTM:
+    """Return a bidirectional layer; of the two biases that torch gives a gate, the states' stays 0."""
+    layer = nn.LSTM(width, hidden, bidirectional=True)
+    for bias in (layer.bias_hh_l0, layer.bias_hh_l0_reverse):
+        nn.init.zeros_(bias.requires_grad_(requires_grad=False))
+    return layer
+
+
+class Encoder(nn.Module):
+    """Words of sentences of one length to their states and scores of tags; styles but the first shift the biases."""
+
+    def __init__(self, rows: list[int], widths: list[int], tags: int, shape: Layers) -> None:
+        super().__init__()
+        states = 2 * shape.first
+        self.rate = shape.dropout
+        self.words = WordVectors(rows, widths, shape.word)
+        self.narrow = nn.Linear(states, shape.narrow, bias=False) if shape.narrow else nn.Identity()
+        read = (shape.narrow or states) + shape.tag
+        self.layers = nn.ModuleList([recurrent(shape.word, shape.first), recurrent(read, shape.second)])
+        shifts = (torch.zeros(shape.styles - 1, 2, 4 * units) for units in (shape.first, shape.second))
+        self.shifts = nn.ParameterList(shifts)
+        self.tagger = nn.Linear(states, tags)
+        self.tag_vectors = nn.Linear(tags, shape.tag, bias=False)
+
+    def drop(self, values: Tensor) -> Tensor:
+        """Drop units as the network's shape says, while training."""
+        return drop(values, self.rate, training=self.training)
+
+    def forward(self, features: Tensor, words: Tensor, style: int = 0) -> tuple[Tensor, Tensor]:
+        """Words (sentences, n), rows of features (words, kinds), to states and tag scores (n, sentences, ...)."""
+        distinct, where = torch.unique(words.T, return_inverse=True)
+        states = self.layer(0, self.drop(self.words(features[distinct])[where]), style)
+        tags = self.tagger(states)
+        hints = self.tag_vectors(tags.softmax(dim=-1))
+        states = self.layer(1, torch.cat([self.narrow(self.drop(states)), hints], dim=-1), style)
+        return self.drop(states), tags
+
+    def layer(self, number: int, inputs: Tensor, style: int) -> Tensor:
+        """Return a recurrent layer's states (n, sentences, both directions)."""
+        layer = self.layers[number]
+        if not style:
+            states: Tensor = layer(inputs)[0]
+            return states
+        biases = dict(zip(("bias_hh_l0", "bias_hh_l0_reverse"), self.shifts[number][style - 1], strict=True))
+        shifted: Tensor = torch.func.functional_call(layer, biases, (inputs,))[0]
+        return shifted
+
+
 class Network(nn.Module):
     """Words of sentences of one length to scores of tags, heads and labels."""
 
     def __init__(self, rows: list[int], tags: int, labels: int, shape: Shape) -> None:
         super().__init__()
         widths = [shape.form, shape.suffix, shape.suffix, shape.suffix, shape.prefix, shape.case]
-        both = 2 * shape.hidden
-        self.rate = shape.dropout
-        self.words = WordVectors(rows, widths, shape.word)
-        self.layers = nn.ModuleList([Lstm(shape.word, shape.hidden), Lstm(both + shape.tag, shape.hidden)])
-        self.tagger = nn.Linear(both, tags)
-        self.tag_vectors = nn.Linear(tags, shape.tag, bias=False)
+        both = 2 * shape.second
+        self.encoder = Encoder(rows, widths, tags, shape)
         self.late_tagger = nn.Linear(both, tags)
         self.arc_child = nn.Linear(both, shape.arc)
         self.arc_head = nn.Linear(both, shape.arc)
@@ -112,19 +163,6 @@ class Network(nn.Module):
         self.root_label = nn.Parameter(torch.zeros(shape.label))
         self.labeller = nn.Linear(2 * shape.label, labels)
 
-    def drop(self, values: Tensor) -> Tensor:
-        """Drop units as the network's shape says, while training."""
-        return drop(values, self.rate, training=self.training)
-
-    def encode(self, features: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """Words (sentences, n), rows of features (words, kinds), to states and first tag scores (n, sentences, ...)."""
-        distinct, where = torch.unique(words.T, return_inverse=True)
-        states = self.layers[0](self.drop(self.words(features[distinct])[where]))
-        tags = self.tagger(states)
-        hints = self.tag_vectors(tags.softmax(dim=-1))
-        states = self.layers[1](torch.cat([self.drop(states), hints], dim=-1))
-        return self.drop(states), tags
-
     def forward(
         self, features: Tensor, words: Tensor, heads: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -132,10 +170,10 @@ class Network(nn.Module):
 
         Labels (b, n, labels) are scored for the given heads (b, n), or for each word's best one.
         """
-        return self.scores(*self.encode(features, words), heads)
+        return self.scores(*self.encoder(features, words), heads)
 
     def scores(self, states: Tensor, early: Tensor, heads: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return what ``forward`` does, from what ``encode`` returned."""
+        """Return what ``forward`` does, from what the encoder returned."""
         tags = early + self.late_tagger(states)
         states = states.transpose(0, 1)
         sentences = states.shape[0]

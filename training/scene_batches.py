@@ -9,8 +9,8 @@ from torch import Tensor
 
 from scene_data import Labelled
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
-from spicegraph_parser.scenes.network import OBJECT, PAIR_LABELS
-from spicegraph_parser.scenes.relations import WHOLE, Stated
+from spicegraph_parser.networks.scenes import OBJECT, PAIR_LABELS, WHOLE, Stated
+from spicegraph_parser.scenes.relations import stems
 
 IGNORED = -100  # a class that is not counted
 
@@ -60,7 +60,7 @@ class Codes:
     ) -> None:
         self.vocabulary = vocabulary
         self.relations = {name: number for number, name in enumerate(relations)}
-        self.stated = Stated(relations)
+        self.stated = Stated(relations, stems)
         self.numbers: dict[str, int] = {}
         self.tags = tags
 

@@ -21,9 +21,9 @@ from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
 from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, analyse_sentences, network_from
 from spicegraph_parser.export.graph_text import read_graph_text
+from spicegraph_parser.networks.scenes import ATTRIBUTE, OBJECT, PART, RELATION
 from spicegraph_parser.ptb import plain_words
 from spicegraph_parser.ptb import words as ptb_words
-from spicegraph_parser.scenes.network import ATTRIBUTE, OBJECT, PART, RELATION
 from spicegraph_parser.spice.parse import normalise
 from spicegraph_parser.spice.wordnet import load_wordnet
 

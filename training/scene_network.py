@@ -8,32 +8,29 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from lstm import Lstm
-from network import WordVectors, drop
-from spicegraph_parser.scenes.network import PAIR_LABELS
+from export import take_over
+from network import Encoder, Layers
+from spicegraph_parser.networks.scenes import PAIR_LABELS
+
+RELATION_PARTS = ("relation_first", "relation_second", "relation_key", "relation_value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """Sizes of layers, and the share of units that are dropped."""
+class Shape(Layers):
+    """Sizes of the scene parser's network."""
 
-    first: int = 160  # units of a direction of the first recurrent layer
-    second: int = 160
-    narrow: int = 0  # numbers that the second layer reads of the first one's states; 0: all states
+    styles: int = 3
     pair: int = 96
     relation: int = 128
-    dropout: float = 0.15
 
 
 class SceneHeads(nn.Module):
     """What an encoder's states of words (b, n, width) are to scores of pairs, objects, relations and tags."""
 
-    def __init__(self, width: int, sizes: tuple[int, int], shape: Shape) -> None:
+    def __init__(self, width: int, relations: int, shape: Shape) -> None:
         super().__init__()
-        tags, relations = sizes
         pair, wide = shape.pair, shape.relation
         self.rate = shape.dropout
-        self.tagger = nn.Linear(width, tags)
         self.pair_first = nn.Linear(width, pair)
         self.pair_second = nn.Linear(width, pair)
         self.pairs = nn.Parameter(torch.zeros(len(PAIR_LABELS) - 1, pair + 1, pair + 1))
@@ -86,98 +83,40 @@ class SceneNetwork(SceneHeads):
     """Words of sentences of one length to scores of pairs, objects, relations and tags, by recurrent layers."""
 
     def __init__(self, rows: list[int], widths: list[int], sizes: tuple[int, int], shape: Shape) -> None:
-        super().__init__(2 * shape.second, sizes, shape)
-        states = 2 * shape.first
-        self.tagger = nn.Linear(states, sizes[0])
-        self.words = WordVectors(rows, widths, 128)
-        self.narrow = nn.Linear(states, shape.narrow, bias=False) if shape.narrow else None
-        self.layers = nn.ModuleList([Lstm(128, shape.first), Lstm((shape.narrow or states) + 32, shape.second)])
-        self.tag_vectors = nn.Linear(sizes[0], 32, bias=False)
-        self.shifts = nn.ParameterList([nn.Parameter(torch.zeros(2, *layer.bias.shape)) for layer in self.layers])
+        """Make a network of ``sizes``: how many tags, how many relations."""
+        tags, relations = sizes
+        super().__init__(2 * shape.second, relations, shape)
+        self.encoder = Encoder(rows, widths, tags, shape)
 
     def read(self, features: Tensor, words: Tensor, style: int = 0) -> tuple[Tensor, Tensor]:
-        """Return what the encoder makes of words (b, n, 2 * units), and scores of tags (b, n, tags).
-
-        Styles but the first one shift the layers' biases.
-        """
-        shifts = [own[style - 1] for own in self.shifts] if style else (None, None)
-        distinct, where = torch.unique(words.T, return_inverse=True)
-        vectors = drop(self.words(features[distinct])[where], self.rate, training=self.training)
-        states = self.layers[0](vectors, shifts[0])
-        tags = self.tagger(states)
-        hints = self.tag_vectors(tags.softmax(dim=-1))
-        states = drop(states, self.rate, training=self.training)
-        states = states if self.narrow is None else self.narrow(states)
-        states = self.layers[1](torch.cat([states, hints], dim=-1), shifts[1])
-        return drop(states, self.rate, training=self.training).transpose(0, 1), tags.transpose(0, 1)
+        """Return what the encoder makes of words (b, n, 2 * units), and scores of tags (b, n, tags)."""
+        states, tags = self.encoder(features, words, style)
+        return states.transpose(0, 1), tags.transpose(0, 1)
 
 
-MATRICES = {
-    name: f"{name}.weight"
-    for name in (
-        "words.mix", "tagger", "tag_vectors", "pair_first", "pair_second", "object", "relation_first",
-        "relation_second", "relation_key", "relation_value", "relations",
-    )
-}  # fmt: skip
-
-
-def arrays(network: SceneNetwork) -> dict[str, np.ndarray]:
-    """Return the network's weights under the package's names."""
-    state = {name: tensor.detach().float().numpy() for name, tensor in network.state_dict().items()}
-    out = {name: state[own].T for name, own in MATRICES.items()}
-    out |= {f"{name}.bias": state[f"{name}.bias"] for name in MATRICES if f"{name}.bias" in state}
-    out |= {
-        "words.norm": state["words.norm.weight"],
-        "words.norm.bias": state["words.norm.bias"],
-        "pairs": state["pairs"],
-        "stated": state["stated"],
-    }
-    if network.narrow is not None:
-        out["narrow"] = state["narrow.weight"].T
-    for kind, table in enumerate(network.words.tables):
-        out[f"words.tables.{kind}"] = table.numpy()
-    for layer in range(len(network.layers)):
-        out[f"lstm.{layer}.input"] = np.concatenate(list(state[f"layers.{layer}.weight"]), axis=1)
-        out[f"lstm.{layer}.state"] = state[f"layers.{layer}.state"]
-        out[f"lstm.{layer}.bias"] = state[f"layers.{layer}.bias"].reshape(-1)
-        out[f"lstm.{layer}.shift"] = state[f"shifts.{layer}"].reshape(2, -1)
-    return out
-
-
-@torch.no_grad()
 def start_from(network: SceneNetwork, weights: Mapping[str, np.ndarray], kept: Sequence[Sequence[int]]) -> None:
     """Give the network's encoder the pipeline's weights; ``kept``: the rows of each table that it has."""
+    encoder = network.encoder
     for kind, rows in enumerate(kept):
-        network.words.tables[kind] = torch.from_numpy(weights[f"words.tables.{kind}"][list(rows)].copy())
-    for name in ("words.mix", "tagger", "tag_vectors"):
-        part = network.get_submodule(name)
-        part.weight.copy_(torch.from_numpy(weights[name].T.copy()))
-        if part.bias is not None:
-            part.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]))
-    if network.narrow is not None:
-        network.narrow.weight.copy_(torch.from_numpy(weights["narrow"].T.copy()))
-    network.words.norm.weight.copy_(torch.from_numpy(weights["words.norm"]))
-    network.words.norm.bias.copy_(torch.from_numpy(weights["words.norm.bias"]))
-    for layer, lstm in enumerate(network.layers):
-        lstm.weight.copy_(torch.from_numpy(np.stack(np.split(weights[f"lstm.{layer}.input"], 2, axis=1))))
-        lstm.state.copy_(torch.from_numpy(weights[f"lstm.{layer}.state"]))
-        lstm.bias.copy_(torch.from_numpy(weights[f"lstm.{layer}.bias"].reshape(2, -1)))
+        encoder.words.tables[kind] = torch.from_numpy(weights[f"words.tables.{kind}"][list(rows)])
+    take_over(encoder, with_shifts(network, weights))
 
 
-@torch.no_grad()
 def resume(network: SceneNetwork, weights: Mapping[str, np.ndarray]) -> None:
     """Give the network the weights that an earlier run wrote, from the same captions."""
-    start_from(network, weights, [range(len(table)) for table in network.words.tables])
-    for name in MATRICES:
-        part = network.get_submodule(name)
-        part.weight.copy_(torch.from_numpy(weights[name].T.copy()))
-        if part.bias is not None:
-            part.bias.copy_(torch.from_numpy(weights[f"{name}.bias"]))
-    network.pairs.copy_(torch.from_numpy(weights["pairs"]))
-    network.stated[: len(weights["stated"])] = torch.from_numpy(weights["stated"])
-    for layer, shift in enumerate(network.shifts):
-        if f"lstm.{layer}.shift" in weights:
-            shift.copy_(torch.from_numpy(weights[f"lstm.{layer}.shift"]).reshape(-1, *shift.shape[1:]))
+    start_from(network, weights, [range(len(table)) for table in network.encoder.words.tables])
+    stated = np.zeros(network.stated.shape, dtype=np.float32)
+    stated[: len(weights["stated"])] = weights["stated"]
+    take_over(network, with_shifts(network, weights) | {"stated": stated})
+
+
+def with_shifts(network: SceneNetwork, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return weights with shifts for all of the network's styles: those of the only one that they have, or none."""
+    out = dict(weights)
+    for layer, own in enumerate(network.encoder.shifts):
+        shifts = weights.get(f"lstm.{layer}.shift", np.zeros((1, own[0].numel()), dtype=np.float32))
+        out[f"lstm.{layer}.shift"] = np.broadcast_to(shifts, (len(own), own[0].numel()))
+    return out
 
 
 def shape_of(weights: Mapping[str, np.ndarray], dropout: float = 0.0) -> Shape:
@@ -223,7 +162,7 @@ def reshaped(weights: Mapping[str, np.ndarray], shape: Shape, random: np.random.
         out[f"lstm.{layer}.state"] = np.stack([read(own, before, after, 1) for own in state])
     out["tagger"] = read(weights["tagger"], *sizes[0])
     out["lstm.1.input"] = read(out["lstm.1.input"], *sizes[0])
-    for name in ("pair_first", "pair_second", "object", *(n for n in MATRICES if n.startswith("relation_"))):
+    for name in ("pair_first", "pair_second", "object", *RELATION_PARTS):
         if name in weights:
             out[name] = read(weights[name], *sizes[1])
     return narrowed(out, shape) if shape.narrow else out

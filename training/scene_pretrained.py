@@ -91,7 +91,9 @@ class PretrainedScene(SceneHeads):
     def __init__(self, folder: Path, sizes: tuple[int, int], body_rate: float = 0.1) -> None:
         config = json.loads((folder / CONFIG).read_bytes())
         width = config["hidden_size"]
-        super().__init__(width, sizes, SHAPE)
+        tags, relations = sizes
+        super().__init__(width, relations, SHAPE)
+        self.tagger = nn.Linear(width, tags)
         self.body_rate = body_rate
         self.pieces = Pieces(folder / PIECES)
         self.word = nn.Embedding(config["vocab_size"], width)

@@ -96,7 +96,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     """Train as the settings say, and write the teacher."""
     torch.set_num_threads(1)
     torch.manual_seed(settings.seed)
-    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    torch.backends.mkldnn.fp32_precision = "bf16"
     kept, held, tags = read_people(arguments.labelled)
     also, also_held, also_tags = read_people(arguments.also)
     tags |= also_tags

@@ -26,10 +26,10 @@ import scene_texts
 from heldout import Hashes, add_hashes
 from scene_batches import IGNORED, Batch, Codes, Taught, batches
 from scene_data import Caption, Labelled
-from scene_network import SceneHeads, SceneNetwork, Shape, arrays, reshaped, resume, shape_of, start_from
+from scene_network import SceneHeads, SceneNetwork, Shape, reshaped, resume, shape_of, start_from
 from scene_teach import read_phrases, teach
 from spicegraph_parser.caption_pipeline.encoder import KINDS, Vocabulary, read_weights
-from spicegraph_parser.scenes.network import OBJECT, PAIR_LABELS
+from spicegraph_parser.networks.scenes import OBJECT, PAIR_LABELS
 
 LOG = logging.getLogger("scene_train")
 
@@ -138,7 +138,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     """Train as the settings say, and write the network."""
     torch.set_num_threads(1)
     torch.manual_seed(settings.seed)
-    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    torch.backends.mkldnn.fp32_precision = "bf16"
     kept, held, tags = read_people(arguments.labelled, everything=arguments.everything)
     data = [own for own, _ in kept]
     weights = read_weights((arguments.start / "network.npz").read_bytes())
@@ -186,7 +186,9 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
         if also_held:
             LOG.info("of --also %s", agreement(network, codes, also_held))
         arguments.out.mkdir(parents=True, exist_ok=True)
-        np.savez(arguments.out / "network.npz", allow_pickle=False, **export.compact(arrays(network), matrices=True))
+        np.savez(
+            arguments.out / "network.npz", allow_pickle=False, **export.compact(export.arrays(network), matrices=True)
+        )
         text = json.dumps(lists | names, ensure_ascii=False, separators=(",", ":"))
         (arguments.out / "vocabulary.json").write_text(text + "\n", encoding="utf-8")
 
@@ -211,9 +213,10 @@ def fit(
         also: sentences with people's labels that each pass has ``settings.also_times`` times.
     """
     random = np.random.default_rng(settings.seed)
-    started = ("words.", "layers.", "narrow", "tagger", "tag_vectors")
-    old = [own for name, own in network.named_parameters() if name.startswith(started)]
-    new = [own for name, own in network.named_parameters() if not name.startswith(started)]
+    sides: dict[bool, list[Tensor]] = {False: [], True: []}
+    for name, own in network.named_parameters():
+        sides[name.startswith("encoder.") and not name.startswith("encoder.shifts.")].append(own)
+    new, old = sides[False], sides[True]
     optimizer = torch.optim.Adam(
         [{"params": new, "top": settings.rate}, {"params": old, "top": settings.start_rate}],
         betas=(0.9, settings.decay),
@@ -242,12 +245,12 @@ def fit(
             optimizer.zero_grad()
             loss = losses(network, rows, batch, words, settings.tag_weight)
             torch.autograd.backward(loss)
-            dense = [own.grad for own in (*old, *new) if own.grad is not None] + network.words.slopes()
+            dense = [own.grad for own in (*old, *new) if own.grad is not None] + network.encoder.words.slopes()
             norm = torch.nn.utils.get_total_norm(dense).item()
             if norm > settings.clip:
                 torch._foreach_mul_(dense, settings.clip / norm)
             optimizer.step()
-            network.words.update(step, settings.table_rate * scale, settings.decay)
+            network.encoder.words.update(step, settings.table_rate * scale, settings.decay)
             lately.append(loss.item())
             seen += batch.words.numel()
             step += 1

@@ -91,7 +91,8 @@ def network_of(weights: Mapping[str, np.ndarray], known: Vocabulary) -> Network:
     tables = [own[f"words.tables.{kind}"] for kind in range(len(known.rows))]
     shape = replace(
         Shape(),
-        hidden=hidden,
+        first=hidden,
+        second=hidden,
         word=own["words.mix"].shape[1],
         form=tables[0].shape[1],
         suffix=tables[1].shape[1],
@@ -102,7 +103,7 @@ def network_of(weights: Mapping[str, np.ndarray], known: Vocabulary) -> Network:
         tag=own["tag_vectors"].shape[1],
     )
     network = Network([len(table) for table in tables], len(known.tags), len(known.labels), shape)
-    export.take_over(network, own)
+    export.go_on_from(network, own)
     return network.eval()
 
 
@@ -123,7 +124,7 @@ class Read:
 
     def __init__(self, words: Tensor, codes: Sequence[Tensor], teachers: Sequence[Teacher]) -> None:
         pairs = zip(teachers, codes, strict=True)
-        self.encoded = [(teacher, teacher.network.encode(own, words)) for teacher, own in pairs]
+        self.encoded = [(teacher, teacher.network.encoder(own, words)) for teacher, own in pairs]
         first = [teacher.answers(own, None) for teacher, own in self.encoded]
         self.tags, self.heads = (torch.stack([answers[column] for answers in first]).mean(0) for column in (0, 1))
 

@@ -111,13 +111,13 @@ def fit(
             optimizer.zero_grad()
             loss = loss_of(network, codes, batch, hidden)
             torch.autograd.backward(loss)
-            slopes = [own.grad for own in dense if own.grad is not None] + network.words.slopes()
+            slopes = [own.grad for own in dense if own.grad is not None] + network.encoder.words.slopes()
             norm = torch.nn.utils.get_total_norm(slopes)
             scale = min(1.0, schedule.clip / (norm.item() + 1e-6))
             if scale < 1.0:
                 torch._foreach_mul_(slopes, scale)
             optimizer.step()
-            network.words.update(step, rate, schedule.decay)
+            network.encoder.words.update(step, rate, schedule.decay)
             lately.append(loss.item())
             seen += batch.heads.numel()
             step += 1
@@ -145,7 +145,7 @@ def train(arguments: argparse.Namespace) -> None:
     torch.manual_seed(schedule.seed)
     torch.use_deterministic_algorithms(mode=True)
     torch.utils.deterministic.fill_uninitialized_memory = False  # a tenth of the time
-    torch.backends.mkldnn.matmul.fp32_precision = "bf16"
+    torch.backends.mkldnn.fp32_precision = "bf16"
     hashes = Hashes.read(arguments.held_out_hashes)
     training, held = read(arguments.silver, arguments.evaluation, hashes)
     LOG.info(
@@ -156,11 +156,11 @@ def train(arguments: argparse.Namespace) -> None:
     known = vocabulary(everything, counters, data.least)
     if arguments.start:
         weights, before = export.read(arguments.start)
-        known = export.joined(known, before)
+        known = export.extended(known, before)
     rows = [1 + len(names) for names in known.rows]
     network = Network(rows, len(known.tags), len(known.labels), Shape(**config["shape"]))
     if arguments.start:
-        export.take_over(network, weights)
+        export.go_on_from(network, weights)
     LOG.info(
         "%s rows, %s parameters, %s sentences", rows, sum(p.numel() for p in network.parameters()), len(everything)
     )

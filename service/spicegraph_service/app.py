@@ -74,48 +74,16 @@ class Server:
             )
         self.config = config
         self._options = options
-        self._limits = Limits(
-            max_items=config.max_items,
-            max_caption_characters=config.max_caption,
-            max_item_characters=config.max_item,
-            max_message_bytes=config.max_message << 20,
-            max_sets=config.max_sets,
-            max_calls=config.token_calls,
-            max_silence_s=config.silence,
-            max_unanswered_bytes=config.max_bodies << 20,
-        )
+        self._limits = _limits(config)
         self._place = config.store or default_store()
         self.telemetry = Telemetry()
-        self.port = 0
-        self.metrics_port = 0
-        self.web_port = 0
+        self.port = self.metrics_port = self.web_port = 0
         data = pack_data(
             vectors=config.vectors, meaning=config.meaning, instances=config.instances, frequencies=config.idf
         )
-        self._store = StoreThread(open_store(self._place, private=True))
-        # New parses are written beside all else, and neither probes nor tokens wait for a large upload or a locked
-        # store; but a store in memory exists only once.
-        self._writes, self._probes, self._tokens = (
-            self._store if self._place == MEMORY else StoreThread(open_store(self._place, private=True))
-            for _ in range(3)
-        )
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        count = config.workers or max(1, cores - 1)  # one core serves the calls
-        start_pool = partial(
-            WorkerPool,
-            (config.pipeline, data),
-            task_timeout_s=120.0,
-            growth_bytes=1 << 30,
-            changed=self._workers_changed,
-        )
-        self.pool = start_pool(count)
-        self.reserve = start_pool(1, name="reserve")
-        self._deaths = 0
-
-        def processes() -> dict[str, list[int]]:
-            return {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}
-
-        self.telemetry.registry.register(ProcessCollector(processes))
+        self._open_stores()
+        count = config.workers or max(1, _cores() - 1)  # one core serves the calls
+        self._make_pools((config.pipeline, data), count)
         # Ways to the workers, each a queue with a bound and the suffix of the signature that its parses have; they are
         # open, with a dispatcher and a cache, when the workers are ready.
         self._ways: list[tuple[Scheduler, str, WorkerPool | None]] = []
@@ -131,9 +99,7 @@ class Server:
             from spicegraph_service.rpc.tracing import Tracing  # noqa: PLC0415
 
             self._tracing = Tracing(self.telemetry.registry)
-        self._certificates = None
-        if config.tls_cert is not None and config.tls_key is not None:
-            self._certificates = Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
+        self._certificates = _certificates(config)
         self._interceptor = CallInterceptor(
             self.services,
             CallLog(self.telemetry, most=config.log_calls),
@@ -149,6 +115,29 @@ class Server:
         self._metrics_server: WSGIServer | None = None
         self._background: set[asyncio.Task[object]] = set()
         self._serving = False
+
+    def _open_stores(self) -> None:
+        self._store = StoreThread(open_store(self._place, private=True))
+        # New parses are written beside all else, and neither probes nor tokens wait for a large upload or a locked
+        # store; but a store in memory exists only once.
+        self._writes, self._probes, self._tokens = (
+            self._store if self._place == MEMORY else StoreThread(open_store(self._place, private=True))
+            for _ in range(3)
+        )
+
+    def _make_pools(self, loaded: tuple[str, bytes], count: int) -> None:
+        """Make the workers, and the one in reserve, which load a pipeline and the metrics' data when they start."""
+        start_pool = partial(
+            WorkerPool, loaded, task_timeout_s=120.0, growth_bytes=1 << 30, changed=self._workers_changed
+        )
+        self.pool = start_pool(count)
+        self.reserve = start_pool(1, name="reserve")
+        self._deaths = 0
+
+        def processes() -> dict[str, list[int]]:
+            return {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}
+
+        self.telemetry.registry.register(ProcessCollector(processes))
 
     def _build_services(self, data: bytes, *, workers: int) -> Iterator[Service]:
         """Yield the services that are registered and asked for; nothing else knows which ones there are."""
@@ -390,6 +379,30 @@ class Server:
         task = asyncio.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+
+
+def _limits(config: ServerConfig) -> Limits:
+    return Limits(
+        max_items=config.max_items,
+        max_caption_characters=config.max_caption,
+        max_item_characters=config.max_item,
+        max_message_bytes=config.max_message << 20,
+        max_sets=config.max_sets,
+        max_calls=config.token_calls,
+        max_silence_s=config.silence,
+        max_unanswered_bytes=config.max_bodies << 20,
+    )
+
+
+def _certificates(config: ServerConfig) -> Certificates | None:
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return Certificates(config.tls_cert, config.tls_key, config.tls_client_ca)
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _why_taken(address: str) -> str:

@@ -171,18 +171,27 @@ class ServerConfig:
         if self.origins and self.http is None:
             raise InputError("--http-origins is for --http ADDRESS")
         for origin in self.origins:
-            scheme, separator, host = origin.partition("://")
-            if origin != "*" and (scheme not in {"http", "https"} or not separator or not host or "/" in host):
-                raise InputError(f"an origin is http[s]://HOST[:PORT] or *, got {origin!a}")
+            _check_origin(origin)
         if (self.tls_cert is None) != (self.tls_key is None) or (self.tls_client_ca and self.tls_cert is None):
             raise InputError("TLS needs both --tls-cert and --tls-key")
+        if not self.allow_insecure:
+            self._check_open_addresses()
+
+    def _check_open_addresses(self) -> None:
+        """Refuse addresses that other machines can reach without TLS, or without showing who they are."""
         for address in self.addresses:
-            if self.allow_insecure or is_local(address):
+            if is_local(address):
                 continue
             if self.tls_cert is None:
                 raise InputError(f"{address} is open to the network without TLS: give a certificate, or allow it")
             if not self.needs_tokens and self.tls_client_ca is None:
                 raise InputError(f"{address} is open to everybody: demand tokens or client certificates, or allow it")
+
+
+def _check_origin(origin: str) -> None:
+    scheme, separator, host = origin.partition("://")
+    if origin != "*" and (scheme not in {"http", "https"} or not separator or not host or "/" in host):
+        raise InputError(f"an origin is http[s]://HOST[:PORT] or *, got {origin!a}")
 
 
 def check_bounds(options: Any) -> None:

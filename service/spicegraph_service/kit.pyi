@@ -48,6 +48,7 @@ from spicegraph_service.output.grid import (
     Grid as Grid,
     Span as Span,
     cell_text as cell_text,
+    csv_lines as csv_lines,
     headings as headings,
     page_text as page_text,
     ranked as ranked,
@@ -85,8 +86,9 @@ from spicegraph_service.output.terminal import (
 from spicegraph_service.pool.processes import (
     ChildProcess as ChildProcess,
     ProcessEndedError as ProcessEndedError,
+    do_one_task as do_one_task,
     frame as frame,
-    open_replies as open_replies,
+    limit as limit,
     read_frame as read_frame,
 )
 from spicegraph_service.pool.tasks import (

@@ -496,7 +496,7 @@ def test_a_reserve_that_has_gone_is_asked_for_once() -> None:
 def test_a_worker_is_given_back_where_its_task_cannot_be_sent() -> None:
     async def play() -> None:
         pool = WorkerPool(("", b""), 0)
-        process = SimpleNamespace(alive=True, pid=os.getpid())
+        process = SimpleNamespace(alive=True, pid=os.getpid(), ask=None)
         with pytest.raises(TypeError):
             await pool.call(Worker(process, WorkerInfo()), object())  # type: ignore[arg-type]
         assert pool.idle == 1

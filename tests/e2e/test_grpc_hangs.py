@@ -23,7 +23,6 @@ from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.processes import ChildProcess, ProcessEndedError
 from spicegraph_service.pool.tasks import CaptionsWork, GroupReply, WorkReply
-from spicegraph_service.pool.workers import WorkerDiedError
 from spicegraph_service.store.places import open_store
 from waiting import wait_until
 
@@ -153,6 +152,91 @@ def test_a_process_that_ends_answers_every_later_question_with_an_error(echo: st
     asyncio.run(play())
 
 
+ONE = """
+import sys, time
+from spicegraph_service.pool.processes import do_one_task, limit
+
+def answer(task, report):
+    if task == b"sleep":
+        time.sleep(600)
+    if task == b"memory":
+        limit(0, beyond=64 << 20)
+        try:
+            return bytes(256 << 20)
+        except MemoryError:
+            return b"too much"
+    if task == b"time":
+        limit(0, seconds=1)
+        while True:
+            pass
+    report(b"half of " + task)
+    return b"all of " + task
+
+sys.exit(do_one_task(answer, name="one", nice=1))
+"""
+
+
+@pytest.fixture
+def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module that does one task."""
+    (tmp_path / "one_task.py").write_text(ONE)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    return "one_task"
+
+
+def test_a_task_tells_how_far_it_is_and_goes_on_when_it_is_heard(one: str) -> None:
+    async def play() -> None:
+        async with ChildProcess.running(one) as process:
+            assert await process.ask(b"work") == b"half of work"
+            assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 1)
+            assert await process.ask(b"go on") == b"all of work"
+        assert not process.alive
+
+    asyncio.run(play())
+
+
+def test_a_task_ends_with_its_server(one: str) -> None:
+    async def play() -> int:
+        process = await ChildProcess.start(one)
+        assert await process.ask(b"work") == b"half of work"
+        process.end_input()  # as its end does
+        return await process.wait()
+
+    assert asyncio.run(play()) == 1
+
+
+def test_a_task_may_take_so_much_memory_and_time(one: str) -> None:
+    pytest.importorskip("resource")
+
+    async def play() -> int:
+        async with ChildProcess.running(one) as process:
+            assert await process.ask(b"memory") == b"too much"
+        async with ChildProcess.running(one) as process:
+            with pytest.raises(ProcessEndedError, match="ended before it replied"):
+                await process.ask(b"time")
+            return await process.wait()
+
+    assert asyncio.run(play()) in (-signal.SIGXCPU, -signal.SIGKILL)  # at the soft or the hard limit
+
+
+@pytest.mark.parametrize("timeout_s", [0.1, None])
+def test_a_process_that_is_given_up_is_killed(timeout_s: float | None, one: str) -> None:
+    """Its time is over, or its caller has gone: it would answer the next question."""
+
+    async def play() -> int:
+        process = await ChildProcess.start(one)
+        call = asyncio.create_task(process.ask(b"sleep", timeout_s=timeout_s))
+        if timeout_s is None:
+            await asyncio.sleep(0)
+            call.cancel()
+        with pytest.raises(ProcessEndedError if timeout_s else asyncio.CancelledError):
+            await call
+        assert not process.alive
+        return await process.wait()
+
+    assert asyncio.run(play()) == -signal.SIGKILL
+
+
 FULL = """
 import asyncio, os, resource, sys, uvloop
 from spicegraph_service.pool.processes import ChildProcess
@@ -243,7 +327,7 @@ class Pool:
         if any("bomb" in group.captions for group in groups):  # type: ignore[union-attr]
             await worker.killed.wait()
             self.killed += 1
-            raise WorkerDiedError("killed")
+            raise ProcessEndedError("killed")
         return WorkReply(tuple(GroupReply(results=(b"done",)) for _ in groups), {})
 
 

@@ -249,11 +249,7 @@ def submission_message(
 def split_scores(submission: schema.Submission, account: Account, now: datetime) -> Iterator[pb.SplitScores]:
     """Yield the scores and errors that a caller may see: organisers all errors, which were rounded down at once."""
     challenge, run = submission.challenge, submission.runs[-1]
-    least = challenge.settings.error_images
-    if account.may(MemberRole.VIEWER, challenge):
-        least = 0
-    elif least == NO_ERRORS:
-        least = sys.maxsize
+    least = _least_images(challenge, account)
     for results, split in ((results, results.split) for results in submission.files):
         if not visible(split.settings.score_visibility, split, account, now):
             continue
@@ -272,6 +268,14 @@ def split_scores(submission: schema.Submission, account: Account, now: datetime)
                     rows = [row for row in run.errors.get(str(reference_set.id), ()) if row["images"] >= least]
                     part.errors.extend(pb.ErrorCount(image_count=row.pop("images"), **row) for row in map(dict, rows))
                 yield part
+
+
+def _least_images(challenge: schema.Challenge, account: Account) -> int:
+    """Return how many images must have an error that a caller may see."""
+    if account.may(MemberRole.VIEWER, challenge):
+        return 0
+    least = challenge.settings.error_images
+    return sys.maxsize if least == NO_ERRORS else least
 
 
 def _origin(run: schema.ScoringRun, workers: WorkerInfo | None) -> pb.ScoreOrigin:

@@ -1,12 +1,19 @@
-"""Passes over what belongs to what in a caption: reciprocals, verbs in names, comparisons, later objects, clauses."""
+"""Passes over what belongs to what in a caption: reciprocals, comparisons, tools, later objects, clauses."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_parser.scenes.prepositions import is_preposition_word, last_preposition
-from spicegraph_parser.scenes.relations import OFTEN, RECIPROCAL, own_name
+from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
+from spicegraph_parser.scenes.relations import (
+    OFTEN,
+    RECIPROCAL,
+    is_preposition_word,
+    last_preposition,
+    own_name,
+    verb_base,
+)
 from spicegraph_parser.scenes.words import FINITE, PLURAL, PREPOSITIONS, WORDS
 
 if TYPE_CHECKING:
@@ -120,6 +127,40 @@ def _is_others(sentence: Sentence, noun: int, at: int) -> bool:
     return is_part and between != {"of"} and [own for _, own in sentence.labels.attributes].count(at) > 1
 
 
+def instruments(sentence: Sentence) -> Sentence:
+    """A tool behind "with" is of who does something with it, and not of the place before it.
+
+    "a man drives nails into wood with a hammer": relation wood - with - hammer -> relation man - drive with - hammer
+    """
+    for start, tool in sentence.phrases:
+        is_used = sentence.words[start - 1] == "with" and tool in sentence.labels.objects
+        if is_used and plural_lemma(sentence.words[tool]) in WORDS["tools"]:
+            sentence = _used(sentence, start - 1, tool)
+    return sentence
+
+
+def _used(sentence: Sentence, at: int, tool: int) -> Sentence:
+    """Return a sentence in which the subject of the last verb with an object, or a participle, has a tool."""
+    rows = sentence.labels.relations
+    done = [row for row in rows if row[1] < at and _is_done(sentence, row, at)]
+    subject, thing, name = max(done, key=lambda row: row[1], default=(-1, -1, ""))
+    owners = {row[0] for row in rows if row[1] == tool}
+    if not done or not owners.isdisjoint((subject, thing)):
+        return sentence
+    others = [row for row in rows if row[1] != tool]
+    return sentence.deciding(relations=[*others, (subject, tool, f"{name.partition(' ')[0]} with")])
+
+
+def _is_done(sentence: Sentence, row: Relation, end: int) -> bool:
+    """Say whether a relation is a verb with its object, or a participle, in the clause that ends before a word."""
+    (subject, target, name), words, tags = row, sentence.words, sentence.labels.tags
+    base, space, _ = name.partition(" ")
+    between = zip(words[subject:target], tags[subject:target], strict=True)
+    verbs = [tag for word, tag in between if tag.startswith("VB") and verb_base(word, tag) == base]
+    is_direct = bool(verbs) and not (space and verbs[-1] != "VBN")
+    return is_direct and base not in WORDS["had"] and (FINITE | {"CC", ",", "WDT"}).isdisjoint(tags[target:end])
+
+
 def later_objects(sentence: Sentence) -> Sentence:
     """The second thing behind a verb has the preposition before it in its relation.
 
@@ -130,11 +171,14 @@ def later_objects(sentence: Sentence) -> Sentence:
 
 
 def _with_prepositions(sentence: Sentence) -> Iterator[Relation]:
-    words, tags, relations = sentence.words, sentence.labels.tags, sentence.labels.relations
-    starts = sentence.starts()
-    for subject, target, name in relations:
-        at = starts.get(target, target) - 1
-        is_plain = not (" " in name or name in OFTEN or is_preposition_word(name))
-        is_placed = is_plain and tags[at] in PREPOSITIONS and words[at] != "of"
-        is_later = is_placed and any(row[::2] == (subject, name) and subject < row[1] < target for row in relations)
-        yield subject, target, f"{name} {words[at]}" if is_later else name
+    words, rows, starts = sentence.words, sentence.labels.relations, sentence.starts()
+    for subject, target, name in rows:
+        earlier = [row[1] for row in rows if row[::2] == (subject, name) and subject < row[1] < target]
+        _, stated = last_preposition(tuple(words[max(earlier, default=target) + 1 : starts.get(target, target)]))
+        is_placed = stated is not None and stated.name != "of" and _is_verb(name)
+        yield subject, target, f"{name} {stated.name}" if stated and is_placed else name
+
+
+def _is_verb(name: str) -> bool:
+    """Say whether the name of a relation is a verb alone, and one that says what is done."""
+    return not (" " in name or name in OFTEN or is_preposition_word(name))

@@ -1,63 +1,21 @@
-"""Passes over what a sentence denies or hedges: by the scopes of its triggers (:mod:`.denial`), and by its hedges.
-
-A hedge covers the words up to the end of its clause: "suggesting a busy day".
-"""
+"""Passes over what a sentence denies or hedges: by the scopes of its triggers and hedges (:mod:`.denial`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.scenes.visible import ApartReason
-from spicegraph_parser.scenes.words import FINITE, NOUNS, PREPOSITIONS, WORDS
-from spicegraph_parser.spice.denial import Standing
+from spicegraph_parser.scenes.words import NOUNS
+from spicegraph_parser.spice.denial import Standing, hedged
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
     from spicegraph_parser.scenes.sentence import Sentence
     from spicegraph_parser.spice.denial import Scope
 
 _WITH: Final = "with"
 _REASONS: Final = {Standing.DENIED: ApartReason.DENIED, Standing.HEDGED: ApartReason.HEDGED}
-_MODALS: Final = frozenset({"might/MD", "may/MD", "could/MD", "would/MD"})
-_AS_IF: Final = frozenset({"if", "though"})
-_SEEMS: Final = WORDS["seems"]
-_HEDGES: Final[Sequence[tuple[tuple[frozenset[str], ...], int]]] = (
-    ((WORDS["likely"],), 1),
-    ((WORDS["hints"], frozenset({"at", "that"})), 1),
-    ((frozenset({"as"}), _AS_IF), 2),
-    ((_SEEMS, frozenset({"to", "like"})), 2),
-    ((_SEEMS, frozenset({"as"}), _AS_IF), 3),
-    ((_SEEMS - WORDS["looks"], frozenset({"JJ", "VBN", "RB"})), 1),  # "appears old", and not "looks old"
-    ((_MODALS, frozenset({"be"}), frozenset({"seen"})), 0),  # "can be seen" hedges nothing
-    ((_MODALS,), 1),
-)
-"""What words in a row, or their tags, are where they hedge; the first that fits counts: how many words it takes."""
-_IN_HEDGES: Final = frozenset(word.partition("/")[0] for cue, _ in _HEDGES for word in cue[0])
-
-
-def hedged(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
-    """Yield the positions of the words of a sentence, in lower case, that are hedged."""
-    if not _IN_HEDGES.isdisjoint(words):
-        forms = [{word, tag, f"{word}/{tag}"} for word, tag in zip(words, tags, strict=True)]
-        for at in range(len(words)):
-            size = next((size for cue, size in _HEDGES if _fits(cue, forms[at : at + len(cue)])), 0)
-            yield from _clause(words, tags, at + size) if size else ()
-
-
-def _fits(cue: Sequence[frozenset[str]], forms: Sequence[set[str]]) -> bool:
-    return len(cue) == len(forms) and not any(map(frozenset.isdisjoint, cue, forms))
-
-
-def _clause(words: Sequence[str], tags: Sequence[str], start: int) -> Iterator[int]:
-    """Yield positions up to the end of a clause, or to what is said of its first noun."""
-    has_noun = False
-    for at in range(start, len(words)):
-        is_said = has_noun and words[at] != "of" and tags[at] in FINITE | PREPOSITIONS
-        if is_said or words[at] in WORDS["clause_ends"]:
-            return
-        has_noun = has_noun or tags[at].startswith("NN")
-        yield at
 
 
 def not_seen(sentence: Sentence) -> Sentence:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spicegraph_parser.scenes.relations import HAVE
 from spicegraph_parser.scenes.things import (
     PRONOUNS,
     Entities,
     Resolved,
-    belonging,
     described,
     is_faint,
+    may_have,
     with_short_names,
 )
 from spicegraph_parser.scenes.visible import PICTURES, ApartReason, is_place, is_summary, name_noun
@@ -20,10 +21,10 @@ from spicegraph_parser.spice.loose import OWNER_RULE, SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from spicegraph_parser.scenes.network import Names
-    from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph, Tokens
+    from spicegraph_parser.networks.scenes import Names
+    from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph, Tokens
 
 _RULES: Final = {standing: standing.value for standing in ApartReason}  # an enum's own lookup of a value is slow
 _WORST_FIRST: Final = (ApartReason.DENIED, ApartReason.ABSTRACT, ApartReason.HEDGED)
@@ -64,7 +65,8 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names, *, is_long: bool)
         offset += len(sentence.words)
     said = [row for row in rows if row.standing is None]
     relations, attributes, objects = (_each_once(rows, size) for size in (3, 2, 1))
-    of_owners = list(_of_owners(sentences, objects, relations, known)) if is_long else []
+    numbers = [number for number, sentence in enumerate(sentences) for _ in sentence.words]
+    of_owners = list(_of_owners(numbers, objects, relations, known)) if is_long else []
     every = _with_subject([*relations, *of_owners, *attributes, *objects], objects)
     return Facts(*_told_apart(every), _entities([*said, *of_owners], entities.groups))
 
@@ -86,17 +88,27 @@ def _each_once(rows: Iterable[_Statement], size: int) -> list[_Statement]:
 
 
 def _of_owners(
-    sentences: Sequence[SentenceGraph], objects: Sequence[_Statement], relations: Sequence[_Statement], known: Names
+    numbers: Sequence[int], objects: Sequence[_Statement], relations: Sequence[_Statement], known: Names
 ) -> Iterator[_Statement]:
-    """Yield which things have the parts and garments that nothing has."""
+    """Yield which things have the parts and garments that nothing has, from the numbers of all words' sentences."""
     drawn = [row for row in objects if row.standing is None]
-    related = [row.words for row in relations if row.standing is None]
-    numbers = [number for number, sentence in enumerate(sentences) for _ in sentence.words]
-    places = [(row.words[0], row.tokens[0][-1]) for row in drawn]
-    for whole, part, name in belonging(places, related, numbers, known.parts):
-        owner, thing = drawn[whole], drawn[part]
-        words, tokens = (owner.words[0], thing.words[0], name), (owner.tokens[0], thing.tokens[0], ())
-        yield _Statement(words, tokens, None, (owner.ends[0], thing.ends[0]), OWNER_RULE)
+    owned = {row.words[1] for row in relations if row.standing is None and row.words[2] in WORDS["belonging"]}
+    for part in drawn:
+        whole = _nearest_whole(part, drawn, numbers, known.parts)
+        if whole is not None and part.words[0] not in owned:
+            words = whole.words[0], part.words[0], described(whole.words[0], part.words[0], HAVE)[0]
+            ends = whole.ends[0], part.ends[0]
+            yield _Statement(words, (whole.tokens[0], part.tokens[0], ()), None, ends, OWNER_RULE)
+
+
+def _nearest_whole(
+    part: _Statement, drawn: Sequence[_Statement], numbers: Sequence[int], parts: Collection[str]
+) -> _Statement | None:
+    """Return the nearest thing that may have a part, of its sentence or the one before."""
+    at = part.tokens[0][-1]
+    near = [row for row in drawn if row is not part and 0 <= numbers[at] - numbers[row.tokens[0][-1]] <= 1]
+    wholes = [row for row in near if may_have(row.words[0], part.words[0], parts)]
+    return min(wholes, key=lambda row: abs(row.tokens[0][-1] - at), default=None)
 
 
 def _with_subject(every: Sequence[_Statement], objects: Sequence[_Statement]) -> Sequence[_Statement]:

@@ -16,15 +16,15 @@ from spicegraph_parser.spice.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_R
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from spicegraph_parser.scenes.network import Labels
-    from spicegraph_parser.scenes.sentence import Sentence
+    from spicegraph_parser.networks.scenes import Labels
+    from spicegraph_parser.scenes.sentence import Rules, Sentence
 
 
 class Pass(NamedTuple):
     """A pass: what it does, the rule of the facts that it adds, and of which texts it reads sentences."""
 
     treat: Callable[[Sentence], Sentence]
-    rule: str
+    rule: str = PHRASE_RULE
     of_captions: bool = True
     of_descriptions: bool = True
 
@@ -34,25 +34,22 @@ class Pass(NamedTuple):
         return self.treat.__name__
 
 
-def _of_captions(treat: Callable[[Sentence], Sentence], rule: str = PHRASE_RULE) -> Pass:
-    return Pass(treat, rule, of_descriptions=False)
-
-
 PASSES: Final = (
     Pass(denials.not_seen, WORDING_RULE),
-    Pass(phrases.verbs_behind_nouns, PHRASE_RULE),
-    Pass(phrases.noun_phrases, PHRASE_RULE),
-    Pass(phrases.inside_of_prepositions, PHRASE_RULE),
-    _of_captions(phrases.unknown_phrases),
-    _of_captions(phrases.between_phrases),
-    _of_captions(phrases.pictures),
-    _of_captions(phrases.amounts),
-    Pass(phrases.apart_from_names, PHRASE_RULE),
+    Pass(phrases.verbs_behind_nouns),
+    Pass(phrases.noun_phrases),
+    Pass(phrases.inside_of_prepositions),
+    Pass(phrases.unknown_phrases, of_descriptions=False),
+    Pass(phrases.between_phrases, of_descriptions=False),
+    Pass(phrases.pictures, of_descriptions=False),
+    Pass(phrases.amounts, of_descriptions=False),
+    Pass(phrases.apart_from_names),
     Pass(phrases.own_prepositions, PREPOSITION_RULE),
-    _of_captions(attachment.reciprocals),
-    _of_captions(attachment.comparisons),
-    Pass(attachment.of_others, PHRASE_RULE),
-    _of_captions(attachment.later_objects),
+    Pass(attachment.reciprocals, of_descriptions=False),
+    Pass(attachment.comparisons, of_descriptions=False),
+    Pass(attachment.of_others),
+    Pass(attachment.instruments, of_descriptions=False),
+    Pass(attachment.later_objects, of_descriptions=False),
     Pass(phrases.shared_adjectives, WORDING_RULE, of_captions=False),
     Pass(denials.denied_modifiers, WORDING_RULE),
     Pass(denials.denied_objects, WORDING_RULE),
@@ -66,10 +63,6 @@ class Change(NamedTuple):
     name: str
     removed: tuple[str, ...]
     added: tuple[str, ...]
-
-
-Rules = dict[object, str]
-"""Of each word, pair or relation of which something is said, the rule of what said so first."""
 
 
 def run(sentence: Sentence, without: Collection[str] = ()) -> tuple[Sentence, Rules]:

@@ -8,33 +8,34 @@ between both.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
-from spicegraph_parser.scenes.kinds import is_noun
-from spicegraph_parser.scenes.prepositions import GENERAL, inner_nouns
 from spicegraph_parser.scenes.relations import (
+    GENERAL,
     HAVE,
     OFTEN,
     adds_verb,
     has_ing_form,
+    inner_nouns,
+    is_preposition_word,
     other_verb,
     preposition_between,
     stated_between,
     stems,
 )
-from spicegraph_parser.scenes.sentence import Phrase, Sentence, lives, moved_ends
+from spicegraph_parser.scenes.sentence import Phrase, Sentence, moved_ends
 from spicegraph_parser.scenes.visible import PICTURES, ApartReason
-from spicegraph_parser.scenes.words import FINITE, NOUNS, PLURAL, WORDS
+from spicegraph_parser.scenes.words import FINITE, MOST, NOUNS, PLURAL, WORDS, is_a, is_noun, lives
 from spicegraph_parser.spice.parse import is_word
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-_MOST_WORDS: Final = 100_000
 _SAID_BEFORE: Final = frozenset({"CD", "JJ", "JJR", "JJS", "VBN", "VBG"})
 _CODES: Final = {
     tag: code
@@ -69,26 +70,34 @@ def verbs_behind_nouns(sentence: Sentence) -> Sentence:
 
 
 def _ends_with_verb(sentence: Sentence, at: int) -> bool:
-    """Say whether the last word of a name is a verb: behind what lives, or in -s behind a noun with its article."""
+    """Say whether a name ends with a verb: behind what lives, or in -s behind "in red" or a noun with its article."""
     words, tags = sentence.words, sentence.labels.tags
     tag = _verb_tag(words[at - 1], words[at], is_plural=tags[at - 1] in PLURAL)
-    is_name = {tags[at - 1], tags[at]} <= NOUNS and FINITE.isdisjoint(tags)
+    is_coloured = _is_in_colour(words, at)
+    is_name = FINITE.isdisjoint(tags) and {tags[at - 1], tags[at]} <= (NOUNS | {"JJ"} if is_coloured else NOUNS)
     if tag is None or not is_name or not has_ing_form(verb_lemma(words[at]), sentence.names.known):
         return False
-    is_single = tags[at - 1] not in PLURAL and not {"a", "an"}.isdisjoint(words[max(0, at - 3) : at - 1])
-    return tag == "VBP" or (tag == "VBZ" and is_single)
+    is_single = is_coloured or not {"a", "an"}.isdisjoint(words[max(0, at - 3) : at - 1])
+    return tag == "VBP" or (tag == "VBZ" and is_single and tags[at - 1] not in PLURAL)
+
+
+def _is_in_colour(words: Sequence[str], at: int) -> bool:
+    """Say whether the words before one are "in" a colour, as what people wear is said."""
+    return words[at - 2 : at - 1] == ["in"] and words[at - 1] in WORDS["colours"]
 
 
 def _own_tag(sentence: Sentence, at: int, tag: str) -> str:
     """Return the tag of a word that has one: another where it is taken for a noun."""
     words, labels = sentence.words, sentence.labels
-    before = max([-1, *(p for p in range(at) if p not in sentence.unread)])
-    if tag not in NOUNS or before not in labels.objects or at in sentence.said() | sentence.unread:
+    if tag not in NOUNS or at in sentence.said() | sentence.unread:
+        return tag
+    before = next((p for p in range(at - 1, -1, -1) if p not in sentence.unread), -1)
+    if before not in labels.objects:
         return tag
     return _verb_tag(words[before], words[at], is_plural=labels.tags[before] in PLURAL) or tag
 
 
-@lru_cache(maxsize=_MOST_WORDS)
+@lru_cache(maxsize=MOST)
 def _verb_tag(before: str, word: str, *, is_plural: bool) -> str | None:
     """Return the tag of a verb: in -s or -ing, or behind the plural of what lives; none of a name's word."""
     wordnet, base = load_wordnet(), verb_lemma(word)
@@ -242,20 +251,25 @@ def _relations_between(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
 
 
 def pictures(sentence: Sentence) -> Sentence:
-    """Pictures are "of" what they show, and not had by it.
+    """Pictures are "of" what they show, and not had by it; they have their caption, and do not what is done in them.
 
     "a map of the subway": relation subway - have - map -> relation map - of - subway
     """
-    words, shows = sentence.words, {HAVE, "in", "on"}
-    if WORDS["depictions"].isdisjoint(words):
+    words, rows = sentence.words, sentence.labels.relations
+    of = [at for at in range(len(words) - 1) if words[at] in WORDS["depictions"] and words[at + 1] == "of"]
+    if not of:
         return sentence
-    of = {at for at in range(len(words) - 1) if words[at] in WORDS["depictions"] and words[at + 1] == "of"}
-    return sentence.deciding(
-        relations=[
-            (target, subject, "of") if target in of and target < subject and name in shows else (subject, target, name)
-            for subject, target, name in sentence.labels.relations
-        ]
-    )
+    subjects = Counter(row[1:] for row in rows if not is_preposition_word(row[2].partition(" ")[0]))
+    shown = [_of_picture(words, of, row) for row in rows if row[0] not in of or subjects[row[1:]] < 2]
+    return sentence.deciding(relations=list(dict.fromkeys(shown)))
+
+
+def _of_picture(words: Sequence[str], of: Sequence[int], row: tuple[int, int, str]) -> tuple[int, int, str]:
+    """Return a relation of a picture, by the nouns of pictures before "of"; any other as it is."""
+    subject, target, name = row
+    if target in of and target < subject and name in {HAVE, "in", "on"}:
+        return target, subject, "of"
+    return (of[0], target, name) if of[0] < subject and words[target] in WORDS["captions"] else row
 
 
 def amounts(sentence: Sentence) -> Sentence:
@@ -351,7 +365,7 @@ def _is_apart(sentence: Sentence, head: int, at: int, things: Collection[int]) -
     """Say whether a part of a name is said of what has the name, or of what a material or colour is said of."""
     word = sentence.words[at]
     if sentence.is_alone:
-        return sentence.labels.tags[at] == "CD" and head in things and _is_material(sentence.words[head])
+        return sentence.labels.tags[at] == "CD" and head in things and is_a(sentence.words[head], "matter.n.03")
     return word in WORDS["positions"] or (word in WORDS["shines"] and head in things)
 
 
@@ -365,10 +379,3 @@ def shared_adjectives(sentence: Sentence) -> Sentence:
     seconds = [at for at in sorted(plain) if at - 2 in labels.objects and sentence.words[at - 1] == "and"]
     adjectives = [pair for pair in labels.attributes if pair[1] < pair[0] and labels.tags[pair[1]].startswith("JJ")]
     return sentence.adding(attributes=[(noun, at) for noun in seconds for head, at in adjectives if head == noun - 2])
-
-
-@lru_cache(maxsize=_MOST_WORDS)
-def _is_material(word: str) -> bool:
-    """Say whether a word names what things are made of, which people draw as an attribute."""
-    wordnet = load_wordnet()
-    return wordnet.is_kind_of(word, wordnet.find("matter.n.03"))

@@ -1,50 +1,137 @@
-"""How the words of a caption state a relation: what share of its name, where, and by which verb of their own."""
+"""How the words of a caption state a relation: by a preposition of one word or several, or by a verb of their own.
+
+The closed list of relations lacks most of them. Where it has none that means the same, the caption's own wins.
+"""
 
 from __future__ import annotations
 
-import itertools
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from itertools import dropwhile, pairwise, takewhile
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
-from spicegraph_parser.scenes.prepositions import (
-    GENERAL,
-    is_preposition_word,
-    last_preposition,
-    means_same,
-    preposition,
-)
-from spicegraph_parser.scenes.words import FINITE, NAMES, WORDS
+from spicegraph_parser.scenes.words import FINITE, MOST, NAMES, WORDS
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from spicegraph_parser.caption_pipeline.layout import Floats
+    from spicegraph_parser.networks.scenes import Labels
 
-WHOLE: Final = 0.999  # A share that counts as all of a name's words, rounding aside.
+_SAME: Final = {name.replace("-", " "): frozenset(words.split()) for name, words in NAMES["same"].items()}
+"""What means the same as a preposition; those that are not here are named by themselves alone."""
+
+GENERAL: Final = WORDS["general_prepositions"]
+"""Prepositions of many meanings, of which people draw one ("in a hat": wear): there the network decides."""
+
+_SECOND: Final = {first: frozenset(seconds.split()) for first, seconds in NAMES["second"].items()}
+"""Words that may stand behind a first word of a preposition, and belong to it."""
+_FIRST: Final = WORDS["prepositions"] | _SECOND.keys()
+_PLAIN: Final = 3  # words of the longest preposition without a noun
+_LONGEST: Final = 7  # words of a preposition with its articles
+
 HAVE: Final = "have"
 OFTEN: Final = frozenset([HAVE, "wear"])
 """What people draw for verbs of many kinds."""
 
 RECIPROCAL: Final = (["each", "other"], ["one", "another"])
-_MOST_STEMS: Final = 100_000
 _VERBS: Final = ("VBG", "VBN", "VBZ")
 _NAMED: Final = re.compile(r"[XP.]*(?:B[XPBN.]*)?V[VXP.]*")
 """Kinds of the words between two things that name a relation: no other thing but in a list before the verb."""
+HAVE_MARGIN, RELATION_MARGIN, PREPOSITION_MARGIN = 0.0, 1.0, 3.0
+"""How far the scores of relations are lowered in descriptions; chosen as the network's margin of objects.
+
+"Have" is drawn sooner than other relations, prepositions of several words ("on side of") later.
+"""
+HAVE_NAMES: Final = frozenset({"have", "with"})
+"""Names of relations of a whole to its part: captions have "with" where people draw "have"."""
 
 
-@lru_cache(maxsize=_MOST_STEMS)
+class Preposition(NamedTuple):
+    """A preposition: its name without articles, and its words."""
+
+    name: str
+    tokens: tuple[int, ...]
+
+
+def preposition(words: Sequence[str], start: int, end: int) -> Preposition | None:
+    """Return the preposition that all words from ``start`` up to ``end`` are; words are in lower case."""
+    start = next((at for at in range(start, end) if words[at] not in WORDS["before_prepositions"]), max(start, end - 1))
+    if _FIRST.isdisjoint(words[start:end][:1]):
+        return None
+    tokens = tuple([at for at in range(start, end) if words[at] not in WORDS["articles"]])
+    kept = [words[token] for token in tokens]
+    is_known = _has_noun(kept) or (len(kept) == end - start <= _PLAIN and _is_plain(kept))
+    return Preposition(" ".join(kept), tokens) if is_known else None
+
+
+def _has_noun(words: Sequence[str]) -> bool:
+    """Say whether words are a preposition with a noun ("on the other side of")."""
+    first, *others = words
+    *inner, noun, last = ["", "", *others]
+    is_known = first in WORDS["prepositions"] and last in {"of", "from"} and noun in WORDS["places"]
+    return words == ["on", "top"] or (is_known and WORDS["before_places"].issuperset(filter(None, inner)))
+
+
+def _is_plain(words: Sequence[str]) -> bool:
+    """Say whether words without a noun are a preposition ("out of")."""
+    if len(words) == 1:
+        return words[0] in WORDS["prepositions"]
+    return all(word in _SECOND.get(before, ()) for before, word in pairwise(words))
+
+
+@lru_cache(maxsize=MOST)
+def last_preposition(words: tuple[str, ...]) -> tuple[int, Preposition | None]:
+    """Return the longest preposition with which words end, and where it starts."""
+    every = ((at, preposition(words, at, len(words))) for at in range(len(words)))
+    return next(((at, own) for at, own in every if own), (len(words), None))
+
+
+def inner_nouns(words: Sequence[str]) -> set[int]:
+    """Return the positions of nouns that are part of a preposition ("on the top of")."""
+    out: set[int] = set()
+    for at, word in enumerate(words):
+        if word in WORDS["adjectives_of_prepositions"] and words[at + 1 : at + 2] in (["to"], ["from"], ["of"]):
+            out.add(at)
+        if word in WORDS["places"]:
+            out |= _around(words, at)
+    return out
+
+
+def _around(words: Sequence[str], at: int) -> set[int]:
+    """Return the nouns of the preposition around a noun, if there is one."""
+    ends = [end for end in (at + 2, at + 1) if end <= len(words)]
+    every = (preposition(words, start, end) for start in range(max(0, at - _LONGEST + 2), at) for end in ends)
+    own = next((stated.tokens for stated in every if stated and at in stated.tokens), ())
+    return {token for token in own if words[token] in WORDS["places"] | WORDS["before_places"]}
+
+
+def means_same(name: str, caption_name: str) -> bool:
+    """Say whether a relation's name says what a caption's preposition does, one of many meanings ("in") always."""
+    first, *others = caption_name.split()
+    if name == caption_name or name.endswith(f" {caption_name}") or caption_name in GENERAL:
+        return True
+    if first in WORDS["particles"] and others and others[-1] in GENERAL:
+        return True
+    words = frozenset(name.split())
+    same = _SAME.get(caption_name)
+    return words.issuperset((first, *others)) if same is None else not same.isdisjoint(words)
+
+
+def is_preposition_word(word: str) -> bool:
+    """Say whether prepositions start with a word."""
+    return word in _FIRST
+
+
+@lru_cache(maxsize=MOST)
 def stems(form: str) -> frozenset[str]:
     """Return the forms by which the name of a relation may have a word."""
     lower = form.lower()
     return frozenset((lower, verb_lemma(lower), plural_lemma(lower), *NAMES["irregular"].get(lower, "").split()))
 
 
-@lru_cache(maxsize=_MOST_STEMS)
+@lru_cache(maxsize=MOST)
 def verb_base(form: str, tag: str) -> str:
     """Return the base of a verb's form, as the names of relations have it."""
     lower = form.lower()
@@ -56,7 +143,7 @@ def has_ing_form(base: str, known: Collection[str]) -> bool:
     return any(form in known for form in (f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1:]}ing"))
 
 
-@lru_cache(maxsize=_MOST_STEMS)
+@lru_cache(maxsize=MOST)
 def _kind(word: str, tag: str) -> str:
     """Return what a word is in the name of a relation: verb, auxiliary, preposition, noun, joint, "than" or none."""
     if word == "than":  # what is compared is an adjective
@@ -94,36 +181,37 @@ def is_misquoted(name: str, words: Sequence[str]) -> bool:
 
 def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: int) -> bool:
     """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses."""
-    between = itertools.dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
-    behind = itertools.takewhile(lambda tag: tag not in {"WDT", "WP", "WP$", "WRB"}, tags[end:])
+    between = dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
+    behind = takewhile(lambda tag: tag not in {"WDT", "WP", "WP$", "WRB"}, tags[end:])
     joints = WORDS["joints"] if FINITE.isdisjoint(behind) else WORDS["joints"] | WORDS["prepositions_or_joints"]
     tagged_words = [(words[at].lower(), tags[at]) for at in between]
     return any(word in joints or (word, tag) == ("that", "IN") for word, tag in tagged_words)
 
 
-class Stated:
-    """Says how far words state each relation: which share of the words of its name they have."""
+def relation_name(
+    listed: str, words: Sequence[str], labels: Labels, ends: tuple[int, int], *, is_sure: bool
+) -> str | None:
+    """Return the likeliest name, or where it is not sure the caption's words; none across two clauses."""
+    if is_sure and not is_misquoted(listed, words):
+        return listed
+    first, later = sorted(ends)
+    if in_two_clauses(words, labels.tags, first + 1, later):
+        return listed if is_sure else None
+    words_of_later = [word for head, word in (*labels.parts, *labels.attributes) if head == later]
+    end = min([later, *(word for word in words_of_later if word > first)])
+    caption_name = own_name(words, labels.tags, first + 1, end, turned=ends[1] < ends[0])
+    if caption_name is None or (is_sure and caption_name.partition(" ")[0] != listed.partition(" ")[0]):
+        return listed
+    return caption_name
 
-    def __init__(self, relations: Sequence[str]) -> None:
-        words = sorted({word for name in relations for word in name.split()})
-        self._places = {word: row for row, word in enumerate(words)}
-        self._parts = np.zeros((len(words), len(relations)), dtype=np.float32)
-        for number, name in enumerate(relations):
-            for word in name.split():
-                self._parts[self._places[word], number] = 1.0
-        self._sizes = self._parts.sum(axis=0)
 
-    def __call__(self, groups: Sequence[Sequence[str]]) -> tuple[Floats, list[int]]:
-        """Return (different groups, relations) the share of a name's words that a group has, and each group's row."""
-        rows: dict[frozenset[str], int] = {}
-        known = self._places.keys()
-        row_of = [rows.setdefault(frozenset(known & set().union(*map(stems, group))), len(rows)) for group in groups]
-        present = np.zeros((len(rows), len(known)), dtype=np.float32)
-        for row, words in enumerate(rows):
-            present[row, [*map(self._places.__getitem__, words)]] = 1.0
-        shares: Floats = present @ self._parts
-        shares /= self._sizes
-        return shares, row_of
+@lru_cache(maxsize=MOST)
+def margin(name: str) -> float:
+    """Return how far a relation's score is lowered in descriptions: "have" least, "on side of" and its like most."""
+    if name in HAVE_NAMES:
+        return HAVE_MARGIN
+    first, space, _ = name.partition(" ")
+    return PREPOSITION_MARGIN if space and is_preposition_word(first) else RELATION_MARGIN
 
 
 def relation_tokens(
@@ -135,7 +223,7 @@ def relation_tokens(
     return tuple(sorted({min(own, key=lambda token: abs(token - target[0])) for own in stating if own}))
 
 
-@lru_cache(maxsize=_MOST_STEMS)
+@lru_cache(maxsize=MOST)
 def forms_of(form: str, tag: str) -> frozenset[str]:
     """Return the forms by which the name of a relation may have a word with its tag."""
     return stems(form) | {verb_base(form, tag)} if tag.startswith("VB") else stems(form)

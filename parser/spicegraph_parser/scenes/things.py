@@ -10,28 +10,27 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes.network import HAVE_NAMES
-from spicegraph_parser.scenes.relations import HAVE
-from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph
+from spicegraph_parser.scenes.relations import HAVE, HAVE_NAMES
+from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph
 from spicegraph_parser.scenes.visible import name_noun, singular
-from spicegraph_parser.scenes.words import NAMES, PLURAL, PREPOSITIONS, WORDS
+from spicegraph_parser.scenes.words import MOST, NAMES, PLURAL, PREPOSITIONS, WORDS
 from spicegraph_parser.spice.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.spice.loose import OWNER_RULE
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
 PRONOUNS: Final = PERSONAL | THINGS | SEVERAL
 _WEAR: Final = "wear"
 _PEOPLE: Final = PERSONS | WORDS["women"] | WORDS["men"]
+_WEARERS: Final = _PEOPLE | WORDS["wearers"] | WORDS["animals_in_clothes"]
 _ANYONE: Final = PERSONS - WORDS["women"] - WORDS["men"]
 _DECISIVE: Final = WORDS["new"] | WORDS["ordinals"] | WORDS["definite"]
 _BEHIND_PLACES: Final = frozenset({",", "EX", "VBZ", "VBP", "VBD"})
 _DETERMINED: Final = 4  # words between a noun and what says whether it is new
 _NEAR: Final = 3  # words between an owner's pronoun and the noun
 _KINDS: Final = 2  # senses of a noun, of one of which a thing may be a kind
-_MOST_NOUNS: Final = 100_000
 
 
 class Thing(NamedTuple):
@@ -67,10 +66,6 @@ class Entities:
         if before in WORDS["new"] or is_new:
             return self.new()
         return [*alike, *same][0]
-
-    def group(self) -> Thing | None:
-        """Return the last group that was named."""
-        return next((thing for thing in reversed(self.things) if thing.is_plural), None)
 
 
 class Resolved:
@@ -124,7 +119,7 @@ class Resolved:
 
     def _stand_in(self, word: str, node: Node) -> Node:
         """Return a node for the group that was named before, or for a member of it ("one of them")."""
-        group = self._entities.group()
+        group = next((thing for thing in reversed(self._entities.things) if thing.is_plural), None)
         if group is None:
             return node._replace(entity=self._entities.new())
         if word in WORDS["members"]:
@@ -227,17 +222,17 @@ def _is_kind(noun: str, kind: str) -> bool:
 
 
 # Kept by noun: a description asks of each thing before, and to look a noun up costs more than to compare two.
-@lru_cache(maxsize=_MOST_NOUNS)
+@lru_cache(maxsize=MOST)
 def _kinds(noun: str) -> tuple[Synset, ...]:
     """Return the senses of a noun, of one of which a thing may be a kind."""
     return tuple(load_wordnet().senses(noun, "n")[:_KINDS])
 
 
-@lru_cache(maxsize=_MOST_NOUNS)
+@lru_cache(maxsize=MOST)
 def _broader(noun: str) -> frozenset[Synset]:
     """Return what a noun names in its first sense, and everything broader."""
     wordnet = load_wordnet()
-    senses = () if noun in WORDS["misleading"] else wordnet.senses(noun, "n")[:1]
+    senses = wordnet.senses(noun, "n")[: noun not in WORDS["misleading"]]
     return frozenset(above for sense in senses for above in wordnet.ancestors(sense))
 
 
@@ -271,9 +266,8 @@ def plain_start(word: str, behind: str) -> str:
 def is_worn(owner: str, name: str) -> bool:
     """Say whether the second is a garment, and the first may wear it."""
     garment, wearer = singular(name), singular(owner)
-    is_animal = wearer in WORDS["animals_in_clothes"]
-    is_wearer = is_animal or wearer in _PEOPLE or wearer in WORDS["wearers"]
-    return garment in WORDS["garments"] and is_wearer and not (garment == "coat" and is_animal)
+    is_coat = garment == "coat" and wearer in WORDS["animals_in_clothes"]
+    return garment in WORDS["garments"] and wearer in _WEARERS and not is_coat
 
 
 def described(subject: str, target: str, name: str) -> tuple[str, bool]:
@@ -294,22 +288,6 @@ def is_faint(subject: str, target: str, name: str) -> bool:
     return name.partition(" ")[0] in WORDS["comparing"] or name.startswith("stand out")
 
 
-def belonging(
-    objects: Sequence[tuple[str, int]],
-    relations: Collection[tuple[str, ...]],
-    sentence_of: Sequence[int],
-    parts: Collection[str],
-) -> Iterator[tuple[int, int, str]]:
-    """Yield whole, part (indices of objects) and relation of parts that nothing owns: the nearest whole that fits."""
-    owned = {target for _, target, name in relations if name in WORDS["belonging"]}
-    for index, (name, at) in enumerate(objects):
-        near = {place for place, own in enumerate(objects) if 0 <= sentence_of[at] - sentence_of[own[1]] <= 1}
-        wholes = [place for place in sorted(near - {index}) if _may_have(objects[place][0], name, parts)]
-        whole = min(wholes, key=lambda place: abs(objects[place][1] - at), default=index)
-        if name not in owned and whole != index:
-            yield whole, index, described(objects[whole][0], name, HAVE)[0]
-
-
-def _may_have(whole: str, part: str, parts: Collection[str]) -> bool:
+def may_have(whole: str, part: str, parts: Collection[str]) -> bool:
     """Say whether people draw a whole with such a part, or it may wear it."""
     return f"{singular(whole)}|{singular(part)}" in parts or is_worn(whole, part)

@@ -9,8 +9,8 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes.network import Labels
-from spicegraph_parser.scenes.prepositions import is_preposition_word
+from spicegraph_parser.networks.scenes import Labels
+from spicegraph_parser.scenes.relations import is_preposition_word
 from spicegraph_parser.scenes.words import WORDS
 from spicegraph_parser.spice.parse import is_word
 
@@ -53,13 +53,9 @@ class Value(NamedTuple):
 
 
 def values_of(forms: Sequence[str]) -> tuple[Value, ...]:
-    """Return the values of a sentence; most have no word that values start with."""
-    has_none = _TRIGGERS.isdisjoint([form.lower() for form in forms]) and not any(map(_DIGIT.match, forms))
-    return () if has_none else values(forms)
-
-
-def values(forms: Sequence[str]) -> tuple[Value, ...]:
     """Return the values in a sentence, in order; none where the sentence would have no words without them."""
+    if _TRIGGERS.isdisjoint([form.lower() for form in forms]) and not any(map(_DIGIT.match, forms)):
+        return ()  # most have no word that values start with
     found: list[Value] = []
     at = 0
     while at < len(forms):
@@ -69,7 +65,7 @@ def values(forms: Sequence[str]) -> tuple[Value, ...]:
     return tuple(found) if has_word(forms, set(unread(found))) else ()
 
 
-def has_word(forms: Sequence[str], cut: Collection[int]) -> bool:
+def has_word(forms: Sequence[str], cut: Collection[int] = ()) -> bool:
     """Say whether a sentence has a word beside those that are cut."""
     return any(is_word(form) for at, form in enumerate(forms) if at not in cut)
 
@@ -82,7 +78,8 @@ def _word(forms: Sequence[str], at: int) -> str:
 def _text(forms: Sequence[str], at: int) -> Value | None:
     """Return the text that starts at a word: in quotes, or capitals behind a word like "labeled"."""
     start, inner, stop = _quoted(forms, at) if forms[at] in _OPENING else _capitals(forms, at)
-    inner = _trimmed(forms, inner)
+    while inner and not is_word(forms[inner[-1]]):  # "the U," has a comma within its quotes
+        inner = inner[:-1]
     if not inner:
         return None
     before, two = _word(forms, start - 1), _word(forms, start - 2)
@@ -94,13 +91,6 @@ def _text(forms: Sequence[str], at: int) -> Value | None:
     is_thing = cut.start == at and before in {"the", "a", "an"} and not is_before
     name = " ".join([forms[position] for position in inner]).lower()
     return Value(f'"{name}"', tuple(inner), cut, is_before, _is_of_subject(before, two), is_thing)
-
-
-def _trimmed(forms: Sequence[str], inner: range) -> range:
-    """Return the words of a text without signs behind them: "the U," has a comma within its quotes."""
-    while inner and not is_word(forms[inner[-1]]):
-        inner = inner[:-1]
-    return inner
 
 
 def _is_of_subject(before: str, two: str) -> bool:

@@ -7,12 +7,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.scenes.words import WORDS
+from spicegraph_parser.scenes.words import MOST, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_MOST_NAMES: Final = 100_000
 
 
 class ApartReason(StrEnum):
@@ -67,7 +65,7 @@ def name_noun(name: str) -> str:
     return name.rpartition(" ")[2]
 
 
-@lru_cache(maxsize=_MOST_NAMES)
+@lru_cache(maxsize=MOST)
 def singular(name: str) -> str:
     """Return the last word of a name, which says what it is, in the singular."""
     return plural_lemma(name_noun(name))

@@ -1,10 +1,13 @@
-"""Words of the language that rules of scene graphs read, by what they are: the tables of ``words.toml``, and tags."""
+"""Words of the language that rules of scene graphs read, by what they are: tables, tags, and WordNet's kinds."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.spice.parse import tables, word_set
+from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,3 +30,25 @@ NOUNS: Final = frozenset({"NN", "NNS", "NNP", "NNPS"})
 PLURAL: Final = frozenset({"NNS", "NNPS"})
 FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
 PREPOSITIONS: Final = frozenset({"IN", "TO"})
+MOST: Final = 100_000  # Words, names or texts of which it is kept what a rule says of them.
+
+
+@lru_cache(maxsize=MOST)
+def is_noun(word: str) -> bool:
+    """Say whether WordNet has a noun, which typing errors are not."""
+    wordnet = load_wordnet()
+    last = word.rpartition("-")[2]
+    forms = (word, last, plural_lemma(last))
+    return word in WORDS["depictions"] or any(wordnet.senses(form, "n") for form in forms)
+
+
+def lives(noun: str) -> bool:
+    """Say whether a noun in the singular names a person or an animal."""
+    return noun == "people" or is_a(noun, "person.n.01", "animal.n.01")
+
+
+@lru_cache(maxsize=MOST)
+def is_a(noun: str, *kinds: str) -> bool:
+    """Say whether a noun names a kind of what one of WordNet's synsets is."""
+    wordnet = load_wordnet()
+    return any(wordnet.is_kind_of(noun, wordnet.find(kind)) for kind in kinds)

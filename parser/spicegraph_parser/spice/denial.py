@@ -1,4 +1,4 @@
-"""What a sentence denies, by its dependency parse: which words, and which of its modifiers say nothing else.
+"""What a sentence denies and hedges: which words, and which of its modifiers say nothing else.
 
 A trigger has a scope: what stands below it in the tree, and not what stands beside it. "A man without a shirt rides a
 bike" denies the shirt; "neither of the dogs wears a collar" the wearing and the collar, not the dogs.
@@ -14,7 +14,7 @@ from spicegraph_parser.spice.parse import word_set
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.spice.parse import Parse
 
@@ -375,3 +375,54 @@ def scopes(parse: Parse) -> list[Scope]:
         return []
     tree = _Tree(parse)
     return [scope for at, word in enumerate(words, 1) if word in TRIGGERS for scope in TRIGGERS[word](tree, at)]
+
+
+# Hedges are told by words and tags alone, and cover the words up to the end of their clause: "suggesting a busy day".
+_LIKELY: Final = word_set(
+    """possibly perhaps maybe probably likely presumably apparently potentially supposedly seemingly conceivably evoking
+    evoke evokes reminiscent unclear uncertain unknown imagine imagining presume assume assumed suggest suggests
+    suggesting suggested imply implies implying implied indicating indicates"""
+)
+_LOOKS: Final = word_set("look looks looking")
+_SEEMS: Final = _LOOKS | word_set("appear appears appeared appearing seem seems seemed seeming")
+_MODALS: Final = word_set("might/MD may/MD could/MD would/MD")
+_AS_IF: Final = word_set("if though")
+_CLAUSE_ENDS: Final = word_set(
+    ", . ; : ! ? -- ( ) but while although though except whereas however yet because which who where"
+)
+HEDGES: Final[Sequence[tuple[tuple[frozenset[str], ...], int]]] = (
+    ((_LIKELY,), 1),
+    ((word_set("hint hints hinted hinting"), word_set("at that")), 1),
+    ((word_set("as"), _AS_IF), 2),
+    ((_SEEMS, word_set("to like")), 2),
+    ((_SEEMS, word_set("as"), _AS_IF), 3),
+    ((_SEEMS - _LOOKS, word_set("JJ VBN RB")), 1),  # "appears old", and not "looks old"
+    ((_MODALS, word_set("be"), word_set("seen")), 0),  # "can be seen" hedges nothing
+    ((_MODALS,), 1),
+)
+"""What words in a row, or their tags, are where they hedge; the first that fits counts: how many words it takes."""
+_IN_HEDGES: Final = frozenset(word.partition("/")[0] for cue, _ in HEDGES for word in cue[0])
+
+
+def hedged(words: Sequence[str], tags: Sequence[str]) -> Iterator[int]:
+    """Yield the positions, from 0, of the words of a sentence, in lower case, that are hedged."""
+    if not _IN_HEDGES.isdisjoint(words):
+        forms = [{word, tag, f"{word}/{tag}"} for word, tag in zip(words, tags, strict=True)]
+        for at in range(len(words)):
+            size = next((size for cue, size in HEDGES if _fits(cue, forms[at : at + len(cue)])), 0)
+            yield from _clause(words, tags, at + size) if size else ()
+
+
+def _fits(cue: Sequence[frozenset[str]], forms: Sequence[set[str]]) -> bool:
+    return len(cue) == len(forms) and not any(map(frozenset.isdisjoint, cue, forms))
+
+
+def _clause(words: Sequence[str], tags: Sequence[str], start: int) -> Iterator[int]:
+    """Yield positions up to the end of a clause, or to what is said of its first noun."""
+    has_noun = False
+    for at in range(start, len(words)):
+        is_said = has_noun and words[at] != "of" and tags[at] in _FINITE | {"IN", "TO"}
+        if is_said or words[at] in _CLAUSE_ENDS:
+            return
+        has_noun = has_noun or tags[at].startswith("NN")
+        yield at

@@ -129,15 +129,19 @@ def _described(
         heading, text = said.get(parameter.name, (first, None))
         for declared in getattr(hint, "__metadata__", ()):
             option = copy(declared)  # a declaration may belong to several commands
-            kinds = {hint.__origin__, *get_args(hint.__origin__)}
             option.help = option.help or text
             option.rich_help_panel = option.rich_help_panel or heading
             if isinstance(option, typer.models.OptionInfo):
-                option.metavar = option.metavar or next((_METAVARS[each] for each in kinds if each in _METAVARS), None)
+                option.metavar = option.metavar or _metavar(hint.__origin__)
             if environment:
                 option.envvar = option.envvar or f"SPICEGRAPH_{parameter.name.upper()}"
             parameter = parameter.replace(annotation=Annotated[hint.__origin__, option])  # noqa: PLW2901
         yield parameter
+
+
+def _metavar(hint: Any) -> str | None:
+    """Return what stands for the values of a type, or of a union, in ``--help``."""
+    return next((_METAVARS[kind] for kind in {hint, *get_args(hint)} if kind in _METAVARS), None)
 
 
 def _write_sections(formatter: Any, rows: Iterable[tuple[str, str, str]]) -> None:
@@ -252,15 +256,16 @@ def alike(name: str, parameters: Iterable[object]) -> list[str]:
     """Return the options (at most two) like an unknown one, by all letters, a word, or a word of the value."""
     likeness: dict[str, float] = {}
     for option in (parameter for parameter in parameters if isinstance(parameter, TyperOption)):
-        of_value = _words(str(option.metavar or ""))
         for spelling in (spelling for spelling in option.opts if spelling.startswith("--")):
-            compared = [(1.0, spelling.strip("-")), *((0.9, word) for word in (*_words(spelling), *of_value))]
-            likeness[spelling] = max(
-                weight * SequenceMatcher(None, name.strip("-").lower(), other).ratio() for weight, other in compared
-            )
+            likeness[spelling] = _likeness(name, spelling, str(option.metavar or ""))
     least = max(_ALIKE, max(likeness.values(), default=0.0) - _NEARLY)
     meant = sorted((spelling for spelling in likeness if likeness[spelling] >= least), key=lambda s: -likeness[s])
     return meant[:2]
+
+
+def _likeness(name: str, spelling: str, value: str) -> float:
+    compared = [(1.0, spelling.strip("-")), *((0.9, word) for word in (*_words(spelling), *_words(value)))]
+    return max(weight * SequenceMatcher(None, name.strip("-").lower(), other).ratio() for weight, other in compared)
 
 
 def _words(text: str) -> list[str]:
@@ -292,12 +297,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = ""
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
-        # SIGTERM ends a command as Ctrl-C does, so that what was done is kept; a server has its own answer.
-        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(TERMINATED))
-        # What a shell wants completed, if it does, stands behind the program's name.
-        completed = (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or "").split()[1:]
-        command = next((argument for argument in completed or given if not argument.startswith("-")), "")
+        _end_with_sigterm()
+        command = _named_command(given)
         with rare_collections():
             app = command_line(command)
             settings = find_settings(Path.cwd())
@@ -316,6 +317,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     return 0
+
+
+def _end_with_sigterm() -> None:
+    """Let SIGTERM end a command as Ctrl-C does, so that what was done is kept; a server has its own answer."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(TERMINATED))
+
+
+def _named_command(given: Sequence[str]) -> str:
+    """Return the command that is run, or that a shell wants completed; empty: there is none."""
+    # What a shell wants completed, if it does, stands behind the program's name.
+    completed = (os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or "").split()[1:]
+    return next((argument for argument in completed or given if not argument.startswith("-")), "")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -15,6 +15,10 @@ from spicegraph_service.cli.settings import defaults_of, find_settings, options_
 from spicegraph_service.output.tables import plain_table, rendered
 from spicegraph_service.output.terminal import printable, write_stdout
 from spicegraph_service.registry import commands
+
+if TYPE_CHECKING:
+    from spicegraph_service.cli.settings import Settings
+    from spicegraph_service.output.grid import Grid
 
 _SOURCES: Final = {"DEFAULT": "default", "DEFAULT_MAP": "file", "ENVIRONMENT": "environment"}
 
@@ -34,26 +38,30 @@ def config(command: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND
     shown = "none" if settings is None else settings[0]
     parts: list[Any] = []
     if command:
-        root = command_line(command[0])
-        values: Any = {} if settings is None else defaults_of(settings, command_line, commands(), command[:1])
-        node: Any = root
-        for name in command:
-            if not isinstance(node, TyperGroup) or name not in node.commands:
-                raise InputError(f"there is no command {' '.join(command)!a:.60}")
-            node, values = node.commands[name], values.get(name, {})
-        if isinstance(node, TyperGroup):
-            raise InputError(f"{' '.join(command)} is a group; name one of its commands: {', '.join(node.commands)}")
-        context = node.make_context(command[-1], [], resilient_parsing=True, default_map=values)
-        rows = []
-        for key, option in options_of(node).items():
-            source = context.get_parameter_source(str(option.name))
-            value = context.params.get(str(option.name))
-            whence = _SOURCES[source.name] if source is not None else ""
-            rows.append((f"--{key}", "" if value is None else _without_password(str(value)), whence))
-        parts.append(plain_table(("Option", "Value", "From"), rows))
+        parts.append(_options_table(command, settings))
     elif settings is not None:
         defaults_of(settings, command_line, commands(), commands())  # says what is wrong
         parts.append(
             plain_table(("Key", "Value"), [(key, _without_password(str(value))) for key, value in settings[1].items()])
         )
     write_stdout(f"settings file: {printable(shown)}\n" + rendered(parts))
+
+
+def _options_table(command: list[str], settings: Settings | None) -> Grid:
+    """Return every option of a command, its value and where that comes from."""
+    node: Any = command_line(command[0])
+    values: Any = {} if settings is None else defaults_of(settings, command_line, commands(), command[:1])
+    for name in command:
+        if not isinstance(node, TyperGroup) or name not in node.commands:
+            raise InputError(f"there is no command {' '.join(command)!a:.60}")
+        node, values = node.commands[name], values.get(name, {})
+    if isinstance(node, TyperGroup):
+        raise InputError(f"{' '.join(command)} is a group; name one of its commands: {', '.join(node.commands)}")
+    context = node.make_context(command[-1], [], resilient_parsing=True, default_map=values)
+    rows = []
+    for key, option in options_of(node).items():
+        source = context.get_parameter_source(str(option.name))
+        value = context.params.get(str(option.name))
+        whence = _SOURCES[source.name] if source is not None else ""
+        rows.append((f"--{key}", "" if value is None else _without_password(str(value)), whence))
+    return plain_table(("Option", "Value", "From"), rows)

@@ -16,7 +16,7 @@ from spicegraph_scorer.readers.source import DEFAULT_LIMITS, open_source
 from spicegraph_service.output.terminal import printable, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _SHOWN: Final = 3
 _OTHER_SIDE: Final = "give it with --references"  # Of a message: the file holds something else than was asked.
@@ -57,40 +57,58 @@ def inputs(
 
 def _said_of(source: str, wanted: Wanted) -> Iterator[str]:
     """Yield what a side of a file is taken for, how much it holds, and its first entries."""
-    if wanted.side == "both":
-        dataset = read_items(
-            source, columns=wanted.columns, caption_language=wanted.language, control_tokens="keep", empty="zero"
-        )
-        yield _named(source, dataset.format)
-        yield counted(len(dataset.items), "item")
-        for note in (*dataset.notes, *marks_notes(len(dataset.items), marks_of(dataset.items))):
-            say(note)
-        yield from (
-            f"{item.id}: {_short(item.candidate)} || {_texts(item.references)}" for item in dataset.items[:_SHOWN]
-        )
-    elif wanted.side == "references":
-        annotations = read_reference_files([source], limits=DEFAULT_LIMITS, wanted=wanted)
-        captions = annotations.captions
-        yield _named(source, annotations.format)
-        count = sum(map(len, captions.values()))
-        yield f"{counted(len(captions), 'image')}, {counted(count, 'caption')}"
-        for note in annotations.notes:
-            say(note)
-        yield from (f"{image}: {_texts(texts)}" for image, texts in list(captions.items())[:_SHOWN])
-    else:
-        with open_source(source, limits=DEFAULT_LIMITS) as opened:
-            records = read_records(opened, limits=DEFAULT_LIMITS, wanted=wanted)
-            if records is None:
-                raise InputError(f"{source}: is plain text, one caption on each line")
-            form, rows = records.format, [record.fields for record in records.records]
-        values = [row.get(form.candidates[0]) for row in rows]
-        several = sum(isinstance(value, list) and len(value) > 1 for value in values)
-        ids = [row.get(form.ids[0]) for row in rows]
-        if records.faults or several or len(set(map(str, ids))) < len(ids) or not rows:
-            raise InputError(f"{source}: holds no candidates, one for each image")
-        yield _named(source, form.name)
-        yield counted(len(rows), "caption")
-        yield from (f"{i}: {_texts([str(v)])}" for i, v in list(zip(ids, values, strict=True))[:_SHOWN])
+    return _OF_SIDES[wanted.side](source, wanted)
+
+
+def _items_said(source: str, wanted: Wanted) -> Iterator[str]:
+    dataset = read_items(
+        source, columns=wanted.columns, caption_language=wanted.language, control_tokens="keep", empty="zero"
+    )
+    yield _named(source, dataset.format)
+    yield counted(len(dataset.items), "item")
+    for note in (*dataset.notes, *marks_notes(len(dataset.items), marks_of(dataset.items))):
+        say(note)
+    for item in dataset.items[:_SHOWN]:
+        yield f"{item.id}: {_short(item.candidate)} || {_texts(item.references)}"
+
+
+def _references_said(source: str, wanted: Wanted) -> Iterator[str]:
+    annotations = read_reference_files([source], limits=DEFAULT_LIMITS, wanted=wanted)
+    captions = annotations.captions
+    yield _named(source, annotations.format)
+    count = sum(map(len, captions.values()))
+    yield f"{counted(len(captions), 'image')}, {counted(count, 'caption')}"
+    for note in annotations.notes:
+        say(note)
+    for image, texts in list(captions.items())[:_SHOWN]:
+        yield f"{image}: {_texts(texts)}"
+
+
+def _candidates_said(source: str, wanted: Wanted) -> Iterator[str]:
+    with open_source(source, limits=DEFAULT_LIMITS) as opened:
+        records = read_records(opened, limits=DEFAULT_LIMITS, wanted=wanted)
+        if records is None:
+            raise InputError(f"{source}: is plain text, one caption on each line")
+        form, rows = records.format, [record.fields for record in records.records]
+    values = [row.get(form.candidates[0]) for row in rows]
+    ids = [row.get(form.ids[0]) for row in rows]
+    if records.faults or any(map(_are_several, values)) or len(set(map(str, ids))) < len(ids) or not rows:
+        raise InputError(f"{source}: holds no candidates, one for each image")
+    yield _named(source, form.name)
+    yield counted(len(rows), "caption")
+    for image, value in list(zip(ids, values, strict=True))[:_SHOWN]:
+        yield f"{image}: {_texts([str(value)])}"
+
+
+def _are_several(value: object) -> bool:
+    return isinstance(value, list) and len(value) > 1
+
+
+_OF_SIDES: Final[Mapping[str, Callable[[str, Wanted], Iterator[str]]]] = {
+    "both": _items_said,
+    "references": _references_said,
+    "candidates": _candidates_said,
+}
 
 
 def _named(source: str, form: str) -> str:

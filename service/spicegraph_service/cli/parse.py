@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 from typing import TYPE_CHECKING, Annotated
@@ -113,16 +114,47 @@ PARSE_FORMATS: Mapping[ParseFormat, Callable[[Iterable[ParsedCaption]], Iterable
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParserOptions:
+    """What draws the graphs.
+
+    Parsing:
+        pipeline: What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.
+    """
+
+    pipeline: Annotated[str, typer.Option(metavar="NAME")] = DEFAULT_PIPELINE
+    graph_style: GraphStyleOption = GraphStyle.SPICE
+
+    @property
+    def is_scene(self) -> bool:
+        """Whether graphs are drawn as people draw them."""
+        return self.graph_style is GraphStyle.SCENE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What the input holds.
+
+    Input:
+        text: All lines are one caption: a description.
+        conllu: The input consists of parses: CoNLL-U in Universal Dependencies v1 or v2.
+        graphs: The input consists of scene graphs in a notation: FACTUAL's (a graph per line), DiscoSG's (JSON Lines),
+            Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.
+        scheme: The version of the --conllu parses; auto detects it for each sentence.
+    """
+
+    text: Annotated[bool, typer.Option("--text")] = False
+    conllu: Annotated[bool, typer.Option("--conllu")] = False
+    graphs: Annotated[Notation | None, typer.Option("--graphs")] = None
+    scheme: Annotated[Scheme, typer.Option()] = Scheme.AUTO
+
+
 def parse(
     source: Annotated[str, typer.Argument(metavar="[FILE|-|CAPTION]")] = "-",
     *,
-    pipeline: Annotated[str, typer.Option(metavar="NAME")] = DEFAULT_PIPELINE,
-    graph_style: GraphStyleOption = GraphStyle.SPICE,
+    parser: ParserOptions,
     form: Annotated[ParseFormat, typer.Option("--format")] = ParseFormat.JSONL,
-    text: Annotated[bool, typer.Option("--text")] = False,
-    conllu: Annotated[bool, typer.Option("--conllu")] = False,
-    graphs: Annotated[Notation | None, typer.Option("--graphs")] = None,
-    scheme: Annotated[Scheme, typer.Option()] = Scheme.AUTO,
+    held: SourceOptions,
     trace: Annotated[bool, typer.Option("--trace")] = False,
     language: Annotated[str | None, typer.Option(metavar="CODE")] = None,
 ) -> None:
@@ -131,58 +163,66 @@ def parse(
     Input:
         source: One caption per line, or JSON Lines with text or caption; - reads standard input; or a caption itself,
             of several words.
-        text: All lines are one caption: a description.
-        conllu: The input consists of parses: CoNLL-U in Universal Dependencies v1 or v2.
-        graphs: The input consists of scene graphs in a notation: FACTUAL's (a graph per line), DiscoSG's (JSON Lines),
-            Visual Genome's (scene_graphs.json, region_graphs.json) or Davidsonian Scene Graphs.
-        scheme: The version of the --conllu parses; auto detects it for each sentence.
         language: What captions are in, by code: fr, es, de ... Default: what --pipeline reads; for --conllu: en.
-
-    Parsing:
-        pipeline: What parses captions: en_caption (bundled, run without spaCy), or a spaCy pipeline by name or folder.
 
     Output:
         form: JSON Lines, a table, Graphviz, a picture, the notations of sng_parser (one dict per line), FACTUAL,
             DiscoSG, Visual Genome and Davidsonian Scene Graphs, or GraphML and JSON-LD.
         trace: Print what each pass of the scene parser (--graph-style scene) changed, in place of graphs.
     """
-    if trace and (graph_style is not GraphStyle.SCENE or graphs is not None or conllu):
-        raise InputError("--trace shows the passes of the scene parser: it needs captions and --graph-style scene")
+    _check(held, parser, form, trace=trace)
     captions: Iterable[ParsedCaption]
-    if graphs is not None:
-        if conllu or graph_style is GraphStyle.SCENE or form is ParseFormat.SNG:
-            raise InputError(
-                "--graphs gives graphs that are ready: it does not go with --conllu or --graph-style scene, nor with "
-                "--format sng, which has places in a caption"
-            )
-        captions = read_graphs(source, graphs)
-    elif conllu:
-        lines = read_lines(source)
-        if graph_style is GraphStyle.SCENE:
-            raise InputError(
-                "--graph-style scene reads captions; --conllu gives parses, whose graphs are of style spice"
-            )
-        spoken = find_language(language or "en")
-        rows = ud1_lines(lines, scheme=scheme, language=spoken)
-        captions = map(extract, read_conllu(rows, source=source, language=spoken))
+    if held.graphs is not None:
+        captions = read_graphs(source, held.graphs)
+    elif held.conllu:
+        captions = _of_parses(source, parser, held.scheme, language)
     else:
-        # An argument is itself a caption if it has several words, and there is no such file.
-        is_caption = len(source.split()) > 1 and not os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
-        if source.isalpha() and not os.path.exists(source):  # noqa: PTH110
-            raise InputError(
-                f"{source}: there is no such file; a caption of one word: echo {source} | spicegraph parse"
-            )
-        texts = [source] if is_caption else read_captions(source, is_one_text=text)
-        if looks_like_one_text(texts):
-            say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")
-        name = parser_of(graph_style, pipeline)
+        texts = _texts(source, is_one_text=held.text)
+        name = parser_of(parser.graph_style, parser.pipeline)
         if trace:
-            for line in _traced(name, texts):
-                write_stdout(line)
+            _write(_traced(name, texts))
             return
         captions = parse_captions(texts, name, language=language)
-    for part in PARSE_FORMATS[form](captions):
+    _write(PARSE_FORMATS[form](captions))
+
+
+def _write(parts: Iterable[str]) -> None:
+    """Write parts to standard output, each as it is made."""
+    for part in parts:
         write_stdout(part)
+
+
+def _check(held: SourceOptions, parser: ParserOptions, form: ParseFormat, *, trace: bool) -> None:
+    """Refuse options that contradict each other."""
+    if trace and (not parser.is_scene or held.graphs is not None or held.conllu):
+        raise InputError("--trace shows the passes of the scene parser: it needs captions and --graph-style scene")
+    if held.graphs is not None and (held.conllu or parser.is_scene or form is ParseFormat.SNG):
+        raise InputError(
+            "--graphs gives graphs that are ready: it does not go with --conllu or --graph-style scene, nor with "
+            "--format sng, which has places in a caption"
+        )
+
+
+def _of_parses(source: str, parser: ParserOptions, scheme: Scheme, language: str | None) -> Iterator[ParsedCaption]:
+    """Return the captions of a CoNLL-U file."""
+    lines = read_lines(source)
+    if parser.is_scene:
+        raise InputError("--graph-style scene reads captions; --conllu gives parses, whose graphs are of style spice")
+    spoken = find_language(language or "en")
+    rows = ud1_lines(lines, scheme=scheme, language=spoken)
+    return map(extract, read_conllu(rows, source=source, language=spoken))
+
+
+def _texts(source: str, *, is_one_text: bool) -> Sequence[str]:
+    """Return the captions of a file, or the argument itself: a caption if it has several words and is no file."""
+    is_file = os.path.exists(source)  # noqa: PTH110 (pathlib raises for long captions)
+    if source.isalpha() and not is_file:
+        raise InputError(f"{source}: there is no such file; a caption of one word: echo {source} | spicegraph parse")
+    is_caption = len(source.split()) > 1 and not is_file
+    texts = [source] if is_caption else read_captions(source, is_one_text=is_one_text)
+    if looks_like_one_text(texts):
+        say("hint: these lines look like one text, but each is parsed as a caption; --text reads them as one")
+    return texts
 
 
 def pipelines(name: Annotated[str, typer.Argument(metavar="[NAME]")] = DEFAULT_PIPELINE) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.facts import Progress
-    from spicegraph_scorer.core.items import Item
+    from spicegraph_scorer.core.items import Item, ItemId
     from spicegraph_scorer.core.significance import Resampling
     from spicegraph_service.cli.options import ParsingOptions, RemoteOptions, ScoringOptions
     from spicegraph_service.engines import System
@@ -62,13 +63,7 @@ def connected(remote: RemoteOptions) -> Iterator[Client]:
 
 def settings(scoring: ScoringOptions, parsing: ParsingOptions) -> dict[str, Any]:
     """Return what a request says of metrics and parsing; an :class:`InputError` names what only this machine can do."""
-    refused = [
-        option for name, option in METRIC_DATA.items() if name not in _SENT and getattr(scoring, name) is not None
-    ]
-    refused += ["--pipeline"] if parsing.pipeline != DEFAULT_PIPELINE else []
-    refused += ["--cache"] if parsing.cache != "none" else []
-    refused += ["--workers"] if parsing.workers != 1 else []
-    if refused:
+    if refused := list(_of_this_machine(scoring, parsing)):
         raise InputError(f"{', '.join(refused)}: the server has its own; leave it out with --server")
     text = scoring.data("spice").spice_text
     defined = read_definitions(scoring.categories) if scoring.categories is not None else ()
@@ -86,6 +81,15 @@ def settings(scoring: ScoringOptions, parsing: ParsingOptions) -> dict[str, Any]
     }
 
 
+def _of_this_machine(scoring: ScoringOptions, parsing: ParsingOptions) -> Iterator[str]:
+    """Yield the options that are given and that a server does not take."""
+    for name, option in METRIC_DATA.items():
+        if name not in _SENT and getattr(scoring, name) is not None:
+            yield option
+    usual = {"pipeline": DEFAULT_PIPELINE, "cache": "none", "workers": 1}
+    yield from (f"--{name}" for name, value in usual.items() if getattr(parsing, name) != value)
+
+
 def rendered(
     systems: Sequence[System],
     form: ReportFormat,
@@ -99,11 +103,7 @@ def rendered(
     if options.images is not None:
         raise InputError("--images: pictures are not sent to a server; leave it out with --server")
     captions = {system.name: {each.id: each.candidate for each in system.items} for system in systems}
-    references = {each.id: each.references for each in systems[0].items}
-    for system in systems:
-        for each in system.items:
-            if references.get(each.id) != each.references or len(system.items) != len(references):
-                raise InputError(f"{system.name}: item {each.id!a}: other ids or references than {systems[0].name}")
+    references = _references(systems)
     made = options.provenance or Provenance("")
     draws = options.resampling
     with connected(remote) as client:
@@ -119,6 +119,16 @@ def rendered(
             **settings,
         )
     return page.decode()
+
+
+def _references(systems: Sequence[System]) -> dict[ItemId, tuple[str, ...]]:
+    """Return the references of each item, which all systems must share."""
+    references = {each.id: each.references for each in systems[0].items}
+    for system in systems:
+        for each in system.items:
+            if references.get(each.id) != each.references or len(system.items) != len(references):
+                raise InputError(f"{system.name}: item {each.id!a}: other ids or references than {systems[0].name}")
+    return references
 
 
 def scored(
@@ -150,25 +160,25 @@ def scored(
 
 def _runs(corpus: scores_pb2.CorpusResult, results: Sequence[scores_pb2.ItemResult]) -> Iterator[RunSummary]:
     """Yield the scores of each metric with categories, and every other score by itself."""
-    counts: dict[str, int] = {}
-    for result in results:
-        for score in result.scores:
-            counts[score.name] = counts.get(score.name, 0) + score.HasField("value")
-    scores = [
-        CorpusScore(s.name, s.value if s.HasField("value") else None, counts.get(s.name, 0)) for s in corpus.scores
-    ]
+    defined = Counter(score.name for result in results for score in result.scores if score.HasField("value"))
+    scores = [CorpusScore(score.name, _known(score, "value"), defined[score.name]) for score in corpus.scores]
     bounds = [Interval(s.name, *_ends(s.interval)) for s in corpus.scores if s.HasField("interval")]
     breakdowns = list(corpus.breakdowns)
-    place = 0
-    while place < len(scores):
-        rows = breakdowns[0].categories if breakdowns else ()
-        names = [f"{scores[place].name}_{row.category}" for row in rows[1:]]
-        size = 1 + len(names) if rows and [s.name for s in scores[place + 1 : place + 1 + len(names)]] == names else 1
-        means = {row.category: _means(row) for row in rows} if size > 1 else {}
+    while scores:
+        means = _means_of(scores, breakdowns[0].categories) if breakdowns else {}
         if means:
             del breakdowns[0]
-        yield RunSummary(tuple(scores[place : place + size]), means, tuple(bounds[place : place + size]))
-        place += size
+        size = max(1, len(means))
+        yield RunSummary(tuple(scores[:size]), means, tuple(bounds[:size]))
+        scores, bounds = scores[size:], bounds[size:]
+
+
+def _means_of(scores: Sequence[CorpusScore], rows: Sequence[scores_pb2.CorpusCategory]) -> dict[str, CategoryMeans]:
+    """Return the means of categories, if they are those of the first score: their scores come next."""
+    names = [scores[0].name, *(f"{scores[0].name}_{row.category}" for row in rows[1:])]
+    if len(names) == 1 or [score.name for score in scores[: len(names)]] != names:
+        return {}
+    return {row.category: _means(row) for row in rows}
 
 
 def _ends(interval: scores_pb2.Interval) -> tuple[float | None, float | None]:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shlex
 import sys
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
@@ -64,28 +65,9 @@ _BY_ENDING: Mapping[str, ReportFormat] = {
 }
 
 
-def report(
-    sources: Annotated[list[str], typer.Argument(metavar="[NAME=]INPUT...")],
-    *,
-    given: PagedInputOptions,
-    scoring: ScoringOptions,
-    form: Annotated[ReportFormat | None, typer.Option("--format")] = None,
-    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None,
-    title: Annotated[str | None, typer.Option()] = None,
-    page: PageOptions,
-    candidates: Annotated[CandidateRule, typer.Option()] = CandidateRule.ONE,
-    human: Annotated[bool, typer.Option("--human/--no-human")] = True,
-    draws: Annotated[int, typer.Option(min=1)] = 1000,
-    seed: Annotated[int, typer.Option(min=0)] = 12345,
-    parsing: ParsingOptions,
-    remote: RemoteOptions,
-) -> None:
-    """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown.
-
-    Input:
-        sources: One file per system, as for score, all for the same images and references.
-        candidates: If an image has several candidates: refuse them (one), or show what they say together (set), with
-            the mean and the best of each score.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenOptions:
+    """What is written.
 
     Output:
         form: The format; default: the one of -o's file ending, else html.
@@ -93,6 +75,25 @@ def report(
 
     Page:
         title: The heading; default: the names of the systems.
+    """
+
+    form: Annotated[ReportFormat | None, typer.Option("--format")] = None
+    output: Annotated[str | None, typer.Option("-o", "--output", metavar="FILE")] = None
+    title: Annotated[str | None, typer.Option()] = None
+
+    @property
+    def format(self) -> ReportFormat:
+        """The format of what is written."""
+        return self.form or format_by_ending(self.output, _BY_ENDING, ReportFormat.HTML)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedOptions:
+    """What a report is of, and how its tests are drawn.
+
+    Input:
+        candidates: If an image has several candidates: refuse them (one), or show what they say together (set), with
+            the mean and the best of each score.
 
     Metrics:
         human: Also score the first reference of each image against the others.
@@ -101,33 +102,51 @@ def report(
         draws: Number of resamples for each interval and test.
         seed: The same seed gives the same intervals.
     """
+
+    candidates: Annotated[CandidateRule, typer.Option()] = CandidateRule.ONE
+    human: Annotated[bool, typer.Option("--human/--no-human")] = True
+    draws: Annotated[int, typer.Option(min=1)] = 1000
+    seed: Annotated[int, typer.Option(min=0)] = 12345
+
+
+def report(
+    sources: Annotated[list[str], typer.Argument(metavar="[NAME=]INPUT...")],
+    *,
+    given: PagedInputOptions,
+    scoring: ScoringOptions,
+    written: WrittenOptions,
+    page: PageOptions,
+    of: ReportedOptions,
+    parsing: ParsingOptions,
+    remote: RemoteOptions,
+) -> None:
+    """Show what systems get wrong, by category and image: one HTML page, JSON, or Markdown.
+
+    Input:
+        sources: One file per system, as for score, all for the same images and references.
+    """
+    output = written.output
     if output is not None:
         check_output(output)
+    _check(written, page, of, remote)
     paths = (system_name(source)[1] for source in sources)
     options = ReportOptions(
         metrics=scoring.names,
-        title=title,
+        title=written.title,
         images=page.pictures(output),
-        resampling=Resampling(draws, seed),
-        human=human,
+        resampling=Resampling(of.draws, of.seed),
+        human=of.human,
         data=scoring.data("spice"),
         provenance=provenance([*paths, *(given.references or ()), *scoring.files]),
     )
-    chosen = form or format_by_ending(output, _BY_ENDING, ReportFormat.HTML)
-    if page.split_page and (output is None or chosen is not ReportFormat.HTML):
-        raise InputError("--split: only an HTML page written to a file (-o) can be split")
-    if candidates is CandidateRule.SET and remote.server is not None:
-        raise InputError("--candidates set: a server's report is of one caption of each image")
-    systems = _systems(sources, given, scoring, candidates)
+    systems = _systems(sources, given, scoring, of.candidates)
     if remote.server is not None:
         from spicegraph_service.cli.remote import rendered, settings  # noqa: PLC0415 (only who asks a server needs grpc)
 
-        if page.split_page:
-            raise InputError("--split: a server gives one page; leave it out with --server")
+        asked = settings(scoring, parsing)
         with warned_progress() as progress:
-            write_text(
-                rendered(systems, chosen, options, settings(scoring, parsing), remote=remote, progress=progress), output
-            )
+            text = rendered(systems, written.format, options, asked, remote=remote, progress=progress)
+            write_text(text, output)
         _tell(systems, output)
         return
     with parsing.facts() as facts, warned_progress() as progress:
@@ -135,14 +154,25 @@ def report(
     for warning in built.warnings:
         say_warning(warning)
     if page.split_page and output is not None:
-        _write_parts(built, output)
+        _write_split(built, output)
     else:
-        write_text(REPORT_FORMATS[chosen](built), output)
+        write_text(REPORT_FORMATS[written.format](built), output)
     _tell(systems, output)
 
 
-def _write_parts(built: Report, output: str) -> None:
-    """Write the details of the images into a folder beside the page: ``report_files`` for ``report.html``."""
+def _check(written: WrittenOptions, page: PageOptions, of: ReportedOptions, remote: RemoteOptions) -> None:
+    """Refuse options that contradict each other, and a file whose ending no format has."""
+    is_page_in_file = written.output is not None and written.format is ReportFormat.HTML
+    if page.split_page and not is_page_in_file:
+        raise InputError("--split: only an HTML page written to a file (-o) can be split")
+    if of.candidates is CandidateRule.SET and remote.server is not None:
+        raise InputError("--candidates set: a server's report is of one caption of each image")
+    if page.split_page and remote.server is not None:
+        raise InputError("--split: a server gives one page; leave it out with --server")
+
+
+def _write_split(built: Report, output: str) -> None:
+    """Write a page, and the details of its images into a folder beside it: ``report_files`` for ``report.html``."""
     folder = Path(output).with_name(PurePath(output).stem + "_files")
     parts = to_parts(built)
     try:

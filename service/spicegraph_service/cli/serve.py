@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping  # noqa: TC003 (typer reads the annotations when it runs)
+from collections.abc import Iterator, Mapping  # noqa: TC003 (typer reads the annotations when it runs)
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -40,20 +40,22 @@ def serve(*, config: ServerConfig, registered: Mapping[str, Any]) -> None:
 def _tell_unknown_variables() -> None:
     """Say which variables of the environment look like options, and are none."""
     found = {name for name in os.environ if name.startswith("SPICEGRAPH_") and not _LINKS.fullmatch(name)}
-    known: set[str] = {"SPICEGRAPH_SETTINGS"}
-    loaded = {"serve"}
-    nodes: list[Any] = [command_line(*loaded)]
-    while nodes:
-        node = nodes.pop()
-        nodes += getattr(node, "commands", {}).values()
-        known.update(str(each.envvar) for each in getattr(node, "params", ()) if getattr(each, "envvar", None))
-        if not nodes and not found <= known and (rest := commands().keys() - loaded):  # that of another command?
-            loaded |= rest
-            nodes.append(command_line(*rest))
+    known = {"SPICEGRAPH_SETTINGS", *_variables("serve")}
+    if not found <= known:  # that of another command?
+        known.update(_variables(*(commands().keys() - {"serve"})))
     for name in sorted(found - known):
         alike = get_close_matches(name, known, n=1)
         meant = f"; is {alike[0]} meant?" if alike else ""
         _log.warning("no option has the environment variable %s%s", name, meant)
+
+
+def _variables(*names: str) -> Iterator[str]:
+    """Yield the variables of the environment that commands read."""
+    nodes: list[Any] = [command_line(*names)]
+    while nodes:
+        node = nodes.pop()
+        nodes += getattr(node, "commands", {}).values()
+        yield from (str(each.envvar) for each in getattr(node, "params", ()) if getattr(each, "envvar", None))
 
 
 def _keep_tables(store: str) -> None:

@@ -130,15 +130,19 @@ def create(
     for wanted in scopes:
         if wanted not in SCOPES:
             raise InputError(f"there is no scope {wanted!a}; there are {', '.join(SCOPES)}")
-    for what, value in (("name", name), ("tenant", name if tenant is None else tenant)):
-        if not value.strip() or len(value) > _LONGEST_NAME or not value.isprintable():
-            raise InputError(f"a token's {what} has 1 to {_LONGEST_NAME} printable characters")
+    _check_word("name", name)
+    _check_word("tenant", name if tenant is None else tenant)
     end = token_end(expires)
     with closing(_token_store(store)) as opened:
         secret, _ = create_token(
             opened, name, scopes, rate=rate, tenant=tenant or name, expires=end.timestamp() if end else 0.0
         )
     write_stdout(f"{secret}\n")
+
+
+def _check_word(what: str, value: str) -> None:
+    if not value.strip() or len(value) > _LONGEST_NAME or not value.isprintable():
+        raise InputError(f"a token's {what} has 1 to {_LONGEST_NAME} printable characters")
 
 
 @token.command("list")

@@ -108,14 +108,14 @@ class ParseSource:
         """Name and version of the pipeline; one that spaCy loads is asked in a process."""
         if self._name == DEFAULT_PIPELINE or self.pool is None:
             return self._pipeline.signature
-        return self.pool.executor.submit(_signature).result()
+        return next(self.pool.results(_read, ["signature"]))
 
     @cached_property
     def language(self) -> str:
         """The code of the language that the pipeline reads."""
         if self._name == DEFAULT_PIPELINE or self.pool is None:
             return self._pipeline.language
-        return self.pool.executor.submit(_language).result()
+        return next(self.pool.results(_read, ["language"]))
 
     def facts(self, texts: Iterable[str]) -> Iterator[tuple[Fact, ...]]:
         """Return the facts of each caption, in order."""
@@ -191,19 +191,13 @@ class Pool:
         """Yield the function's results in the order of its arguments, which are read a few at a time."""
         stream = iter(arguments)
         waiting: deque[Future[Result]] = deque()
-        with self.watched():
+        try:
             while True:
                 room = _AHEAD * self.workers - len(waiting)
                 waiting.extend(self.executor.submit(function, argument) for argument in islice(stream, room))
                 if not waiting:
                     return
                 yield waiting.popleft().result()
-
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Say in an error of ours that a process ended unexpectedly."""
-        try:
-            yield
         except BrokenExecutor as error:
             raise DataError(self.ended) from error
 
@@ -216,10 +210,8 @@ def _pool(workers: int, ended: str, start: Callable[[], None] | None = None) -> 
 
     context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of numpy and grpc
     with ProcessPoolExecutor(workers, context, initializer=start) as executor:
-        pool = Pool(executor, workers, ended)
         try:
-            with pool.watched():
-                yield pool
+            yield Pool(executor, workers, ended)
         finally:
             executor.shutdown(cancel_futures=True)
 
@@ -288,12 +280,9 @@ def _pipeline() -> CaptionPipeline:
     return _loaded[0]
 
 
-def _signature() -> str:
-    return _pipeline().signature
-
-
-def _language() -> str:
-    return _pipeline().language
+def _read(name: str) -> str:
+    value: str = getattr(_pipeline(), name)
+    return value
 
 
 def _facts(texts: list[str], *, loose: bool) -> bytes:

@@ -80,17 +80,22 @@ def _read(task: Task) -> Dataset:
         made = (replace(item, candidate=task.rewrite.make(item.candidate)) for item in dataset.items)
         dataset = replace(dataset, items=check_items(made, empty="zero", control_tokens=task.control_tokens))
     if task.say is not None:
-        items = counted(len(dataset.items), "item")
-        images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
-        references = f"; references: {dataset.references}" if dataset.references else ""
-        left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
-        task.say(f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}")
-        for note in dataset.notes:
-            task.say(note)
+        for line in _said_of(dataset):
+            task.say(line)
     looks = is_graph if task.graphs else None
     for note in notes_on(dataset.source, dataset.items, is_graph=looks, language=task.data.language):
         warnings.warn(note, stacklevel=3)
     return dataset
+
+
+def _said_of(dataset: Dataset) -> Iterator[str]:
+    """Yield what was read, and its notes."""
+    items = counted(len(dataset.items), "item")
+    images = f" of {counted(len(set(dataset.images)), 'image')}" if dataset.images else ""
+    references = f"; references: {dataset.references}" if dataset.references else ""
+    left_out = f"; {counted(dataset.left_out, 'image')} without a result left out" if dataset.left_out else ""
+    yield f"{dataset.source}: {dataset.format}, {items}{images}{references}{left_out}"
+    yield from dataset.notes
 
 
 @contextmanager

@@ -58,6 +58,11 @@ class Mark(NamedTuple):
         """Both ends of the interval, or nothing."""
         return () if self.low is None or self.high is None else (self.low, self.high)
 
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The value and both ends of its interval, as far as they are defined."""
+        return self.ends if self.value is None else (self.value, *self.ends)
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -213,33 +218,45 @@ def interval_chart(
     signed: bool = False,
 ) -> Markup:
     """Return a label and its points with intervals for each row, from the top; ``signed``: values are differences."""
-    head = _HEAD if any(len(label) > _BESIDE for label, _ in rows) else 0.0
+    head = _HEAD if max((len(label) for label, _ in rows), default=0) > _BESIDE else 0.0  # room for labels above
     heights = [_MARK * len(marks) + _GROUP + head for _, marks in rows]
-    ends = [end for _, marks in rows for mark in marks for end in (mark.value, *mark.ends) if end is not None]
-    low, high = _span(ends)
+    low, high = _span([value for _, marks in rows for mark in marks for value in mark.known])
     plot = _Plot((low, high), None, sum(heights) + 46, left=2 if head else 25, right=13)
     plot.across(axis, signed=signed)
     if low < 0:
         plot.line((plot.x(0), plot.x(0)), (plot.top, plot.bottom), "axis")
     top, form = plot.top, f"{'+' if signed else ''}{form}"
     for (label, marks), height in zip(rows, heights, strict=True):
-        plot.label(label, top + head if head else top + height / 2 + 4, width=100 if head else plot.left - 1)
+        _draw_label(plot, label, top, height, above=bool(head))
         for number, mark in enumerate(marks):
             y = top + head + _GROUP / 2 + (number + 0.5) * _MARK
-            value = UNDEFINED if mark.value is None else format(mark.value, form).replace("-", "−")
-            plot.text(value, x="100%", y=y + 4, anchor="end")
-            if mark.value is None:
-                continue
-            interval = ""
-            if mark.ends:
-                plot.line((plot.x(mark.ends[0]), plot.x(mark.ends[1])), (y, y), f"stroke {mark.ink}")
-                interval = f", {mark.ends[0]:{form}} to {mark.ends[1]:{form}}"
-            note = f" ({mark.note})" if mark.note else ""
-            tip = f"{mark.name}, {label}: {mark.value:{form}}{interval}{note}"
-            plot.glyph(mark.value, y, tip, colour=mark.ink, shape=3 if mark.ink == HUMAN_INK else number)
+            _draw_mark(plot, mark, y, label=label, form=form, number=number)
         top += height
         plot.line(("0", "100%"), (top, top), "grid")
     return plot.done(title, description)
+
+
+def _draw_label(plot: _Plot, label: str, top: float, height: float, *, above: bool) -> None:
+    if above:
+        plot.label(label, top + _HEAD, width=100)
+    else:
+        plot.label(label, top + height / 2 + 4, width=plot.left - 1)
+
+
+def _draw_mark(plot: _Plot, mark: Mark, y: float, *, label: str, form: str, number: int) -> None:
+    """Draw a value with its interval, and write it at the right."""
+    if mark.value is None:
+        plot.text(UNDEFINED, x="100%", y=y + 4, anchor="end")
+        return
+    plot.text(format(mark.value, form).replace("-", "−"), x="100%", y=y + 4, anchor="end")
+    interval = ""
+    if mark.ends:
+        low, high = mark.ends
+        plot.line((plot.x(low), plot.x(high)), (y, y), f"stroke {mark.ink}")
+        interval = f", {low:{form}} to {high:{form}}"
+    note = f" ({mark.note})" if mark.note else ""
+    tip = f"{mark.name}, {label}: {mark.value:{form}}{interval}{note}"
+    plot.glyph(mark.value, y, tip, colour=mark.ink, shape=3 if mark.ink == HUMAN_INK else number)
 
 
 def box_chart(title: str, boxes: Sequence[Line], *, axis: str, description: str) -> Markup:
@@ -283,26 +300,41 @@ def line_chart(
     stepped: bool = False,
 ) -> Markup:
     """Return lines over equally spaced labels; ``zero``: values begin at 0, ``stepped``: one holds until the next."""
-    rows = [*(line.values for line in lines), *(ends for line in lines for ends in line.ends)]
-    known = [value for values in rows for value in values if value is not None]
+    rows = chain.from_iterable((line.values, *line.ends) for line in lines)
+    known = [value for value in chain.from_iterable(rows) if value is not None]
     span = (0.0, (max(known, default=1.0) or 1.0) * 1.06) if zero else _span(known, zero=False, room=0.15)
     plot = _Plot((-0.4, len(labels) - 0.6), span, height, top=22)
     plot.down(y)
     plot.names(labels, x)
     for number, line in enumerate(lines):
-        points = [(spot, value) for spot, value in enumerate(line.values) if value is not None]
-        for run in _runs(points):
-            corners = [[(spot, before), (spot, value)] for (_, before), (spot, value) in pairwise(run)]
-            plot.path([run[0], *chain.from_iterable(corners)] if stepped else run, colour=line.ink)
-        for spot, value in points:
-            note = f" ({line.notes[spot]})" if line.notes else ""
-            low, high = line.ends[spot] if line.ends else (None, None)
-            if low is not None and high is not None:
-                plot.line((plot.x(spot), plot.x(spot)), (plot.y(low), plot.y(high)), f"stroke {line.ink}", opacity=0.5)
-                note = f", {low:.3f} to {high:.3f}{note}"
-            tip = f"{line.name}, {labels[spot]}: {value:.3f}{note}"
-            plot.glyph(spot, plot.y(value), tip, colour=line.ink, shape=number, size=0.8)
+        _draw_line(plot, line, labels, shape=number, stepped=stepped)
     return plot.done(title, description)
+
+
+def _draw_line(plot: _Plot, line: Line, labels: Sequence[str], *, shape: int, stepped: bool) -> None:
+    """Draw a line, its points, and the intervals of these."""
+    points = [(spot, value) for spot, value in enumerate(line.values) if value is not None]
+    for run in _runs(points):
+        plot.path(_steps(run) if stepped else run, colour=line.ink)
+    for spot, value in points:
+        note = _draw_ends(plot, line, spot) + (f" ({line.notes[spot]})" if line.notes else "")
+        tip = f"{line.name}, {labels[spot]}: {value:.3f}{note}"
+        plot.glyph(spot, plot.y(value), tip, colour=line.ink, shape=shape, size=0.8)
+
+
+def _steps(run: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the corners of a line on which each value holds until the next."""
+    corners = ([(spot, before), (spot, value)] for (_, before), (spot, value) in pairwise(run))
+    return [run[0], *chain.from_iterable(corners)]
+
+
+def _draw_ends(plot: _Plot, line: Line, spot: int) -> str:
+    """Draw the interval of a value of a line, if it has one; return what its tip says of it."""
+    low, high = line.ends[spot] if line.ends else (None, None)
+    if low is None or high is None:
+        return ""
+    plot.line((plot.x(spot), plot.x(spot)), (plot.y(low), plot.y(high)), f"stroke {line.ink}", opacity=0.5)
+    return f", {low:.3f} to {high:.3f}"
 
 
 def histogram(title: str, edges: Sequence[float], lines: Sequence[Line], *, x: str, y: str, description: str) -> Markup:

@@ -19,6 +19,8 @@ from spicegraph_service.output.terminal import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rich.console import JustifyMethod
+
 UNDEFINED: Final = "–"
 BEST, WORST, SIGNIFICANT_P = "bold green", "red", "bold"  # A row's or column's values, and a small p.
 TIED = "underline"  # What is not surely worse than the best.
@@ -150,28 +152,33 @@ def to_rich(grid: Grid, *, titled: bool = True) -> Table:
     if not titled:
         table.padding = (0, 1, 0, 0)
     for column in grid.columns:
-        table.add_column(
-            Text(printable(column.name)),
-            justify="left" if column.is_text else "right",
-            overflow="fold",
-            no_wrap=column.is_span or column.kind == "code",  # never broken
-        )
-    marks: list[Mapping[str, str]] = []  # of each column the styles of its cells by their text
-    for index, column in enumerate(grid.columns):
-        numbers = [cell for row in grid.rows if isinstance(cell := row[index], int | float)]
-        if column.kind in {"p", "exact p"}:
-            marks.append({cell_text(column, p): SIGNIFICANT_P for p in numbers if p < SIGNIFICANT})
-        else:
-            write = partial(cell_text, column)
-            marks.append(ranked(numbers, lower=column.lower_is_better, write=write) if column.is_ranked else {})
+        is_whole = column.is_span or column.kind == "code"  # never broken
+        side: JustifyMethod = "left" if column.is_text else "right"
+        table.add_column(Text(printable(column.name)), justify=side, overflow="fold", no_wrap=is_whole)
+    marks = [_marks(column, [row[index] for row in grid.rows]) for index, column in enumerate(grid.columns)]
     for row, styles in zip(grid.written(), grid.styles or [{}] * len(grid.rows), strict=True):
-        cells = []
-        for number, (column, text) in enumerate(zip(grid.columns, row, strict=True)):
-            shown = printable(" ".join(text.split()) if column.is_text else text)
-            value, line, rest = shown.partition("\n")  # an interval below a value has no style
-            cells.append(Text.assemble((value, styles.get(number, marks[number].get(shown, ""))), line + rest))
-        table.add_row(*cells)
+        texts = list(map(_harmless, grid.columns, row))
+        table.add_row(*(_styled(text, styles.get(n, marks[n].get(text, ""))) for n, text in enumerate(texts)))
     return table
+
+
+def _harmless(column: Column, text: str) -> str:
+    return printable(" ".join(text.split()) if column.is_text else text)
+
+
+def _styled(text: str, style: str) -> Text:
+    value, line, rest = text.partition("\n")  # an interval below a value has no style
+    return Text.assemble((value, style), line + rest)
+
+
+def _marks(column: Column, cells: Iterable[Cell]) -> dict[str, str]:
+    """Return the styles of a column's cells by their text."""
+    numbers = [cell for cell in cells if isinstance(cell, int | float)]
+    if column.kind in {"p", "exact p"}:
+        return {cell_text(column, p): SIGNIFICANT_P for p in numbers if p < SIGNIFICANT}
+    if not column.is_ranked:
+        return {}
+    return ranked(numbers, lower=column.lower_is_better, write=partial(cell_text, column))
 
 
 class _Echo:

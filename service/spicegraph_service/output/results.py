@@ -187,19 +187,21 @@ class ResultOutput:
     def check(self, *, folders: bool = False) -> None:
         """Say now, before the work, that the result can't be written there."""
         is_parquet = self.format is ResultFormat.PARQUET
-        if is_parquet and self.path is not None and terminal.is_packed(self.path):
-            raise InputError(f"{self.path}: Parquet is compressed already; name a file that ends in .parquet")
         if self.path is None:
             if is_parquet:
                 raise InputError("--format parquet is binary and is not printed: name a file with -o")
-        elif not is_parquet and (self.is_folder or objects.is_url(self.path)):
+            return
+        if is_parquet and terminal.is_packed(self.path):
+            raise InputError(f"{self.path}: Parquet is compressed already; name a file that ends in .parquet")
+        if not is_parquet and (self.is_folder or objects.is_url(self.path)):
             raise InputError(
                 f"{self.path}: only Parquet is written to a URL or a folder; give --format parquet, or a file"
             )
-        elif self.is_folder:
-            if not folders:
-                raise InputError(f"{self.path}: only --engine ray writes a folder of parts; name a file")
-        elif objects.is_url(self.path):
+        if self.is_folder and not folders:
+            raise InputError(f"{self.path}: only --engine ray writes a folder of parts; name a file")
+        if self.is_folder:
+            return
+        if objects.is_url(self.path):
             objects.check_object(self.path)
         else:
             terminal.check_output(self.path)

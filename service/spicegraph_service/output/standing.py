@@ -16,7 +16,7 @@ from spicegraph_service.output.pages import number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spicegraph_scorer.core.results import Result
+    from spicegraph_scorer.core.results import Result, Run
     from spicegraph_service.output.grid import Cell
 
 LABELS: Final[Mapping[str, str]] = {ALL: "SPICE", "Cardinality": "Count"}  # What people read for a category's name.
@@ -75,23 +75,24 @@ def standings(
 ) -> tuple[Standing, ...]:
     """Return how systems stand: their values and the number of items by category, and the tests of each two by both."""
     columns = dict(zip(categories, zip(*values, strict=True), strict=True))
-    best: dict[str, int | None] = {}
-    for name, column in columns.items():
-        known = {system: value for system, value in enumerate(column) if value is not None}
-        best[name] = max(known, key=known.__getitem__, default=None)
-    pairs = {
-        (name, system): (min(first, system), max(first, system))
-        for name, first in best.items()
-        for system in range(len(values))
-        if first is not None and system != first
-    }
-    looked_at = corrected(tests[pair][name] for (name, _), pair in pairs.items())
-    ps = {key: test.p_corrected for key, test in zip(pairs, looked_at, strict=True)}
-    found = {
-        name: Standing(name, count, columns[name], best[name], tuple(ps.get((name, s)) for s in range(len(values))))
+    best = {name: _best(column) for name, column in columns.items()}
+    systems = range(len(values))
+    others = [(name, first, system) for name, first in best.items() if first is not None for system in systems]
+    worse = [(name, first, system) for name, first, system in others if system != first]
+    looked_at = corrected(tests[min(first, system), max(first, system)][name] for name, first, system in worse)
+    ps = {(name, system): test.p_corrected for (name, _, system), test in zip(worse, looked_at, strict=True)}
+    found = [
+        Standing(name, count, columns[name], best[name], tuple(ps.get((name, system)) for system in systems))
         for name, count in zip(categories, items, strict=True)
-    }
-    return tuple(found[name] for name in (*(n for n in _ORDER if n in found), *(n for n in found if n not in _ORDER)))
+    ]
+    rank = {name: place for place, name in enumerate(_ORDER)}
+    return tuple(sorted(found, key=lambda standing: rank.get(standing.category, len(rank))))
+
+
+def _best(values: Sequence[float | None]) -> int | None:
+    """Return the place of the highest value, of equal ones the first."""
+    known = {place: value for place, value in enumerate(values) if value is not None}
+    return max(known, key=known.__getitem__, default=None)
 
 
 def result_standings(results: Sequence[Result], resampling: Resampling) -> tuple[Standing, ...]:
@@ -101,14 +102,21 @@ def result_standings(results: Sequence[Result], resampling: Resampling) -> tuple
         return ()
     runs = [result.runs[place] for result in results]
     means = [run.categories() for run in runs]
-    scores = [list(zip(*(score.each for score in run.scores), strict=True)) for run in runs]
-    metric = ReadyScores(tuple(means[0]))
-    tests = {
-        (a, b): {test.name: test for test in compare(metric, scores[a], scores[b], resampling=resampling)}
-        for a, b in combinations(range(len(results)), 2)
-    }
     values = [[row.f for row in of_system.values()] for of_system in means]
+    tests = _category_tests(runs, tuple(means[0]), resampling)
     return standings(tuple(means[0]), values, [row.items for row in means[0].values()], tests)
+
+
+def _category_tests(
+    runs: Sequence[Run], categories: tuple[str, ...], resampling: Resampling
+) -> dict[tuple[int, int], dict[str, Comparison]]:
+    """Return the tests of each two runs by category."""
+    scores = [list(zip(*(score.each for score in run.scores), strict=True)) for run in runs]
+    metric = ReadyScores(categories)
+    return {
+        (a, b): {test.name: test for test in compare(metric, scores[a], scores[b], resampling=resampling)}
+        for a, b in combinations(range(len(runs)), 2)
+    }
 
 
 def best_points(rows: Sequence[Standing], names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -131,20 +139,22 @@ def standing_grid(
     """Return the table of the SPICE paper: a line a system, a column a category, and ``others``, values by system."""
     more = others or {}
     columns = [Column("System", "text"), *(Column(label(row.category)) for row in rows), *map(Column, more)]
-    lines: list[tuple[str, Sequence[Cell], Mapping[int, str]]] = [
-        ("Held-out reference", [row.human for row in rows], {}),
-        *(
-            (name, [*(row.values[n] for row in rows), *(each[n] for each in more.values())], _marks(rows, n))
-            for n, name in enumerate(names)
-        ),
-        ("Random caption", [row.random for row in rows], {}),
-        ("Images", [str(row.items) for row in rows], {}),
-    ]
-    shown = [line for line in lines if any(cell is not None for cell in line[1])]
+    shown = [line for line in _lines(rows, names, more) if any(cell is not None for cell in line[1])]
     cells = [(name, *row, *[None] * (len(columns) - 1 - len(row))) for name, row, _ in shown]
-    return Grid(
-        "Systems by category", columns, cells, tuple(standing_notes(rows)), styles=[styles for *_, styles in shown]
-    )
+    styles = [styles for *_, styles in shown]
+    return Grid("Systems by category", columns, cells, tuple(standing_notes(rows)), styles=styles)
+
+
+def _lines(
+    rows: Sequence[Standing], names: Sequence[str], more: Mapping[str, Sequence[float | None]]
+) -> Iterator[tuple[str, Sequence[Cell], Mapping[int, str]]]:
+    """Yield the lines of the table: names, cells, and the styles of these by column."""
+    yield "Held-out reference", [row.human for row in rows], {}
+    values = list(zip(*(row.values for row in rows), *more.values(), strict=True)) or [()] * len(names)
+    for system, name in enumerate(names):
+        yield name, values[system], _marks(rows, system)
+    yield "Random caption", [row.random for row in rows], {}
+    yield "Images", [str(row.items) for row in rows], {}
 
 
 def _marks(rows: Sequence[Standing], system: int) -> dict[int, str]:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from spicegraph_parser.export.graph_text import tuple_text
 from spicegraph_scorer.core.categories import micro_shares
-from spicegraph_scorer.core.results import CorpusScore, Json, Result, Summary
+from spicegraph_scorer.core.results import CorpusScore, Json, Result, RunSummary, Summary
 from spicegraph_scorer.core.significance import SIGNIFICANT
 from spicegraph_scorer.core.tokens import SPICE_TEXTS
 from spicegraph_scorer.metrics import lower_is_better
@@ -113,23 +113,27 @@ def result_tables(result: Result | Summary) -> Iterator[Content]:
     rows = [(score.name, score.value, score.items, ends) for score, ends in _corpus_scores(summary)]
     width = 4 if summary.confidence else 3
     yield Grid("Corpus scores", columns[:width], [row[:width] for row in rows])
-    for run in summary.runs:
-        if run.categories:
-            # On the left means as SPICE takes them; on the right sums over every item, if tuples are counted.
-            counted = any(means.micro is not None for means in run.categories.values())
-            cells: list[tuple[Cell, ...]] = []
-            for name, means in run.categories.items():
-                micro = means.micro
-                tallies = (micro.matched, micro.false_positives, micro.false_negatives) if micro else ()
-                shares = micro_shares(micro).values() if micro else ()
-                sums = (*shares, *tallies) or ("",) * (6 if counted else 0)
-                cells.append((name, means.f, means.pr, means.re, means.items, *sums))
-            names = ("Category|text", "F|score", "P|score", "R|score", "Items|count")
-            more = ("micro P|score", "micro R|score", "micro F|score", "tp|count", "fp|count", "fn|count")
-            yield Grid(f"{run.headline[0].name} by category", headings(*names, *(more if counted else ())), cells)
+    yield from (_category_grid(run) for run in summary.runs if run.categories)
     if _is_toolkit_text(summary.signature):
         yield Text(TOOLKIT_NOTE)
     yield from _signatures(summary.signature)
+
+
+_SUMS = ("micro P|score", "micro R|score", "micro F|score", "tp|count", "fp|count", "fn|count")
+
+
+def _category_grid(run: RunSummary) -> Grid:
+    """Return a metric's categories: means as SPICE takes them, and sums over every item, if tuples are counted."""
+    counted = any(means.micro is not None for means in run.categories.values())
+    more = _SUMS if counted else ()
+    cells: list[tuple[Cell, ...]] = []
+    for name, means in run.categories.items():
+        sums: tuple[Cell, ...] = ("",) * len(more)
+        if (micro := means.micro) is not None:
+            sums = (*micro_shares(micro).values(), micro.matched, micro.false_positives, micro.false_negatives)
+        cells.append((name, means.f, means.pr, means.re, means.items, *sums))
+    names = ("Category|text", "F|score", "P|score", "R|score", "Items|count")
+    return Grid(f"{run.headline[0].name} by category", headings(*names, *more), cells)
 
 
 def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Content]:
@@ -137,22 +141,25 @@ def systems_tables(systems: Mapping[str, Result | Summary]) -> Iterator[Content]
     summaries = [each if isinstance(each, Summary) else each.summary for each in systems.values()]
     heads = [printable(name) for name in systems]
     if max(map(len, heads)) > _LONGEST_HEAD:
-        numbers = [f"({number})" for number in range(1, len(heads) + 1)]
-        yield Text("".join(f"{number} {name}\n" for number, name in zip(numbers, heads, strict=True)))
-        heads = numbers
+        numbered = {f"({number})": name for number, name in enumerate(heads, start=1)}
+        yield Text("".join(f"{number} {name}\n" for number, name in numbered.items()))
+        heads = list(numbered)
     metrics = summaries[0].signature["metrics"]
     lower = lower_is_better(metrics if isinstance(metrics, Mapping) else ())
-    estimates = [
-        {score.name: (score.value, *(ends or (None, None))) for score, ends in _corpus_scores(summary)}
-        for summary in summaries
-    ]
-    yield _side_by_side("Corpus scores", "Metric", heads, estimates, lower)
+    yield _side_by_side("Corpus scores", "Metric", heads, list(map(_estimates, summaries)), lower)
     for runs in zip(*(summary.runs for summary in summaries), strict=True):
         if runs[0].categories:
             title = f"{runs[0].headline[0].name} F by category"
-            values = [{name: (means.f, None, None) for name, means in run.categories.items()} for run in runs]
-            yield _side_by_side(title, "Category", heads, values)
+            yield _side_by_side(title, "Category", heads, list(map(_category_estimates, runs)))
     yield from _signatures_of(heads, [summary.signature for summary in summaries])
+
+
+def _estimates(summary: Summary) -> dict[str, tuple[float | None, float | None, float | None]]:
+    return {score.name: (score.value, *(ends or (None, None))) for score, ends in _corpus_scores(summary)}
+
+
+def _category_estimates(run: RunSummary) -> dict[str, tuple[float | None, float | None, float | None]]:
+    return {name: (means.f, None, None) for name, means in run.categories.items()}
 
 
 def _signatures_of(heads: Sequence[str], signatures: Sequence[Mapping[str, Json]]) -> Iterator[Content]:
@@ -224,20 +231,23 @@ def comparison_tables(comparison: SystemComparison, names: tuple[str, str]) -> I
     yield Grid("B against A", columns, rows, styles=styles)
     if _is_toolkit_text(comparison.signature):
         yield Text(TOOLKIT_NOTE)
-    if lower:
-        yield Text(f"lower is better: {', '.join(sorted(lower))}", style="dim")
-    if any(row.difference is not None and row.low is None for rows in comparison.metrics.values() for row in rows):
-        yield Text(f"{UNDEFINED}: fewer than two images of A or of B have the score", style="dim")
-    yield Text(
-        f"* corrected p < {SIGNIFICANT:g}: the larger of both tests, by Holm's procedure over the {len(rows)} scores",
-        style="dim",
-    )
-    resampling = comparison.signature.get("resampling")
-    if isinstance(resampling, dict) and len(rows) / (resampling["draws"] + 1) >= SIGNIFICANT:
-        yield Text(f"{resampling['draws']} draws are too few for that: --draws asks for more", style="dim")
+    yield from (Text(note, style="dim") for note in _comparison_notes(comparison))
     if comparison.length:
         yield from _length_tables(comparison)
     yield from _signatures(comparison.signature)
+
+
+def _comparison_notes(comparison: SystemComparison) -> Iterator[str]:
+    """Yield what the marks and the gaps of a comparison's table mean."""
+    rows = list(chain.from_iterable(comparison.metrics.values()))
+    if lower := lower_is_better(comparison.metrics):
+        yield f"lower is better: {', '.join(sorted(lower))}"
+    if any(row.difference is not None and row.low is None for row in rows):
+        yield f"{UNDEFINED}: fewer than two images of A or of B have the score"
+    yield f"* corrected p < {SIGNIFICANT:g}: the larger of both tests, by Holm's procedure over the {len(rows)} scores"
+    resampling = comparison.signature.get("resampling")
+    if isinstance(resampling, dict) and len(rows) / (resampling["draws"] + 1) >= SIGNIFICANT:
+        yield f"{resampling['draws']} draws are too few for that: --draws asks for more"
 
 
 def _length_tables(comparison: SystemComparison) -> Iterator[Content]:

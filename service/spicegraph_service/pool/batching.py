@@ -14,7 +14,7 @@ import asyncio
 import logging
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from itertools import count
@@ -24,7 +24,8 @@ from spicegraph_parser.errors import InputError, LimitError
 from spicegraph_service.pool import tasks
 from spicegraph_service.pool.cache import ParseCache, retrieve_error
 from spicegraph_service.pool.costs import text_cost, texts_cost
-from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerDiedError, WorkerPool
+from spicegraph_service.pool.processes import ProcessEndedError
+from spicegraph_service.pool.workers import NoWorkersError, Worker, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -168,6 +169,36 @@ class _FairQueue:
         return [share for share in self.behind(self.first) if not share.here and share.left + share.away <= until]
 
 
+@dataclass(slots=True)
+class _Batch:
+    """Entries that go to a worker together, up to a cost."""
+
+    most: int
+    entries: list[_Entry] = field(default_factory=list)
+    cost: int = 0
+    callers: set[str] = field(default_factory=set)
+
+    def add(self, entry: _Entry) -> None:
+        """Add an entry."""
+        self.entries.append(entry)
+        self.cost += entry.cost
+        self.callers.add(entry.caller)
+
+    def takes(self, queue: _FairQueue) -> bool:
+        """Say whether the entry whose turn it is goes with those that are here."""
+        # A caller has no more than one heavy group in a batch while others with such groups have had less, and those of
+        # others go with it only if it is their turn, too: or else who has one call at a time would get the answer late,
+        # and be away while those who have more in stock have the next turn to themselves.
+        entry = queue.first
+        if not self.entries:
+            return True
+        if self.cost + entry.cost > self.most or entry.tenant != self.entries[0].tenant:
+            return False
+        if entry.caller in self.callers:
+            return not queue.behind(entry)
+        return entry.size <= _SMALL and not (entry.is_heavy and entry.start >= self.entries[0].end)
+
+
 class Dispatcher:
     """Gathers groups into batches for the workers; those in ``reserve`` do light groups before others."""
 
@@ -262,7 +293,7 @@ class Dispatcher:
             except asyncio.CancelledError:
                 call.add_done_callback(retrieve_error)  # no caller waits for it any longer
                 raise
-            except WorkerDiedError as error:
+            except ProcessEndedError as error:
                 if last:
                     raise WorkFailedError(str(error)) from error
         if not isinstance(done, tasks.GroupReply):
@@ -284,20 +315,10 @@ class Dispatcher:
             await self._filled.wait()
             try:
                 worker = await self._pool.acquire()
-            except NoWorkersError as error:  # when there will be a worker is unknown: whoever waits is refused
-                self._filled.clear()
-                while queue := self._entries or self._light:
-                    entry = queue.pop()
-                    entry.leave()
-                    if not entry.reply.done():
-                        entry.reply.set_exception(error)
+            except NoWorkersError as error:
+                self._refuse_all(error)
                 continue
-            # After a short wait if only unparsed captions would be in the batch.
-            waiting = sum(entry.size for entry in self._entries)
-            may_have_company = self._batch_groups > 1 and waiting < self._batch_captions
-            if may_have_company and self._entries and all(entry.fresh for entry in self._entries):
-                since = min(entry.since for entry in self._entries)
-                await asyncio.sleep(max(0.0, since + self._window_s - _time()))
+            await self._wait_for_company()
             if self._entries and not self._pool.idle:
                 await self._wait_for_callers_behind()
             batch = self._take(self._entries or self._light, self._batch_captions)
@@ -308,6 +329,23 @@ class Dispatcher:
                 continue
             self._start(self._pool, worker, batch)
             self._call_reserve()
+
+    def _refuse_all(self, error: NoWorkersError) -> None:
+        """Refuse whoever waits: when there will be a worker is unknown."""
+        self._filled.clear()
+        while queue := self._entries or self._light:
+            entry = queue.pop()
+            entry.leave()
+            if not entry.reply.done():
+                entry.reply.set_exception(error)
+
+    async def _wait_for_company(self) -> None:
+        """Wait a little for others if only unparsed captions would be in the batch."""
+        waiting = sum(entry.size for entry in self._entries)
+        may_have_company = self._batch_groups > 1 and waiting < self._batch_captions
+        if may_have_company and self._entries and all(entry.fresh for entry in self._entries):
+            since = min(entry.since for entry in self._entries)
+            await asyncio.sleep(max(0.0, since + self._window_s - _time()))
 
     async def _feed_light(self, reserve: WorkerPool) -> None:
         while True:
@@ -360,35 +398,21 @@ class Dispatcher:
 
     def _take(self, queue: _FairQueue, most: int) -> list[_Entry]:
         """Take a batch of one tenant from a queue; small groups do not wait for a large one of somebody else."""
-        # A caller has no more than one heavy group in a batch while others with such groups have had less, and those of
-        # others go with it only if it is their turn, too: or else who has one call at a time would get the answer late,
-        # and be away while those who have more in stock have the next turn to themselves.
-        batch: list[_Entry] = []
-        cost = 0
-        callers: set[str] = set()
+        batch = _Batch(most)
         queue.forget()
-        while queue:
-            entry = queue.first
-            passing = entry.caller in callers
-            alike = entry.size <= _SMALL or passing
-            fits = cost + entry.cost <= most and entry.tenant == batch[0].tenant if batch else True
-            ahead = queue.behind(entry) if passing else batch and entry.is_heavy and entry.start >= batch[0].end
-            if batch and not (alike and fits and not ahead):
-                break
-            queue.pop()
+        while queue and batch.takes(queue):
+            entry = queue.pop()
             if entry.reply.done():  # its caller has gone
                 entry.leave()
-                continue
-            batch.append(entry)
-            cost += entry.cost
-            callers.add(entry.caller)
-        return batch
+            else:
+                batch.add(entry)
+        return batch.entries
 
     async def _run(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
         """Have a batch done; where the worker dies, each group alone, with three workers at most."""
         try:
             await self._do(pool, worker, batch)
-        except WorkerDiedError as error:
+        except ProcessEndedError as error:
             _log.warning("a batch of %d groups is tried again: %s", len(batch), error)
             for entry in batch:
                 await self._retry(entry)
@@ -402,10 +426,10 @@ class Dispatcher:
         try:
             try:
                 await self._do(self._pool, await self._pool.acquire(), [entry])
-            except WorkerDiedError:
+            except ProcessEndedError:
                 await asyncio.sleep(_TOGETHER_S)
                 await self._do(self._pool, await self._pool.acquire(), [entry])
-        except WorkerDiedError as error:
+        except ProcessEndedError as error:
             _fail([entry], str(error))
         except NoWorkersError as error:
             if not entry.reply.done():
@@ -415,15 +439,11 @@ class Dispatcher:
             _fail([entry], f"an unexpected {type(error).__name__}")
 
     async def _do(self, pool: WorkerPool, worker: Worker, batch: Sequence[_Entry]) -> None:
+        tenant = batch[0].tenant
         try:
             texts = dict.fromkeys(text for entry in batch for text in entry.texts)
-            # The texts whose parses belong in the store; None: all.
-            passing = [
-                entry.group.passing if isinstance(entry.group, tasks.ItemsWork) else frozenset() for entry in batch
-            ]
-            pairs = zip(batch, passing, strict=True)
-            lasting = {t for entry, passes in pairs for t in entry.texts if t not in passes} if any(passing) else None
-            known = await self._parses.get(texts, tenant=batch[0].tenant, lasting=lasting)
+            lasting = _lasting(batch)
+            known = await self._parses.get(texts, tenant=tenant, lasting=lasting)
         except BaseException:
             self._at_little.discard(worker)
             pool.release(worker)
@@ -441,12 +461,8 @@ class Dispatcher:
         if not isinstance(reply, tasks.WorkReply):
             _fail(batch, "a worker gave the wrong kind of reply")
             return
-        seconds = _time() - started
-        if pool is self._pool:
-            self._batch_s = seconds
-        if self._observe is not None:
-            self._observe(sum(entry.size for entry in batch), seconds)
-        self._parses.put(reply.parsed, tenant=batch[0].tenant, lasting=lasting)
+        self._note_time(pool, batch, _time() - started)
+        self._parses.put(reply.parsed, tenant=tenant, lasting=lasting)
         if self._entries and pool is self._pool:
             # To answer a batch of small calls takes about as long as a worker needs for the next one.
             with suppress(TimeoutError):
@@ -455,6 +471,12 @@ class Dispatcher:
         for entry, done in zip(batch, reply.groups, strict=True):
             if not entry.reply.done():
                 entry.reply.set_result(done)
+
+    def _note_time(self, pool: WorkerPool, batch: Sequence[_Entry], seconds: float) -> None:
+        if pool is self._pool:
+            self._batch_s = seconds
+        if self._observe is not None:
+            self._observe(sum(entry.size for entry in batch), seconds)
 
     def _leave(self, worker: Worker, batch: Sequence[_Entry], call: asyncio.Future[tasks.Reply]) -> None:
         """Count the callers of a batch that has ended as away."""
@@ -483,20 +505,37 @@ class Dispatcher:
         return await call
 
 
+def _passing(group: Group) -> frozenset[tasks.StyledText]:
+    """Return the texts of a group whose parses do not belong in the store."""
+    return group.passing if isinstance(group, tasks.ItemsWork) else frozenset()
+
+
+def _lasting(batch: Sequence[_Entry]) -> set[tasks.StyledText] | None:
+    """Return the texts of a batch whose parses belong in the store; ``None``: all."""
+    if not any(_passing(entry.group) for entry in batch):
+        return None
+    return set().union(*(set(entry.texts) - _passing(entry.group) for entry in batch))
+
+
 def _turns(group: Group, fresh: Sequence[tasks.StyledText]) -> Iterator[tasks.CaptionsWork]:
     """Yield the long captions of a group to be parsed before it, so that no group holds a worker for all of them."""
-    costs = {text: cost for text in fresh if (cost := text_cost(text.text)) >= _LONG} if len(fresh) > 1 else {}
+    if len(fresh) < 2:
+        return
+    costs = {text: cost for text in fresh if (cost := text_cost(text.text)) >= _LONG}
     if sum(costs.values()) <= _TURN:
         return
-    passing = group.passing if isinstance(group, tasks.ItemsWork) else frozenset()
     turn: list[tasks.StyledText] = []
-    for text in sorted(costs.keys() - passing, key=lambda text: text.style):
+    for text in sorted(costs.keys() - _passing(group), key=lambda text: text.style):
         if turn and (turn[0].style != text.style or sum(map(costs.__getitem__, (*turn, text))) > _TURN):
-            yield tasks.CaptionsWork(tuple(one.text for one in turn), graphs=False, style=turn[0].style)
+            yield _turn(turn)
             turn = []
         turn.append(text)
     if turn:
-        yield tasks.CaptionsWork(tuple(one.text for one in turn), graphs=False, style=turn[0].style)
+        yield _turn(turn)
+
+
+def _turn(texts: Sequence[tasks.StyledText]) -> tasks.CaptionsWork:
+    return tasks.CaptionsWork(tuple(text.text for text in texts), graphs=False, style=texts[0].style)
 
 
 def _time() -> float:

@@ -125,10 +125,13 @@ class ParseCache:
         for text, value in stored.items():
             self._memory.put(self._key(tenant, text), value)
         misses = len(unknown) - len(stored)
-        for result, number in (("memory", len(known)), ("store", len(stored)), ("miss", misses)):
+        self._note(memory=len(known), store=len(stored), miss=misses)
+        return known | stored
+
+    def _note(self, **results: int) -> None:
+        for result, number in results.items():
             if number and self._observe is not None:
                 self._observe(result, number)
-        return known | stored
 
     def put(
         self, parses: Mapping[StyledText, bytes], *, tenant: str = "", lasting: Collection[StyledText] | None = None
@@ -184,8 +187,7 @@ class ParseCache:
         """Leave a failing store alone for a while: its time-outs must not slow every call."""
         self._paused_until = asyncio.get_running_loop().time() + _PAUSE_S
         _log.warning("the parse store fails; going on without it for %.0f s: %s", _PAUSE_S, error)
-        if self._observe is not None:
-            self._observe("error", 1)
+        self._note(error=1)
 
 
 class RefreshAheadCache(Generic[Key, T]):

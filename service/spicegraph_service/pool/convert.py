@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.items import Item
     from spicegraph_scorer.core.results import Run
+    from spicegraph_scorer.errors import Finding
     from spicegraph_service.store import StoredParse
 
 
@@ -125,11 +126,8 @@ def errors_message(
     errors = scores_pb2.ItemErrors(metric=metric)
     for finding in explain(match):
         kind = KINDS[finding.kind]
-        own, other = match.candidate, match.reference
-        if kind.side is ErrorSide.MISSED:
-            own, other = other, own
-        pair = own[finding.tuple], None if finding.counterpart is None else other[finding.counterpart]
-        said, known = pair if kind.side is ErrorSide.INVENTED else pair[::-1]
+        said, known = _pair(match, finding)
+        partner = known if kind.side is ErrorSide.INVENTED else said
         message = errors.findings.add(
             kind=_KINDS[finding.kind],
             side=_SIDES[kind.side],
@@ -137,18 +135,29 @@ def errors_message(
             words=finding.words,
             tuple=finding.tuple,
             partner=finding.counterpart,
-            partner_words=() if pair[1] is None else pair[1].strings,
+            partner_words=() if partner is None else partner.strings,
             near=str(finding.near or ""),
             agreeing=finding.agreeing,
             primary=kind.primary,
         )
         for mention in () if said is None else mentions(said, (item.candidate,), spans):
-            message.spans.extend(scene_graph_pb2.TextSpan(start=start, end=end) for start, end in mention.spans)
+            message.spans.extend(_spans(mention.spans))
         for mention in () if known is None else mentions(known, item.references, spans):
-            for start, end in mention.spans:
-                span = scene_graph_pb2.TextSpan(start=start, end=end)
+            for span in _spans(mention.spans):
                 message.reference_spans.add(reference=mention.caption, span=span)
     return errors
+
+
+def _pair(match: Match, finding: Finding) -> tuple[SceneTuple | None, SceneTuple | None]:
+    """Return what a caption says and what its references know of an error."""
+    counterpart = finding.counterpart
+    if KINDS[finding.kind].side is ErrorSide.INVENTED:
+        return match.candidate[finding.tuple], None if counterpart is None else match.reference[counterpart]
+    return None if counterpart is None else match.candidate[counterpart], match.reference[finding.tuple]
+
+
+def _spans(spans: Iterable[tuple[int, int]]) -> list[scene_graph_pb2.TextSpan]:
+    return [scene_graph_pb2.TextSpan(start=start, end=end) for start, end in spans]
 
 
 _KINDS: Final = {name: scores_pb2.ErrorKind.Value(f"ERROR_KIND_{name.upper()}") for name in KINDS}
@@ -178,7 +187,7 @@ def _verdicts(verdicts: Verdicts) -> scores_pb2.Verdicts:
         words=[
             scores_pb2.WordVerdict(
                 word=word.word,
-                spans=[scene_graph_pb2.TextSpan(start=start, end=end) for start, end in word.spans],
+                spans=_spans(word.spans),
                 verdict=_VERDICTS[word.verdict],
                 probability=word.probability,
                 support=word.support,
@@ -213,10 +222,9 @@ def credit_message(metric: str, credit: Credit) -> scores_pb2.Credit:
 
 def corpus_message(item_count: int, runs: Sequence[Run], *, categories: bool = False) -> scores_pb2.CorpusResult:
     """Return what came out for all items together, by category, too, where asked; an undefined score has no value."""
-    empty = [sum(candidate for candidate, _ in map(run.is_empty, run.statistics)) for run in runs]
     corpus = scores_pb2.CorpusResult(
         item_count=item_count,
-        empty_graph_count=next(filter(None, empty), 0),  # empty candidates among them
+        empty_graph_count=next(filter(None, map(_empty_graphs, runs)), 0),
         scores=[scores_pb2.Score(name=score.name, value=score.value) for run in runs for score in run.scores],
         signatures=[scores_pb2.MetricSignature(metric=run.name, fields=run.signature) for run in runs],
     )
@@ -229,6 +237,11 @@ def corpus_message(item_count: int, runs: Sequence[Run], *, categories: bool = F
             bounds = [ends.get(score.name) for score in run.scores]
             corpus.breakdowns.add(metric=run.name, categories=map(_corpus_category, means.items(), bounds))
     return corpus
+
+
+def _empty_graphs(run: Run) -> int:
+    """Return how many candidates, empty ones among them, have no graph."""
+    return sum(candidate for candidate, _ in map(run.is_empty, run.statistics))
 
 
 def _corpus_category(

@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib.metadata import version
+from itertools import chain
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -31,7 +32,7 @@ from spicegraph_service.pool import convert, tasks
 from spicegraph_service.store import StoredParse, decode_parse, encode_parse, stored_parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.items import ItemId
@@ -114,28 +115,25 @@ class Evaluator:
     def run(self, task: tasks.Task) -> tasks.WorkReply | tasks.GroupReply:
         """Do a task; what fails is reported in the reply of its group."""
         if isinstance(task, tasks.Work):
-            wanted = dict.fromkeys(text for group in task.groups for text in group.texts(self._parsing))
-            known = {}
-            for text, data in task.parses.items():
-                try:
-                    known[text] = decode_parse(data)
-                except msgspec.DecodeError:  # it is left out, and so parsed again
-                    _log.warning("the store holds a damaged parse")
-            fresh, failures = self._parse([text for text in wanted if text not in known])
-            self._parses = known | fresh
-            for facts in self._known.values():
-                facts.clear()
-            for text, parse in self._parses.items():
-                self._known[text.style][text.text] = parse.facts
-            replies = tuple(self._guarded(group, failures) for group in task.groups)
-            return tasks.WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
-        try:
-            return self._total(task)
-        except LimitError as error:
-            return tasks.GroupReply(error=str(error), refused="limit")
-        except Exception as error:  # noqa: BLE001 (as above)
-            _log.exception("the totals of a request cannot be computed")
-            return tasks.GroupReply(error=_reason(error))
+            return self._work(task)
+        return _answered(lambda: self._total(task), "the totals of a request cannot be computed")
+
+    def _work(self, work: tasks.Work) -> tasks.WorkReply:
+        """Parse what is new in a batch, and evaluate its groups."""
+        wanted = dict.fromkeys(text for group in work.groups for text in group.texts(self._parsing))
+        known = _decoded(work.parses)
+        fresh, failures = self._parse([text for text in wanted if text not in known])
+        self._hold(known | fresh)
+        replies = tuple(self._guarded(group, failures) for group in work.groups)
+        return tasks.WorkReply(replies, {text: encode_parse(parse) for text, parse in fresh.items()})
+
+    def _hold(self, parses: _Parses) -> None:
+        """Keep the parses of the batch in hand, and no others."""
+        self._parses = parses
+        for facts in self._known.values():
+            facts.clear()
+        for text, parse in parses.items():
+            self._known[text.style][text.text] = parse.facts
 
     def _parse(self, texts: Sequence[tasks.StyledText]) -> tuple[_Parses, dict[tasks.StyledText, str]]:
         """Parse in a batch for each style; if that fails, one by one, so that a caption fails no other request."""
@@ -168,15 +166,10 @@ class Evaluator:
         for text in group.texts(self._parsing) if failures else ():
             if text in failures:
                 return tasks.GroupReply(error=failures[text])
-        try:
-            return self._captions(group) if isinstance(group, tasks.CaptionsWork) else self._items(group)
-        except LimitError as error:
-            return tasks.GroupReply(error=str(error), refused="limit")
-        except InputError as error:
-            return tasks.GroupReply(error=str(error), refused="input")
-        except Exception as error:  # noqa: BLE001 (as above)
-            _log.exception("a group cannot be evaluated")
-            return tasks.GroupReply(error=_reason(error))
+        return _answered(
+            lambda: self._captions(group) if isinstance(group, tasks.CaptionsWork) else self._items(group),
+            "a group cannot be evaluated",
+        )
 
     def _captions(self, work: tasks.CaptionsWork) -> tasks.GroupReply:
         if not work.graphs:
@@ -190,39 +183,30 @@ class Evaluator:
 
     def _items(self, work: tasks.ItemsWork) -> tasks.GroupReply:
         corpus = Corpus(tuple(Item(item.id, item.candidate, item.references) for item in work.items))
-        if work.given.language or work.given.reference_language:
-            languages = MetricData(language=work.given.language, reference_language=work.given.reference_language)
-            check_language([name for name in _computed(work) if name in METRICS], languages)
-        sets: dict[ItemId, Sequence[str]] = {item.id: item.candidates for item in work.items}
-        metrics = self._chosen(work, sets, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
-        detail = _level(work.detail)
-        later = set() if work.finish else self._corpus_dependent
-        # A metric without credits, such as another package's, need not know this argument.
-        credits_too = {"evidence": True} if detail >= scores_pb2.DETAIL_CREDIT else {}
-        statistics: dict[str, Sequence[Any]] = {}
-        drafts = Corpus(tuple(Item(i.id, i.draft, i.references) for i in work.items if i.draft is not None))
-        metric: Any
-        for name, metric in metrics.items():
-            if name in later:  # what is kept until all items are there
-                statistics[name] = metric.defer(corpus, **credits_too)
-            else:  # where there are drafts, the metric is one that compares candidates with them
-                statistics[name] = metric.compare(corpus, drafts) if drafts.items else metric.collect(corpus)
+        _check_languages(work)
+        metrics = self._chosen(work, evidence=work.errors or work.detail >= scores_pb2.DETAIL_TUPLES)
+        later, resampling = self._corpus_dependent, None
+        if work.finish:
+            later, resampling = set(), _resampling(work.given, len(work.items))
+        statistics = _collected(work, corpus, metrics, later)
         now = [name for name in self._listed(metrics) if name not in later]
-        resampling = _resampling(work.given, len(work.items)) if work.finish else None
         runs = [run_of(name, metrics[name], statistics[name], confidence=resampling) for name in now]
+        serialized = self._messages(work, runs, metrics, corpus)
+        if work.finish:
+            return tasks.GroupReply(serialized, _corpus(len(work.items), runs, work.detail))
+        errors = _words_of_errors(metrics, statistics) if work.errors else []
+        statistics |= {name: list(map(metrics[name].compact, statistics[name])) for name in now}
+        items = corpus.items if _level(work.detail) >= scores_pb2.DETAIL_CREDIT else ()
+        return tasks.GroupReply(serialized, statistics=tasks.ChunkStatistics(statistics, items, errors).pack())
+
+    def _messages(
+        self, work: tasks.ItemsWork, runs: Sequence[Run], metrics: Mapping[str, Metric[Any]], corpus: Corpus
+    ) -> tuple[bytes, ...]:
+        """Return each item's message, with the evidence or the errors that the request wants."""
         results = [scores_pb2.ItemResult(id=item.id) for item in work.items]
         if work.detail == scores_pb2.DETAIL_ERRORS:
             self._add_errors(results, runs, metrics, corpus, work.given.graph_style)
-        serialized = _filled(results, runs, metrics, corpus, detail)
-        if work.finish:
-            return tasks.GroupReply(serialized, _corpus(len(work.items), runs, work.detail))
-        compact = {name: list(map(metrics[name].compact, statistics[name])) for name in now}
-        errors: list[frozenset[tuple[str, tuple[str, ...]]]] = []
-        if work.errors and (matching := next((name for name in statistics if metrics[name].matches), None)):
-            errors = [error_words(metrics[matching].explain(statistic)) for statistic in statistics[matching]]
-        items = corpus.items if detail >= scores_pb2.DETAIL_CREDIT else ()
-        kept = tasks.ChunkStatistics({**statistics, **compact}, items, errors)
-        return tasks.GroupReply(serialized, statistics=kept.pack())
+        return _filled(results, runs, metrics, corpus, _level(work.detail))
 
     def _add_errors(
         self,
@@ -236,21 +220,23 @@ class Evaluator:
         spans = {text.text: parse.spans for text, parse in self._parses.items() if text.style == style}
         for run in runs:
             metric = metrics[run.name]
-            for result, item, statistic in zip(
-                results, corpus.items, run.statistics if metric.matches else (), strict=False
-            ):
+            if not metric.matches:
+                continue
+            for result, item, statistic in zip(results, corpus.items, run.statistics, strict=True):
                 match = metric.explain(statistic)
                 result.errors.append(convert.errors_message(run.name, metric.reads(item), match, spans))
 
-    def _chosen(
-        self, work: tasks.ItemsWork | tasks.Totals, sets: Mapping[ItemId, Sequence[str]], *, evidence: bool = True
-    ) -> Mapping[str, Metric[Any]]:
-        """Return the metrics that are computed, for what a request gives; where it has ``sets``, those of sets."""
+    def _chosen(self, work: tasks.ItemsWork | tasks.Totals, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
+        """Return the metrics that are computed, for what a request gives; of sets of captions, where it has such."""
         # How intervals are drawn, and of what, is nothing to a metric.
         given = msgspec.structs.replace(work.given, confidence=None, sets=False)
         made = self._made(given, evidence=evidence)
         metrics = {name: made[name] for name in _computed(work)}
-        return as_sets(metrics, sets) if work.given.sets else metrics
+        if not work.given.sets:
+            return metrics
+        items = work.items if isinstance(work, tasks.ItemsWork) else ()
+        sets: dict[ItemId, Sequence[str]] = {item.id: item.candidates for item in items}
+        return as_sets(metrics, sets)
 
     def _make(self, given: tasks.RequestData, *, evidence: bool = True) -> Mapping[str, Metric[Any]]:
         """Return the metrics, with what a request gives in those that use it; those with facts keep evidence or not."""
@@ -266,20 +252,22 @@ class Evaluator:
             data = replace(data, categories=make_categories(given.categories))
         resources = self._resources(data, given.graph_style, evidence=evidence)
         using = [name for name, metric in self._metrics.items() if metric.needs.facts or metric.needs.data & _REQUESTED]
-        made = (
-            {} if given.made is None else {given.made.name: resolve_name(given.made.maker)(given.made.text, resources)}
-        )
-        return {**self._metrics, **{name: METRICS[name].make(resources) for name in using}, **made}
+        made = self._metrics | {name: METRICS[name].make(resources) for name in using}
+        if given.made is not None:
+            made[given.made.name] = resolve_name(given.made.maker)(given.made.text, resources)
+        return made
 
     def _total(self, work: tasks.Totals) -> tasks.GroupReply:
-        metrics = self._chosen(work, {})
+        metrics = self._chosen(work)
         chunks = [tasks.ChunkStatistics.unpack(chunk) for chunk in work.statistics]
-        statistics = {name: [value for chunk in chunks for value in chunk.metrics[name]] for name in metrics}
-        corpus = Corpus(tuple(item for chunk in chunks for item in chunk.items))
+        statistics = {name: list(chain.from_iterable(chunk.metrics[name] for chunk in chunks)) for name in metrics}
+        corpus = Corpus(tuple(chain.from_iterable(chunk.items for chunk in chunks)))
         count = len(next(iter(statistics.values())))
-        finished = {name: metrics[name].finish(statistics[name]) for name in self._listed(metrics)}
         resampling = _resampling(work.given, count)
-        runs = [run_of(name, metrics[name], finished[name], confidence=resampling) for name in finished]
+        runs = [
+            run_of(name, metrics[name], metrics[name].finish(statistics[name]), confidence=resampling)
+            for name in self._listed(metrics)
+        ]
         late = [run for run in runs if run.name in self._corpus_dependent]
         results = [scores_pb2.ItemResult() for _ in range(count if late else 0)]
         serialized = _filled(results, late, metrics, corpus, _level(work.detail))
@@ -288,6 +276,67 @@ class Evaluator:
     def _listed(self, names: Iterable[str]) -> list[str]:
         """Return metrics in the order in which scores are listed: those that depend on the corpus last."""
         return sorted(names, key=self._corpus_dependent.__contains__)
+
+
+def _answered(do: Callable[[], tasks.GroupReply], failure: str) -> tasks.GroupReply:
+    """Return what comes out, or why nothing does; what is no fault of the request is logged as this failure."""
+    try:
+        return do()
+    except LimitError as error:
+        return tasks.GroupReply(error=str(error), refused="limit")
+    except InputError as error:
+        return tasks.GroupReply(error=str(error), refused="input")
+    except Exception as error:  # noqa: BLE001 (the callers of other groups must get their answers)
+        _log.exception("%s", failure)
+        return tasks.GroupReply(error=_reason(error))
+
+
+def _decoded(parses: Mapping[tasks.StyledText, bytes]) -> _Parses:
+    """Return parses of the store; a damaged one is left out, and so parsed again."""
+    known: _Parses = {}
+    for text, data in parses.items():
+        try:
+            known[text] = decode_parse(data)
+        except msgspec.DecodeError:
+            _log.warning("the store holds a damaged parse")
+    return known
+
+
+def _check_languages(work: tasks.ItemsWork) -> None:
+    """Refuse metrics that do not know the languages of a request."""
+    given = work.given
+    if given.language or given.reference_language:
+        languages = MetricData(language=given.language, reference_language=given.reference_language)
+        check_language([name for name in _computed(work) if name in METRICS], languages)
+
+
+def _collected(
+    work: tasks.ItemsWork, corpus: Corpus, metrics: Mapping[str, Metric[Any]], later: Collection[str]
+) -> dict[str, Sequence[Any]]:
+    """Return the statistics of each metric; of those for ``later``, what is kept until all items are there."""
+    # A metric without credits, such as another package's, need not know this argument.
+    credits_too = {"evidence": True} if _level(work.detail) >= scores_pb2.DETAIL_CREDIT else {}
+    drafts = Corpus(tuple(Item(i.id, i.draft, i.references) for i in work.items if i.draft is not None))
+    statistics: dict[str, Sequence[Any]] = {}
+    metric: Any
+    for name, metric in metrics.items():
+        if name in later:
+            statistics[name] = metric.defer(corpus, **credits_too)
+        elif drafts.items:  # the metric is one that compares candidates with them
+            statistics[name] = metric.compare(corpus, drafts)
+        else:
+            statistics[name] = metric.collect(corpus)
+    return statistics
+
+
+def _words_of_errors(
+    metrics: Mapping[str, Metric[Any]], statistics: Mapping[str, Sequence[Any]]
+) -> list[frozenset[tuple[str, tuple[str, ...]]]]:
+    """Return the words of each item's errors, by the first metric that matches tuples."""
+    matching = next((name for name in statistics if metrics[name].matches), None)
+    if matching is None:
+        return []
+    return [error_words(metrics[matching].explain(statistic)) for statistic in statistics[matching]]
 
 
 def _corpus(count: int, runs: Sequence[Run], detail: int) -> bytes:
@@ -319,25 +368,30 @@ def _filled(
     detail: int,
 ) -> tuple[bytes, ...]:
     """Give each item's message its scores and the evidence that the request wants, and return the messages' bytes."""
-    changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
     for run in runs:
         for score in run.scores:
             for result, value in zip(results, score.each, strict=True):
                 result.scores.add(name=score.name, value=value)
-        if detail < scores_pb2.DETAIL_CATEGORIES:
-            continue
-        metric = metrics[run.name]
-        # CIDEr is undefined with the references of a single image: there is nothing to divide.
-        if detail >= scores_pb2.DETAIL_CREDIT and metric.credits and None not in run.scores[0].each:
-            for result, credit in zip(results, metric.credit(corpus, run.statistics), strict=True):
-                result.credits.append(convert.credit_message(run.name, credit))
-        for result, statistic in zip(results, run.statistics, strict=True):
-            if categories := run.by_category(statistic):
-                result.breakdowns.append(convert.breakdown_message(run.name, categories))
-            if detail >= scores_pb2.DETAIL_TUPLES:
-                explanation = metric.explain(statistic, changes=changes)
-                convert.add_explanation(result, run.name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
+        if detail >= scores_pb2.DETAIL_CATEGORIES:
+            _add_evidence(results, run, metrics[run.name], corpus, detail)
     return tuple(result.SerializeToString() for result in results)
+
+
+def _add_evidence(
+    results: Sequence[scores_pb2.ItemResult], run: Run, metric: Metric[Any], corpus: Corpus, detail: int
+) -> None:
+    """Give each item's message the categories of a metric, and its tuples and credits where they are wanted."""
+    # CIDEr is undefined with the references of a single image: there is nothing to divide.
+    if detail >= scores_pb2.DETAIL_CREDIT and metric.credits and None not in run.scores[0].each:
+        for result, credit in zip(results, metric.credit(corpus, run.statistics), strict=True):
+            result.credits.append(convert.credit_message(run.name, credit))
+    changes = _CHANGES if detail >= scores_pb2.DETAIL_CHANGES else 0
+    for result, statistic in zip(results, run.statistics, strict=True):
+        if categories := run.by_category(statistic):
+            result.breakdowns.append(convert.breakdown_message(run.name, categories))
+        if detail >= scores_pb2.DETAIL_TUPLES:
+            explanation = metric.explain(statistic, changes=changes)
+            convert.add_explanation(result, run.name, explanation, verdicts=detail >= scores_pb2.DETAIL_VERDICTS)
 
 
 def _computed(work: tasks.ItemsWork | tasks.Totals) -> Sequence[str]:

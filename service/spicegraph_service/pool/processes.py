@@ -1,21 +1,26 @@
-"""Child processes that answer frames: started, asked and ended by the server; both ends of the pipe."""
+"""Child processes that answer frames: started, asked and ended by the server; both ends of the pipe.
+
+The workers are such processes, and those that do one task each: strangers' files, reports, long computations.
+"""
 # A frame is a length (4 bytes, big-endian) and that many bytes; an empty one is a heartbeat. On a busy machine
-# heartbeats come late, so a silent process that waits for a processor is told from one that hangs.
+# heartbeats come late, so a silent process that waits for a processor is told from one that hangs. The server never
+# unpickles what a process sends: processes read what strangers wrote.
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import struct
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 _LENGTH = struct.Struct(">I")
 _WAITING = "RD"  # states of a thread
@@ -27,7 +32,7 @@ _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_TH
 
 
 class ProcessEndedError(Exception):
-    """The process ended, or closed its pipe, before it replied."""
+    """The process ended, closed its pipe, or was ended for taking too long, before it replied."""
 
 
 class ChildProcess:
@@ -35,6 +40,7 @@ class ChildProcess:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self._killed = False
         self._reply: asyncio.Future[bytes] | None = None
         self._heard = time.monotonic()
         self._looked_at: tuple[float, float] = (0.0, 0.0)  # last frame, and processor time when it was first looked at
@@ -59,6 +65,17 @@ class ChildProcess:
             raise
         return cls(process)
 
+    @classmethod
+    @asynccontextmanager
+    async def running(cls, module: str, *arguments: str) -> AsyncIterator[Self]:
+        """Give a process that ends with the block."""
+        process = await cls.start(module, *arguments)
+        try:
+            yield process
+        finally:
+            process.kill()
+            await process.wait()
+
     @property
     def pid(self) -> int:
         """The process id."""
@@ -66,8 +83,8 @@ class ChildProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs, and its output is open: that of a killed one closes before its end is known."""
-        return self._process.returncode is None and not self._reader.done()
+        """Whether the process can be asked: the end of one that was killed is known only later."""
+        return not self._killed and self._process.returncode is None and not self._reader.done()
 
     @property
     def silent_s(self) -> float:
@@ -88,21 +105,29 @@ class ChildProcess:
             return False
         return silent_s > _LONGEST_WAIT_S or not _waits(self.pid) or usage(self.pid)[1] - computed > silence_s
 
-    async def ask(self, data: bytes) -> bytes:
-        """Send a frame and return the reply. After a failed call, its late reply would be taken for the next."""
+    async def ask(self, data: bytes, *, timeout_s: float | None = None) -> bytes:
+        """Send a frame and return the reply. A process that is given up is killed: it would answer the next question.
+
+        Raises:
+            ProcessEndedError: There is no reply, or none in time.
+        """
         stdin = self._process.stdin
-        if stdin is None or self._reader.done():
+        if stdin is None or not self.alive:
             raise ProcessEndedError("the process has ended")
         framed = frame(data)
         reply: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._reply = reply
         try:
-            stdin.write(framed)
-            await stdin.drain()
-        except OSError as error:
+            async with asyncio.timeout(timeout_s):
+                stdin.write(framed)
+                await stdin.drain()
+                return await reply
+        except OSError as error:  # of the pipe, or without a text: time is over
+            raise ProcessEndedError(str(error) or f"a task took more than {timeout_s} s") from error
+        finally:
             reply.cancel()
-            raise ProcessEndedError("the pipe to the process broke") from error
-        return await reply
+            if reply.cancelled():
+                self.kill()
 
     async def _read(self) -> None:
         """Hand replies to :meth:`ask` until the process closes its output."""
@@ -114,11 +139,9 @@ class ChildProcess:
                 self._heard = time.monotonic()
                 if data and self._reply is not None and not self._reply.done():
                     self._reply.set_result(data)
-        except (asyncio.IncompleteReadError, OSError) as error:
+        except (asyncio.IncompleteReadError, OSError):
             if self._reply is not None and not self._reply.done():
-                ended = ProcessEndedError("the process ended before it replied")
-                ended.__cause__ = error
-                self._reply.set_exception(ended)
+                self._reply.set_exception(ProcessEndedError("the process ended before it replied"))
 
     def end_input(self) -> None:
         """Close the process's input, at which it ends by itself."""
@@ -127,6 +150,7 @@ class ChildProcess:
 
     def kill(self) -> None:
         """End the process at once."""
+        self._killed = True
         with suppress(ProcessLookupError):
             self._process.kill()
 
@@ -171,6 +195,7 @@ class Replies:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._lock = threading.Lock()
+        self._heard = threading.Semaphore(0)
 
     def send(self, data: bytes) -> None:
         """Send a frame."""
@@ -189,6 +214,21 @@ class Replies:
 
         threading.Thread(target=beat, daemon=True).start()
 
+    def report(self, data: bytes) -> None:
+        """Send a frame, and wait for the server's answer: whoever waits for the task is still there."""
+        self.send(data)
+        self._heard.acquire()
+
+    def end_with_the_server(self, stream: IO[bytes]) -> None:
+        """End the process when its input ends: the server is gone, or has no use for the reply."""
+
+        def listen() -> None:
+            while read_frame(stream) is not None:
+                self._heard.release()
+            os._exit(1)
+
+        threading.Thread(target=listen, daemon=True).start()
+
 
 @contextmanager
 def open_replies() -> Iterator[Replies]:
@@ -196,6 +236,47 @@ def open_replies() -> Iterator[Replies]:
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stream:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         yield Replies(stream)
+
+
+def do_one_task(answer: Callable[[bytes, Callable[[bytes], None]], bytes], *, name: str, nice: int) -> int:
+    """Do the task that stands on standard input, at a lower priority; return the exit code.
+
+    Args:
+        answer: Makes the reply to a task; it may send what :meth:`Replies.report` sends before.
+        name: What the process is called in the log.
+        nice: How much less the process matters than the workers, which answer calls.
+    """
+    logging.basicConfig(level=logging.INFO, format=f"{name} %(process)d: %(message)s")
+    if hasattr(os, "nice"):
+        os.nice(nice)
+    task = read_frame(sys.stdin.buffer)
+    if task is None:
+        return 1
+    with open_replies() as replies:
+        replies.end_with_the_server(sys.stdin.buffer)
+        replies.send(answer(task, replies.report))
+    return 0
+
+
+def limit(memory: int, *, beyond: int = 0, seconds: int = 0) -> None:
+    """Bound what this process may take, where the system can do that; 0: as much as there is.
+
+    Args:
+        memory: Bytes of addresses.
+        beyond: The same, beyond those that the process has.
+        seconds: Processor time; the system ends the process after it.
+    """
+    try:
+        import resource  # noqa: PLC0415
+    except ImportError:  # Windows
+        return
+    used = Path("/proc/self/statm")
+    if beyond and used.exists():
+        memory = int(used.read_text(encoding="ascii").split()[0]) * resource.getpagesize() + beyond
+    if memory:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    if seconds:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
 def frame(data: bytes) -> bytes:

@@ -1,15 +1,12 @@
 """A process that reads strangers' files, or makes one report of items: the server holds neither items nor reports.
 
-The server starts ``python -m spicegraph_service.pool.reports``, sends one task, and answers each frame of progress with
-one of its own, so that a process whose server has ended does not work on.
+The server starts ``python -m spicegraph_service.pool.reports`` and sends one task.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import sys
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +28,7 @@ from spicegraph_scorer.readers.source import ReadLimits
 from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.pool import convert, tasks
-from spicegraph_service.pool.processes import frame, open_replies, read_frame
+from spicegraph_service.pool.processes import do_one_task, frame, limit, read_frame
 from spicegraph_service.pool.report_tasks import (
     Failed,
     Made,
@@ -49,6 +46,8 @@ from spicegraph_service.report.data import GradedView, Provenance
 from spicegraph_service.report.render import report_values
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
     from google.protobuf.message import Message
 
@@ -152,26 +151,31 @@ def _fill(message: Message, value: Any) -> None:
             setattr(message, field.name, convert.SPICE_CATEGORIES.get(name, 0))
         if (part := _part(value, field, place)) is None:
             continue
-        target = getattr(message, field.name)
-        kind = field.message_type
-        if isinstance(target, Struct):
-            target.update(msgspec.json.decode(msgspec.json.encode(part)))
-        elif isinstance(part, GradedView):
-            target.score = part.score
-            target.explanation.CopyFrom(convert.graded_message("spice-g", part.explanation))
-        elif kind is not None and kind.GetOptions().map_entry:
-            for key, each in part.items():
-                _fill(target[key], each)
-        elif kind is not None and field.is_repeated:
-            for each in part:
-                _fill(target.add(), each)
-        elif kind is not None:
-            target.SetInParent()
-            _fill(target, part)
+        if field.message_type is not None:
+            is_map = field.message_type.GetOptions().map_entry
+            _fill_messages(getattr(message, field.name), part, is_map=is_map, is_list=field.is_repeated)
         elif field.is_repeated:
-            target.extend(part)
+            getattr(message, field.name).extend(part)
         else:
             setattr(message, field.name, _scalar(field, part))
+
+
+def _fill_messages(target: Any, part: Any, *, is_map: bool, is_list: bool) -> None:
+    """Fill the messages of a field: one, several, or those of a map."""
+    if isinstance(target, Struct):
+        target.update(msgspec.json.decode(msgspec.json.encode(part)))
+    elif isinstance(part, GradedView):
+        target.score = part.score
+        target.explanation.CopyFrom(convert.graded_message("spice-g", part.explanation))
+    elif is_map:
+        for key, each in part.items():
+            _fill(target[key], each)
+    elif is_list:
+        for each in part:
+            _fill(target.add(), each)
+    else:
+        target.SetInParent()
+        _fill(target, part)
 
 
 def _part(value: Any, field: FieldDescriptor, place: int) -> Any:
@@ -199,36 +203,23 @@ def _enum_value(kind: EnumDescriptor, value: Any) -> int:
 
 def main() -> int:
     """Do the task that stands on standard input; return the exit code."""
-    logging.basicConfig(level=logging.INFO, format="report %(process)d: %(message)s")
-    if hasattr(os, "nice"):
-        os.nice(_NICE)
-    given = read_frame(sys.stdin.buffer)
-    if given is None:
-        return 1
-    answered = threading.Semaphore(0)
+    return do_one_task(_answer, name="report", nice=_NICE)
 
-    def listen() -> None:
-        while read_frame(sys.stdin.buffer) is not None:
-            answered.release()
-        os._exit(1)  # the server has ended, or nobody waits for the report
 
-    threading.Thread(target=listen, daemon=True).start()
-    with open_replies() as replies:
-        last = time.monotonic()
+def _answer(given: bytes, report: Callable[[bytes], None]) -> bytes:
+    last = time.monotonic()
 
-        def progress(what: str, done: int, of: int) -> None:
-            nonlocal last
-            if time.monotonic() - last >= _EVERY_S:
-                replies.send(encode(Working(what, done, of)))
-                answered.acquire()
-                last = time.monotonic()
+    def progress(what: str, done: int, of: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _EVERY_S:
+            report(encode(Working(what, done, of)))
+            last = time.monotonic()
 
-        replies.send(encode(_tried(decode_task(given), progress)))
-    return 0
+    return encode(_tried(decode_task(given), progress))
 
 
 def _tried(task: ReadTask | ReportTask, progress: Any) -> Step:
-    _limit(task.memory)
+    limit(task.memory)
     try:
         return read(task) if isinstance(task, ReadTask) else make(task, progress)
     except InputError as error:
@@ -242,16 +233,6 @@ def _tried(task: ReadTask | ReportTask, progress: Any) -> Step:
     except Exception as error:  # noqa: BLE001 (the server answers the call, and goes on)
         _log.exception("a report can't be made")
         return Failed("", type(error).__name__)
-
-
-def _limit(most: int) -> None:
-    """Bound the memory of the process, where the system can do that."""
-    try:
-        import resource  # noqa: PLC0415
-    except ImportError:  # Windows
-        return
-    if most:
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 if __name__ == "__main__":

@@ -27,10 +27,6 @@ _SILENCE_S = 2.0
 _log = logging.getLogger(__name__)
 
 
-class WorkerDiedError(Exception):
-    """A worker ended, or was ended for taking too long, before it replied."""
-
-
 class NoWorkersError(Exception):
     """There is no worker, and none can be started; the message says why, for the log."""
 
@@ -49,39 +45,14 @@ class Worker:
     async def start(cls, setup: tasks.Setup, *, name: str = "", timeout_s: float) -> Worker:
         """Start a process and wait until it has loaded what the setup names."""
         process = await ChildProcess.start("spicegraph_service.pool.workers", *([name] if name else []))
-        try:
-            async with asyncio.timeout(timeout_s):
-                info = tasks.decode_reply(await process.ask(tasks.encode(setup)))
-        except (TimeoutError, ProcessEndedError) as error:
-            process.kill()
-            raise WorkerDiedError("a worker did not get ready") from error
-        except asyncio.CancelledError:
-            process.kill()
-            raise
+        info = tasks.decode_reply(await process.ask(tasks.encode(setup), timeout_s=timeout_s))
         if not isinstance(info, tasks.WorkerInfo):
             process.kill()
-            raise WorkerDiedError("a worker's first reply was wrong")
+            raise ProcessEndedError("a worker's first reply was wrong")
         if info.error:
             await process.wait()
             raise DataError(info.error)
         return cls(process, info)
-
-    async def call(self, data: bytes, *, timeout_s: float) -> bytes:
-        """Send a task and return the reply."""
-        if not self.process.alive:
-            raise WorkerDiedError("the worker has ended")
-        try:
-            async with asyncio.timeout(timeout_s):
-                return await self.process.ask(data)
-        except TimeoutError as error:
-            self.process.kill()
-            raise WorkerDiedError(f"a task took more than {timeout_s:g} s") from error
-        except ProcessEndedError as error:
-            self.process.kill()
-            raise WorkerDiedError(f"in the middle of a task, {error}") from error
-        except asyncio.CancelledError:
-            self.process.kill()  # its reply would be taken for the next task's
-            raise
 
     def has_grown(self, most_bytes: int) -> bool:
         """Say whether the process has grown by more than this since its first task; looks now and then."""
@@ -146,19 +117,19 @@ class WorkerPool:
 
     async def start(self) -> tasks.WorkerInfo:
         """Start the workers; return when the first is ready."""
-        self._ready = asyncio.get_running_loop().create_future()
-        self._supervisors = [asyncio.create_task(self._keep_alive()) for _ in range(self._count)]
-        return await asyncio.shield(self._ready)
+        self._ready = ready = asyncio.get_running_loop().create_future()
+        self._supervisors = [asyncio.create_task(self._keep_alive(ready)) for _ in range(self._count)]
+        return await asyncio.shield(ready)
 
-    async def _keep_alive(self) -> None:
+    async def _keep_alive(self, ready: asyncio.Future[tasks.WorkerInfo]) -> None:
         """Start a worker, and another whenever it ends; ever longer pauses where it cannot start."""
         pause = _FIRST_PAUSE
         while True:
             try:
                 worker = await Worker.start(self._setup, name=self._name, timeout_s=120.0)
-            except (DataError, WorkerDiedError, OSError) as error:
-                if self._ready is not None and not self._ready.done() and isinstance(error, DataError):
-                    self._ready.set_exception(error)
+            except (DataError, ProcessEndedError, OSError) as error:
+                if not ready.done() and isinstance(error, DataError):
+                    ready.set_exception(error)
                     return
                 _log.error("a worker cannot be started (next try in %.1f s): %s", pause, error)
                 if not self._alive and not self._unable:
@@ -172,8 +143,8 @@ class WorkerPool:
             self._unable = ""
             _log.info("worker %d is ready", worker.process.pid)
             self._idle.put_nowait(worker)
-            if self._ready is not None and not self._ready.done():
-                self._ready.set_result(worker.info)
+            if not ready.done():
+                ready.set_result(worker.info)
             self._changed()
             try:
                 code = await self._watch(worker)
@@ -213,22 +184,20 @@ class WorkerPool:
 
     def release(self, worker: Worker) -> None:
         """Give a worker back. One that has grown large is replaced, since spaCy keeps every word that it saw."""
+        if not worker.process.alive:
+            return
         if worker.has_grown(self._growth_bytes):
             worker.retired = True
             worker.process.end_input()  # it has no task, and ends by itself
-        elif worker.process.alive:
+        else:
             self._idle.put_nowait(worker)
 
     async def call(self, worker: Worker, task: tasks.Task) -> tasks.Reply:
         """Let an acquired worker do a task, and give it back."""
         try:
-            reply = await worker.call(tasks.encode(task), timeout_s=self._task_timeout_s)
-        except (WorkerDiedError, asyncio.CancelledError):  # the worker is gone
-            raise
-        except BaseException:  # the task can't be sent, and so the worker has nothing to do
+            reply = await worker.process.ask(tasks.encode(task), timeout_s=self._task_timeout_s)
+        finally:
             self.release(worker)
-            raise
-        self.release(worker)
         return tasks.decode_reply(reply)
 
     async def close(self) -> None:

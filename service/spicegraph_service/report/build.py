@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from itertools import chain, combinations, count, islice, permutations
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.credit import Credit
     from spicegraph_scorer.core.facts import FactSource, Progress
     from spicegraph_scorer.core.metric import Metric, Score
+    from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.significance import Comparison
     from spicegraph_service.engines import System
     from spicegraph_service.report.data import CandidateView
@@ -84,49 +85,24 @@ def build_report(
     # What parses is a name or a value; ``CaptionPipeline`` and what ``local_facts`` gives know where words stand.
     options = options or ReportOptions()
     corpora = _corpora(systems)
-    items = next(iter(corpora.values()))
+    names, items = tuple(corpora), next(iter(corpora.values()))
     gates = parse_gates(options.gates, len(corpora))
-    source = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
-    spans: dict[str, tuple[Span, ...]] = {}
-    sets = {text: captions for system in systems for text, captions in system.sets.items()}
-    reading = with_spans(source, spans)
-    given = resources(facts_together(reading, spans, sets) if sets else reading, progress, options.data)
-    asked = check_names(options.metrics)
-    metrics = make_metrics((_SPICE, *asked), given)
-    if sets:
-        metrics = metrics_of_sets(metrics[_SPICE], metrics)
-    draws = options.resampling
-    spice = metrics[_SPICE]
-    views: list[SystemView] = []
-    runs_of: list[Sequence[Run]] = []
-    columns: list[Iterator[CandidateView]] = []
-    for name, corpus in corpora.items():
-        view, runs, errors = _score(name, corpus, of_items(metrics, corpus, sets), options.resampling)
-        graded = _graded(name, runs, metrics, progress)
-        views.append(replace(view, wrong=wrong_statements([why.explanation for why in graded if why is not None])))
-        runs_of.append(runs)
-        columns.append(_candidates(corpus, runs, metrics, errors, graded, spans=spans))
-    empty = empty_candidates(chain.from_iterable(corpora.values()))
-    marks = sum((corpus.marks for corpus in corpora.values()), NO_MARKS)
-    fingerprint = replace(Fingerprint.of(items), empty=empty, marks=marks)
-    signature = signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()})
-    signature["resampling"] = {**draws.signature(), "correction": "holm"}
-    images = tuple(_image_views(list(map(metrics[_SPICE].reads, items)), columns, options.images))
+    scoring = _Scoring.of(systems, options, pipeline, progress)
+    metrics, draws = scoring.metrics, options.resampling
+    parts = [scoring.part(name, corpus) for name, corpus in corpora.items()]
+    views, runs_of = [part.view for part in parts], [part.runs for part in parts]
+    images = tuple(_image_views(list(map(metrics[_SPICE].reads, items)), parts, options.images))
     gained, lost = _changes(items, runs_of)
-    human = _held_out(items, metrics, draws, sets) if options.human else None
-    tests = {
-        (a, b): corrected(
-            test
-            for before, after in zip(runs_of[a], runs_of[b], strict=True)
-            for test in compare(metrics[before.name], before.statistics, after.statistics, resampling=draws)
-        )
-        for a, b in combinations(range(len(corpora)), 2)
-    }
-    names = tuple(corpora)
+    human: SystemView | None = None
+    chance: Sequence[float | None] = ()
+    if options.human:
+        human, chance = scoring.held_out(items), _of_random(items, metrics[_SPICE], draws)
+    tests = _tests(runs_of, metrics, draws)
+    asked = check_names(options.metrics)
     return Report(
-        options.title or " and ".join(corpora),
+        options.title or " and ".join(names),
         version("spicegraph"),
-        signature,
+        _signature(corpora, metrics, draws),
         len(items),
         tuple(metrics[_SPICE].by_category(runs_of[0][0].statistics[0])),
         ranked(tuple(views), lower_is_better(metrics)),
@@ -139,22 +115,146 @@ def build_report(
         tuple(score.name for score in _other_scores(runs_of[0])),
         options.provenance,
         _first_score(runs_of[0], asked),
-        _standings(views, tests, human, _of_random(items, spice, draws) if options.human else ()),
+        _standings(views, tests, human, chance),
         gate_results(gates, views, [runs[0].statistics for runs in runs_of], tests, draws),
-        tuple(
-            f"{name}: {note}"
-            for (name, corpus), runs in zip(corpora.items(), runs_of, strict=True)
-            for note in empty_graphs_of(corpus, runs).notes()
-        ),
-        of_sets=bool(sets),
+        tuple(_warnings(corpora, runs_of)),
+        of_sets=bool(scoring.sets),
     )
 
 
-def _image_views(
-    items: Sequence[Item], columns: Sequence[Iterator[CandidateView]], pictures: Pictures | None
-) -> Iterator[ImageView]:
+class _Part(NamedTuple):
+    """A system's part of a report, the runs that it was made from (SPICE's is the first), and its captions' views."""
+
+    view: SystemView
+    runs: list[Run]
+    candidates: Iterator[CandidateView]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """How the systems of a report are scored and explained."""
+
+    metrics: Mapping[str, Metric[Any]]
+    draws: Resampling
+    sets: dict[str, tuple[str, ...]]  # the captions of each candidate that is a set of them
+    spans: dict[str, tuple[Span, ...]]  # of the words of each caption; filled in as captions are parsed
+    progress: Progress | None
+
+    @classmethod
+    def of(
+        cls, systems: Sequence[System], options: ReportOptions, pipeline: str | FactSource, progress: Progress | None
+    ) -> _Scoring:
+        """Make the metrics that a report needs."""
+        sets = {text: captions for system in systems for text, captions in system.sets.items()}
+        spans: dict[str, tuple[Span, ...]] = {}
+        reading = with_spans(load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline, spans)
+        given = resources(facts_together(reading, spans, sets) if sets else reading, progress, options.data)
+        metrics = make_metrics((_SPICE, *check_names(options.metrics)), given)
+        if sets:
+            metrics = metrics_of_sets(metrics[_SPICE], metrics)
+        return cls(metrics, options.resampling, sets, spans, progress)
+
+    def part(self, name: str, items: CheckedItems) -> _Part:
+        """Score and explain a system."""
+        view, runs, errors = self._score(name, items)
+        graded = self._graded(name, runs)
+        wrong = wrong_statements([why.explanation for why in graded if why is not None])
+        return _Part(replace(view, wrong=wrong), runs, self._candidates(items, runs, errors, graded))
+
+    def held_out(self, items: Sequence[Item]) -> SystemView | None:
+        """Return how people score: the first reference of each image against its others, where each has others."""
+        if any(len(item.references) < 2 for item in items):
+            return None
+        held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
+        return self._score("Held-out reference", held_out)[0]
+
+    def _score(self, name: str, items: tuple[Item, ...]) -> tuple[SystemView, list[Run], ErrorReport]:
+        """Return a system's part of a report and what it was made from."""
+        metrics = of_items(self.metrics, items, self.sets)
+        statistics = collect(items, metrics)
+        runs = [run_of(key, metric, statistics[key], confidence=self.draws) for key, metric in metrics.items()]
+        errors = analyse_errors(statistics[_SPICE])
+        view = system_view(
+            name,
+            items,
+            statistics[_SPICE],
+            errors,
+            scores=[score for run in runs for score in run.scores],
+            bounds=[bound for run in runs for bound in run.intervals],
+        )
+        return view, runs, errors
+
+    def _graded(self, name: str, runs: Sequence[Run]) -> list[GradedView | None]:
+        """Explain the SPICE-G of each caption, if it was asked for."""
+        graded: list[GradedView | None] = []
+        for statistic in next((run.statistics for run in runs if run.name == _SPICE_G), ()):
+            graded.append(GradedView(statistic.weights[ALL].f1, self.metrics[_SPICE_G].explain(statistic)))
+            if self.progress:
+                self.progress(f"explaining SPICE-G of {name}", len(graded), len(runs[0].statistics))
+        return graded or [None] * len(runs[0].statistics)
+
+    def _candidates(
+        self, items: tuple[Item, ...], runs: Sequence[Run], errors: ErrorReport, graded: Sequence[GradedView | None]
+    ) -> Iterator[CandidateView]:
+        """Yield the view of each item's candidate, with how its scores come about and which words earned them."""
+        corpus = Corpus(items)
+        credits_of = self._credits(corpus, runs)
+        workings = zip(*(self.metrics[run.name].workings(corpus, run.statistics) for run in runs), strict=True)
+        others = _other_scores(runs)
+        values = zip(*(score.each for score in others), strict=True) if others else [()] * len(items)
+        rows = zip(items, runs[0].statistics, errors.findings, graded, values, workings, credits_of, strict=True)
+        for item, statistic, findings, why, metric_scores, working, credit_of in rows:
+            view = candidate_view(self.metrics[_SPICE].reads(item), statistic, findings, self.spans)
+            made = tuple(chain.from_iterable(working))
+            yield replace(view, graded=why, metrics=metric_scores, workings=made, credits=credit_of)
+
+    def _credits(self, corpus: Corpus, runs: Sequence[Run]) -> list[dict[str, Credit]]:
+        """Return what each word of each candidate earned of each score that credits words, by the score's name."""
+        credits_of: list[dict[str, Credit]] = [{} for _ in corpus.items]
+        for run in runs:
+            metric, score = self.metrics[run.name], run.scores[0]
+            if metric.credits and None not in score.each:
+                for credit_of, credit in zip(credits_of, metric.credit(corpus, run.statistics), strict=True):
+                    credit_of[score.name] = credit
+        return credits_of
+
+
+def _signature(
+    corpora: Mapping[str, CheckedItems], metrics: Mapping[str, Metric[Any]], draws: Resampling
+) -> dict[str, Json]:
+    """Return the signature of a report: of the first system's items, with all systems' empty captions and marks."""
+    empty = empty_candidates(chain.from_iterable(corpora.values()))
+    marks = sum((corpus.marks for corpus in corpora.values()), NO_MARKS)
+    fingerprint = replace(Fingerprint.of(next(iter(corpora.values()))), empty=empty, marks=marks)
+    signature = signature_of(fingerprint, {name: metric.signature() for name, metric in metrics.items()})
+    signature["resampling"] = {**draws.signature(), "correction": "holm"}
+    return signature
+
+
+def _tests(
+    runs_of: Sequence[Sequence[Run]], metrics: Mapping[str, Metric[Any]], draws: Resampling
+) -> dict[tuple[int, int], tuple[Comparison, ...]]:
+    """Return the tests of each two systems by all scores, corrected for the number of these."""
+    return {
+        (a, b): corrected(
+            test
+            for before, after in zip(runs_of[a], runs_of[b], strict=True)
+            for test in compare(metrics[before.name], before.statistics, after.statistics, resampling=draws)
+        )
+        for a, b in combinations(range(len(runs_of)), 2)
+    }
+
+
+def _warnings(corpora: Mapping[str, CheckedItems], runs_of: Sequence[Sequence[Run]]) -> Iterator[str]:
+    """Yield what is to be known of captions without a graph."""
+    for (name, corpus), runs in zip(corpora.items(), runs_of, strict=True):
+        for note in empty_graphs_of(corpus, runs).notes():
+            yield f"{name}: {note}"
+
+
+def _image_views(items: Sequence[Item], parts: Sequence[_Part], pictures: Pictures | None) -> Iterator[ImageView]:
     sources = image_sources(pictures, [item.id for item in items]) if pictures else {}
-    for item, *candidates in zip(items, *columns, strict=True):
+    for item, *candidates in zip(items, *(part.candidates for part in parts), strict=True):
         yield ImageView(item.id, item.references, sources.get(item.id), tuple(candidates))
 
 
@@ -174,16 +274,6 @@ def _changes(
     )
 
 
-def _held_out(
-    items: Sequence[Item], metrics: Mapping[str, Metric[Any]], draws: Resampling, sets: dict[str, tuple[str, ...]]
-) -> SystemView | None:
-    """Return how people score: the first reference of each image against its others, where each has others."""
-    if any(len(item.references) < 2 for item in items):
-        return None
-    held_out = tuple(Item(item.id, item.references[0], item.references[1:]) for item in items)
-    return _score("Held-out reference", held_out, of_items(metrics, held_out, sets), draws)[0]
-
-
 def _first_score(runs: Sequence[Run], asked: Sequence[str]) -> str:
     """Return SPICE, which explains every error, unless only others were asked for."""
     return next((run.headline[0].name for run in runs if _SPICE not in asked and run.name in asked), "SPICE")
@@ -197,10 +287,7 @@ def _standings(
 ) -> tuple[Standing, ...]:
     """Return how the systems stand by category, between the references held out and a random caption."""
     names = [row.name for row in views[0].categories]
-    by_category = {
-        pair: {name: test for name in names for test in of_pair if test.name == _score_name(name)}
-        for pair, of_pair in tests.items()
-    }
+    by_category = {pair: _tests_by_category(of_pair, names) for pair, of_pair in tests.items()}
     values = [[row.f for row in view.categories] for view in views]
     upper = {row.name: row.f for row in human.categories} if human else {}
     lower = dict(zip(names, chance, strict=False))
@@ -208,6 +295,11 @@ def _standings(
         replace(row, human=upper.get(row.category), random=lower.get(row.category))
         for row in standings(names, values, [row.items for row in views[0].categories], by_category)
     )
+
+
+def _tests_by_category(tests: Sequence[Comparison], names: Sequence[str]) -> dict[str, Comparison]:
+    by_score = {test.name: test for test in tests}
+    return {name: by_score[_score_name(name)] for name in names if _score_name(name) in by_score}
 
 
 def _of_random(items: Sequence[Item], spice: Metric[Any], draws: Resampling) -> tuple[float | None, ...]:
@@ -241,66 +333,9 @@ def _corpora(systems: Sequence[System]) -> dict[str, CheckedItems]:
     return corpora
 
 
-def _score(
-    name: str, items: tuple[Item, ...], metrics: Mapping[str, Metric[Any]], draws: Resampling
-) -> tuple[SystemView, list[Run], ErrorReport]:
-    """Return a system's part of a report and what it was made from; SPICE's run is the first."""
-    statistics = collect(items, metrics)
-    runs = [run_of(key, metric, statistics[key], confidence=draws) for key, metric in metrics.items()]
-    errors = analyse_errors(statistics[_SPICE])
-    view = system_view(
-        name,
-        items,
-        statistics[_SPICE],
-        errors,
-        scores=[score for run in runs for score in run.scores],
-        bounds=[bound for run in runs for bound in run.intervals],
-    )
-    return view, runs, errors
-
-
-def _graded(
-    name: str, runs: Sequence[Run], metrics: Mapping[str, Metric[Any]], progress: Progress | None
-) -> list[GradedView | None]:
-    """Explain the SPICE-G of each caption, if it was asked for."""
-    graded: list[GradedView | None] = []
-    for statistic in next((run.statistics for run in runs if run.name == _SPICE_G), ()):
-        graded.append(GradedView(statistic.weights[ALL].f1, metrics[_SPICE_G].explain(statistic)))
-        if progress:
-            progress(f"explaining SPICE-G of {name}", len(graded), len(runs[0].statistics))
-    return graded or [None] * len(runs[0].statistics)
-
-
 def _other_scores(runs: Sequence[Run]) -> list[Score]:
     """Return all scores but SPICE's and those by category."""
     return [score for run in runs if run.name != _SPICE for score in run.headline]
-
-
-def _candidates(
-    items: tuple[Item, ...],
-    runs: Sequence[Run],
-    metrics: Mapping[str, Metric[Any]],
-    errors: ErrorReport,
-    graded: Sequence[GradedView | None],
-    *,
-    spans: dict[str, tuple[Span, ...]],
-) -> Iterator[CandidateView]:
-    """Yield the view of each item's candidate, with how its scores come about and which words earned them."""
-    corpus = Corpus(items)
-    credits_of: list[dict[str, Credit]] = [{} for _ in items]
-    for run in runs:
-        metric, score = metrics[run.name], run.scores[0]
-        if metric.credits and None not in score.each:
-            for credit_of, credit in zip(credits_of, metric.credit(corpus, run.statistics), strict=True):
-                credit_of[score.name] = credit
-    workings = zip(*(metrics[run.name].workings(corpus, run.statistics) for run in runs), strict=True)
-    others = _other_scores(runs)
-    values = zip(*(score.each for score in others), strict=True) if others else [()] * len(items)
-    rows = zip(items, runs[0].statistics, errors.findings, graded, values, workings, credits_of, strict=True)
-    for item, statistic, findings, why, metric_scores, working, credit_of in rows:
-        view = candidate_view(metrics[_SPICE].reads(item), statistic, findings, spans)
-        made = tuple(chain.from_iterable(working))
-        yield replace(view, graded=why, metrics=metric_scores, workings=made, credits=credit_of)
 
 
 _TENTHS = 10
@@ -322,29 +357,42 @@ def system_view(
     rows = {s.name: ScoreRow(s.name, s.value, ends[s.name].low, ends[s.name].high) for s in scores}
     of_categories = {_CATEGORY + category for category in statistics[0].counts}
     each = [statistic.counts[ALL].f1 for statistic in statistics]
-    categories = []
-    for category, means in category_means(map(Spice.by_category, statistics)).items():
-        row = rows[_score_name(category)]
-        counts = means.micro or Counts()
-        tallies = (counts.matched, counts.false_positives, counts.false_negatives)
-        categories.append(CategoryRow(category, means.f, row.low, row.high, means.pr, means.re, means.items, *tallies))
-    tenths = [min(int(value * _TENTHS), _TENTHS - 1) for value in each]
-    words = [max(1, len(item.candidate.split())) for item in items]
     references = [len(item.references) for item in items]
     return SystemView(
         name,
         tuple(row for key, row in rows.items() if key not in of_categories),
-        tuple(categories),
+        tuple(_category_rows(statistics, rows)),
         hallucinations(statistics),
         errors.kinds,
-        tuple(_mean_of(f"{n / _TENTHS:.1f}–{(n + 1) / _TENTHS:.1f}", (n,), tenths, each) for n in range(_TENTHS)),
-        tuple(
-            _mean_of(f"{low}+" if high is None else f"{low}–{high}", range(low, (high or sys.maxsize) + 1), words, each)
-            for low, high in _LENGTHS
-        ),
+        tuple(_by_tenths(each)),
+        tuple(_by_length(items, each)),
         tuple(_mean_of(str(number), (number,), references, each) for number in sorted(set(references))),
         digits=_digits(statistics),
     )
+
+
+def _category_rows(statistics: Sequence[SpiceStatistic], rows: Mapping[str, ScoreRow]) -> Iterator[CategoryRow]:
+    """Yield the categories: their means, the intervals of their scores, and their tallies."""
+    for category, means in category_means(map(Spice.by_category, statistics)).items():
+        row = rows[_score_name(category)]
+        counts = means.micro or Counts()
+        tallies = (counts.matched, counts.false_positives, counts.false_negatives)
+        yield CategoryRow(category, means.f, row.low, row.high, means.pr, means.re, means.items, *tallies)
+
+
+def _by_tenths(each: Sequence[float]) -> Iterator[MeanRow]:
+    """Yield how many images have a score from 0.0 to 0.1, and so on."""
+    tenths = [min(int(value * _TENTHS), _TENTHS - 1) for value in each]
+    for n in range(_TENTHS):
+        yield _mean_of(f"{n / _TENTHS:.1f}–{(n + 1) / _TENTHS:.1f}", (n,), tenths, each)
+
+
+def _by_length(items: Sequence[Item], each: Sequence[float]) -> Iterator[MeanRow]:
+    """Yield the mean score by the number of words in the caption."""
+    words = [max(1, len(item.candidate.split())) for item in items]
+    for low, high in _LENGTHS:
+        label = f"{low}+" if high is None else f"{low}–{high}"
+        yield _mean_of(label, range(low, (high or sys.maxsize) + 1), words, each)
 
 
 _READ = {"Cardinality": Category(2, COUNTS | {f"{a}/{b}" for a, b in permutations(COUNTS, 2)})}

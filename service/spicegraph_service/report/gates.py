@@ -73,28 +73,31 @@ def gate_results(
         return ()
     scores = {test.name: test for test in tests[0, 1]}
     categories = [row.name for row in views[0].categories]
-    errors = [_errors(of_system) for of_system in statistics] if any(gate.part == "rate" for gate in gates) else []
-    results, faults = [], []
-    for gate in gates:
-        if gate.part == "rate" and gate.name in KINDS:
-            test = _of_rate(gate.name, errors, draws)
-        elif gate.part in {"f", "pr", "re"} and gate.name in categories:
-            test = _of_category(gate, statistics, draws)
-        elif not gate.part and gate.name in scores:
-            test = scores[gate.name]
-        else:
-            faults.append(
-                f"condition {gate.text!a}: expected a score ({', '.join(scores)}), a category with .f, .pr or .re "
-                f"({', '.join(categories)}), or a kind of error with .rate ({', '.join(KINDS)})"
-            )
-            continue
-        difference = test.difference
-        broken = difference is None or (difference < gate.limit if gate.sign == "<" else difference > gate.limit)
-        ps = [p for p in (test.p_bootstrap, test.p_randomization) if p is not None]
-        results.append(GateResult(gate.text, not broken, difference, test.low, test.high, max(ps, default=None)))
+    known = {"": scores, "f": categories, "pr": categories, "re": categories, "rate": KINDS}
+    faults = [
+        f"condition {gate.text!a}: expected a score ({', '.join(scores)}), a category with .f, .pr or .re "
+        f"({', '.join(categories)}), or a kind of error with .rate ({', '.join(KINDS)})"
+        for gate in gates
+        if gate.name not in known[gate.part]
+    ]
     if faults:
         raise InputError("\n".join(faults))
-    return tuple(results)
+    needs_errors = any(gate.part == "rate" for gate in gates)
+    errors = [_errors(of_system) for of_system in statistics] if needs_errors else []
+
+    def test_of(gate: Gate) -> Comparison:
+        if gate.part == "rate":
+            return _of_rate(gate.name, errors, draws)
+        return _of_category(gate, statistics, draws) if gate.part else scores[gate.name]
+
+    return tuple(_result(gate, test_of(gate)) for gate in gates)
+
+
+def _result(gate: Gate, test: Comparison) -> GateResult:
+    difference = test.difference
+    broken = difference is None or (difference < gate.limit if gate.sign == "<" else difference > gate.limit)
+    ps = [p for p in (test.p_bootstrap, test.p_randomization) if p is not None]
+    return GateResult(gate.text, not broken, difference, test.low, test.high, max(ps, default=None))
 
 
 def _of_category(gate: Gate, statistics: Sequence[Sequence[SpiceStatistic]], draws: Resampling) -> Comparison:

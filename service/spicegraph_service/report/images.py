@@ -180,21 +180,49 @@ def _route(cards: Sequence[Card]) -> tuple[tuple[int, int], ...]:
     return tuple((int(x), int(y)) for x, y in points)
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """Both graphs of a match, laid over each other: concepts, each with its state and its tuple's number."""
+
+    objects: list[tuple[Concept, data.TupleState, int]] = field(default_factory=list)
+    attributes: list[tuple[int, Concept, data.TupleState, int]] = field(default_factory=list)
+    relations: list[tuple[int, int, Concept, data.TupleState, int]] = field(default_factory=list)
+
+    def add(self, concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: data.TupleState, index: int) -> None:
+        """Add a tuple; ``nodes`` are the places of its side's objects, which come first."""
+        if len(concepts) == 1:
+            nodes[concepts[0]] = len(self.objects)
+            self.objects.append((concepts[0], state, index))
+        elif len(concepts) == 2:
+            self.attributes.append((nodes[concepts[0]], concepts[1], state, index))
+        else:
+            self.relations.append((nodes[concepts[0]], nodes[concepts[2]], concepts[1], state, index))
+
+    def picture(self) -> data.GraphPicture:
+        """Give everything its place."""
+        layout = lay_out(
+            SceneGraph(
+                tuple(SceneObject(concept, ()) for concept, *_ in self.objects),
+                tuple(Attribute(of, concept, ()) for of, concept, *_ in self.attributes),
+                tuple(Relation(a, b, concept, ()) for a, b, concept, *_ in self.relations),
+            )
+        )
+        boxes = [_box(index, layout.cards[index], of, self.attributes) for index, of in enumerate(self.objects)]
+        labels: defaultdict[tuple[int, int], list[tuple[str, data.TupleState, int]]] = defaultdict(list)
+        for a, b, concept, state, number in self.relations:
+            labels[a, b].append((concept.label, state, number))
+        lines = [
+            data.ArrowPicture(
+                tuple(labels[arrow.route[0], arrow.route[-1]]), _route([layout.cards[index] for index in arrow.route])
+            )
+            for arrow in layout.arrows
+        ]
+        return data.GraphPicture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
+
+
 def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> data.GraphPicture:
     """Lay both graphs of a match over each other; ``near`` are the candidate's tuples that are almost right."""
-    objects: list[tuple[Concept, data.TupleState, int]] = []
-    attributes: list[tuple[int, Concept, data.TupleState, int]] = []
-    relations: list[tuple[int, int, Concept, data.TupleState, int]] = []
-
-    def add(concepts: tuple[Concept, ...], nodes: dict[Concept, int], state: data.TupleState, index: int) -> None:
-        if len(concepts) == 1:
-            nodes[concepts[0]] = len(objects)
-            objects.append((concepts[0], state, index))
-        elif len(concepts) == 2:
-            attributes.append((nodes[concepts[0]], concepts[1], state, index))
-        else:
-            relations.append((nodes[concepts[0]], nodes[concepts[2]], concepts[1], state, index))
-
+    drawing = _Drawing()
     # The references' objects, those of the candidate that they lack, and by either side's concepts the places of both.
     of_reference: dict[Concept, int] = {}
     of_candidate: dict[Concept, int] = {}
@@ -202,32 +230,16 @@ def overlay(match: Match, *, near: frozenset[int] = frozenset()) -> data.GraphPi
         for index, reference in enumerate(match.reference):
             if len(reference.concepts) == length:
                 state = data.TupleState.MATCHED if match.reference_partners[index] else data.TupleState.MISSED
-                add(reference.concepts, of_reference, state, index)
+                drawing.add(reference.concepts, of_reference, state, index)
         for index, candidate in enumerate(match.candidate):
             partners = match.candidate_partners[index]
             if len(candidate.concepts) == length and not partners:
                 state = data.TupleState.NEAR if index in near else data.TupleState.INVENTED
-                add(candidate.concepts, of_candidate, state, index)
+                drawing.add(candidate.concepts, of_candidate, state, index)
             elif length == 1 and partners:
                 partner = match.reference[partners[0]].concepts[0]
                 of_candidate[candidate.concepts[0]] = of_reference[partner]
-    layout = lay_out(
-        SceneGraph(
-            tuple(SceneObject(concept, ()) for concept, *_ in objects),
-            tuple(Attribute(of, concept, ()) for of, concept, *_ in attributes),
-            tuple(Relation(a, b, concept, ()) for a, b, concept, *_ in relations),
-        )
-    )
-    boxes = [_box(index, layout.cards[index], of, attributes) for index, of in enumerate(objects)]
-    lines = []
-    for arrow in layout.arrows:
-        labels = tuple(
-            (concept.label, state, number)
-            for a, b, concept, state, number in relations
-            if (a, b) == (arrow.route[0], arrow.route[-1])
-        )
-        lines.append(data.ArrowPicture(labels, _route([layout.cards[index] for index in arrow.route])))
-    return data.GraphPicture(int(layout.width), int(layout.height), tuple(boxes), tuple(lines))
+    return drawing.picture()
 
 
 def connecting_synset(concept: Concept, other: Concept, parts: str) -> int:
@@ -243,12 +255,12 @@ def synset_views(images: Iterable[data.ImageView]) -> dict[int, tuple[dict[str, 
     """Return what the synsets mean that connect tuples; a number may stand for several."""
     views = (t for image in images for c in image.candidates for t in (*c.candidate, *c.reference))
     numbers = {n for view in views for n in (*view.how, *view.merged) if n}
-    wordnet = load_wordnet() if numbers else None
-    return {
-        number: tuple({"name": wordnet.name(s), "gloss": wordnet.gloss(s)} for s in wordnet.readings(number))
-        for number in sorted(numbers)
-        if wordnet is not None
-    }
+    return {number: _readings(number) for number in sorted(numbers)}
+
+
+def _readings(number: int) -> tuple[dict[str, str], ...]:
+    wordnet = load_wordnet()
+    return tuple({"name": wordnet.name(s), "gloss": wordnet.gloss(s)} for s in wordnet.readings(number))
 
 
 _ID = re.compile(r"\{id(?::(0?\d{1,3}))?\}")
@@ -286,21 +298,27 @@ def image_sources(pictures: Pictures, ids: Iterable[ItemId]) -> dict[ItemId, str
     if url is not None and not _WEB.match(url) and _SCHEME.match(url):
         raise InputError(f"--images-url {url!a}: only http and https addresses, and paths, can be shown")
     if _ID.search(pattern):
-        if pictures.embed or url is not None:
-            option = "--embed-images" if pictures.embed else "--images-url"
-            raise InputError(f"{option}: images {pattern!a} are addresses already; it takes a folder")
-        if _SCHEME.match(pattern) and not _WEB.match(pattern):
-            raise InputError(f"images {pattern!a}: only http and https addresses, and paths, can be shown")
-
-        def address(image_id: ItemId) -> str:
-            return _ID.sub(lambda match: quote(str(image_id).zfill(int(match[1] or 0)), safe=""), pattern)
-
-        return {image_id: address(image_id) for image_id in ids}
+        _check_pattern(pictures)
+        return {image_id: _filled(pattern, image_id) for image_id in ids}
     folder = Path(pattern)
     if not folder.is_dir():
         raise InputError(f"images {pattern!a}: is neither a folder nor an address with {{id}} in it")
     files = _pictures_in(folder.absolute(), folder.stat().st_mtime_ns)
     return {image_id: pictures.address(files[str(image_id)]) for image_id in ids if str(image_id) in files}
+
+
+def _check_pattern(pictures: Pictures) -> None:
+    """Refuse a pattern of addresses that pages do not show, or that does not go with other options."""
+    pattern = pictures.pattern
+    if pictures.embed or pictures.url is not None:
+        option = "--embed-images" if pictures.embed else "--images-url"
+        raise InputError(f"{option}: images {pattern!a} are addresses already; it takes a folder")
+    if _SCHEME.match(pattern) and not _WEB.match(pattern):
+        raise InputError(f"images {pattern!a}: only http and https addresses, and paths, can be shown")
+
+
+def _filled(pattern: str, image_id: ItemId) -> str:
+    return _ID.sub(lambda match: quote(str(image_id).zfill(int(match[1] or 0)), safe=""), pattern)
 
 
 @lru_cache(maxsize=4)  # the viewer asks for each of its pages

@@ -37,35 +37,11 @@ def markdown_of(report: Report) -> str:
 
 def _grids(report: Report) -> Iterator[Grid]:
     """Yield the tables; one without a title belongs to the table above."""
-    systems, human = report.systems, report.human
+    systems = report.systems
     yield standing_grid(report.standings, [system.name for system in systems])
-    columns = [Column("Metric", "text"), *(Column(system.name, "figure") for system in systems)]
-    rows = []
-    for place, row in enumerate(systems[0].scores):
-        scores = [system.scores[place] for system in systems]
-        figures = [f"{number(s.value)} ({number(s.low)} to {number(s.high)})" for s in scores]
-        rows.append((report.shown(row.name), *figures, *([number(human.scores[place].value)] if human else [])))
-    yield Grid("Scores", [*columns, *([Column("Held-out reference", "figure")] if human else [])], rows)
+    yield _scores(report)
     if report.tests:
-        of_test = ("Score|text", "From|text", "To|text", "Difference|figure", "95 % interval|range")
-        yield Grid(
-            "Paired tests",
-            headings(*of_test, "p, bootstrap", "p, randomisation", "p, corrected"),
-            [
-                (
-                    label(t.name),
-                    first,
-                    second,
-                    signed(t.difference) + "*" * t.is_sure,
-                    f"{signed(t.low)} to {signed(t.high)}",
-                    t.p_bootstrap,
-                    t.p_randomization,
-                    t.p_corrected,
-                )
-                for (first, second), tests in report.tests.items()
-                for t in tests
-            ],
-        )
+        yield _tests(report)
     names = ("Category|text", "System|text", "F1", "Precision", "Recall", "Images|count", "Hits|count", "Wrong|count")
     yield Grid(
         "SPICE by category",
@@ -79,6 +55,42 @@ def _grids(report: Report) -> Iterator[Grid]:
     )
     for system in systems:
         yield from _of_system(system)
+
+
+def _scores(report: Report) -> Grid:
+    systems, human = report.systems, report.human
+    columns = [Column("Metric", "text"), *(Column(system.name, "figure") for system in systems)]
+    rows: list[tuple[str, ...]] = []
+    for place, row in enumerate(systems[0].scores):
+        scores = [system.scores[place] for system in systems]
+        figures = [f"{number(s.value)} ({number(s.low)} to {number(s.high)})" for s in scores]
+        rows.append((report.shown(row.name), *figures))
+    if human:
+        columns.append(Column("Held-out reference", "figure"))
+        rows = [(*row, number(score.value)) for row, score in zip(rows, human.scores, strict=True)]
+    return Grid("Scores", columns, rows)
+
+
+def _tests(report: Report) -> Grid:
+    of_test = ("Score|text", "From|text", "To|text", "Difference|figure", "95 % interval|range")
+    return Grid(
+        "Paired tests",
+        headings(*of_test, "p, bootstrap", "p, randomisation", "p, corrected"),
+        [
+            (
+                label(t.name),
+                first,
+                second,
+                signed(t.difference) + "*" * t.is_sure,
+                f"{signed(t.low)} to {signed(t.high)}",
+                t.p_bootstrap,
+                t.p_randomization,
+                t.p_corrected,
+            )
+            for (first, second), tests in report.tests.items()
+            for t in tests
+        ],
+    )
 
 
 def _of_system(system: SystemView) -> Iterator[Grid]:

@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from spicegraph_scorer.core.credit import Credit
-    from spicegraph_service.report.data import CandidateView, GradedView, MeanRow, Report, SystemView, TupleView
+    from spicegraph_service.report.data import (
+        CandidateView,
+        GradedView,
+        GraphPicture,
+        MeanRow,
+        Report,
+        SideView,
+        SystemView,
+        TupleView,
+    )
 
 
 def report_charts(report: Report) -> dict[str, Markup]:
@@ -254,21 +263,34 @@ def index(report: Report) -> str:
 def _by_image(report: Report) -> dict[str, object]:
     """Return what each image can be sorted and filtered by, its numbers by system."""
     columns = list(zip(*(image.candidates for image in report.images), strict=True))
-    sources = [image.source for image in report.images]
     return {
-        # Those that are in the page stand with the details.
-        "sources": [None if s is None or s.startswith(_IN_PAGE) else s for s in sources] if any(sources) else None,
+        "sources": _sources(report),
         "ids": [permalink(image.id) for image in report.images],
         "captions": [[view.caption for view in views] for views in columns],
         # Of the references there are as many tuples for every system.
         "reference": [[counts.reference for counts in view.counts] for view in columns[0]],
-        "counts": [[[n for counts in view.counts for n in counts[:2]] for view in views] for views in columns],
-        "values": [
-            [_rounded([view.metrics[metric] for view in views]) for metric in range(len(report.metrics))]
-            for views in columns
-        ],
+        "counts": [list(map(_counts, views)) for views in columns],
+        "values": [_values(views, len(report.metrics)) for views in columns],
         "errors": [_errors(view, len(report.images)) for view in report.systems],
     }
+
+
+def _sources(report: Report) -> list[str | None] | None:
+    """Return where the images are, but for those in the page, which stand with the details; ``None``: no image is."""
+    sources = [image.source for image in report.images]
+    if not any(sources):
+        return None
+    return [None if source is None or source.startswith(_IN_PAGE) else source for source in sources]
+
+
+def _counts(view: CandidateView) -> list[int]:
+    """Return how many tuples of each category match, and how many the candidate has."""
+    return [number for counts in view.counts for number in counts[:2]]
+
+
+def _values(views: Sequence[CandidateView], metrics: int) -> list[list[float | None]]:
+    """Return the scores of each metric."""
+    return [_rounded([view.metrics[metric] for view in views]) for metric in range(metrics)]
 
 
 def _errors(view: SystemView, images: int) -> list[list[int]]:
@@ -295,13 +317,7 @@ _IN_PAGE = "data:"
 
 def _senses(report: Report) -> list[object]:
     """Return the synsets of the words of errors, the broader one of each (its number, or -1), and each word's."""
-    parts: dict[str, str] = {}
-    for view in report.systems:
-        for errors in view.kinds:
-            for group in errors.groups:
-                for column, word in zip(errors.kind.columns, group.words, strict=False):
-                    likely = "n" if column in _NOUNS else _PARTS[errors.kind.length] if column != "How near" else ""
-                    parts[word] = min(parts.get(word, likely), likely, key=_ORDER.index)
+    parts = _parts_of_speech(report)
     wordnet = load_wordnet()
     numbers: dict[Synset, int] = {}
     broader: list[int] = []
@@ -323,19 +339,22 @@ def _senses(report: Report) -> list[object]:
     return [[wordnet.name(sense) for sense in numbers], broader, senses]
 
 
-_NOUNS = frozenset(
-    (
-        "Object",
-        "Subject",
-        "Of",
-        "Belongs to",
-        "Given to",
-        "Owner",
-        "Has",
-        "References have it with",
-        "Candidate has it with",
-    )
-)  # The columns of kinds of errors whose words are nouns; those of other columns are as long as their tuples.
+def _parts_of_speech(report: Report) -> dict[str, str]:
+    """Return the likely parts of speech of each word of an error."""
+    parts: dict[str, str] = {}
+    for errors in chain.from_iterable(view.kinds for view in report.systems):
+        for group in errors.groups:
+            for column, word in zip(errors.kind.columns, group.words, strict=False):
+                likely = _OF_COLUMNS.get(column, _PARTS[errors.kind.length])
+                parts[word] = min(parts.get(word, likely), likely, key=_ORDER.index)
+    return parts
+
+
+_OF_COLUMNS = {
+    **dict.fromkeys(("Object", "Subject", "Of", "Belongs to", "Given to", "Owner", "Has"), "n"),
+    **dict.fromkeys(("References have it with", "Candidate has it with"), "n"),
+    "How near": "",
+}  # The columns of kinds of errors whose words are nouns, or none; those of other columns are as long as their tuples.
 _PARTS = {1: "n", 2: "an", 3: "v"}  # By a tuple's length: parts of speech of its words, likeliest first.
 _ORDER = ("n", "an", "v", "")  # what counts for a word that stands in several places
 
@@ -357,31 +376,35 @@ def chunks(report: Report) -> list[str]:
 
 
 def _candidate(view: CandidateView, workings: Mapping[tuple[str, str], int]) -> list[object]:
-    picture = view.picture
     return [
         [
             [t.strings, _mentions(t), t.partners, t.how if any(t.how) else (), *_why(t), t.merged]
             for t in view.candidate
         ],
         [[t.partners, *_why(t)] for t in view.reference],
-        [
-            picture.width,
-            picture.height,
-            # Names of objects, attributes and relations are those of their tuples.
-            [(b.state, b.tuple, b.x, b.y, b.width, b.height, [a[1:] for a in b.attributes]) for b in picture.boxes],
-            [([label[1:] for label in line.labels], line.points) for line in picture.lines],
-        ],
+        _picture(view.picture),
         view.graded and _graded(view.graded),
         [[workings[w.score, w.text], *_rounded(w.values)] for w in view.workings],
         _credits(view.credits),
-        view.description
-        and [
-            [
-                [[(s.start, s.end, s.tuples, s.matched) for s in caption] for caption in side.sentences],
-                [(each.object, each.attributes, each.relations) for each in side.objects],
-            ]
-            for side in view.description.values()
-        ],
+        view.description and list(map(_side, view.description.values())),
+    ]
+
+
+def _picture(picture: GraphPicture) -> list[object]:
+    """Return both graphs; the names of objects, attributes and relations are those of their tuples."""
+    return [
+        picture.width,
+        picture.height,
+        [(b.state, b.tuple, b.x, b.y, b.width, b.height, [a[1:] for a in b.attributes]) for b in picture.boxes],
+        [([label[1:] for label in line.labels], line.points) for line in picture.lines],
+    ]
+
+
+def _side(side: SideView) -> list[object]:
+    """Return a side of a description by sentence and by object."""
+    return [
+        [[(s.start, s.end, s.tuples, s.matched) for s in caption] for caption in side.sentences],
+        [(each.object, each.attributes, each.relations) for each in side.objects],
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -87,47 +88,80 @@ def are_level(test: Comparison) -> bool:
     return all(end is not None and abs(end) < _ROUNDING for end in (test.difference, test.low, test.high))
 
 
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The best system of a report and the next one, with all tests of the best minus the next, by score."""
+
+    best: SystemView
+    other: SystemView
+    order: tuple[int, int]  # their numbers
+    tests: Mapping[str, Comparison]
+
+    @classmethod
+    def of(cls, report: Report) -> _Pair:
+        """Find the two by their ranks."""
+        rows = [_headline_row(report, system) for system in report.systems]
+        first, second, *_ = sorted(range(len(rows)), key=lambda number: rows[number].rank or len(rows) + 1)
+        best, other = report.systems[first], report.systems[second]
+        forward = report.tests.get((other.name, best.name), ())
+        backward = report.tests.get((best.name, other.name), ())
+        tests = {test.name: test for test in (*forward, *map(reversed_test, backward))}
+        return cls(best, other, (first, second), tests)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of both."""
+        return self.best.name, self.other.name
+
+    @property
+    def lower(self) -> set[str]:
+        """The scores of which less is better."""
+        return {row.name for row in self.best.scores if row.lower_is_better}
+
+
 def verdict(report: Report) -> Verdict:
     """Say what a report shows. Differences count as sure by their corrected p (Holm)."""
     if len(report.systems) == 1:
         return _single(report)
-    rows = [_headline_row(report, system) for system in report.systems]
-    order = sorted(range(len(rows)), key=lambda number: rows[number].rank or len(rows) + 1)
-    best, other = (report.systems[number] for number in order[:2])
-    names = best.name, other.name
-    forward, backward = report.tests.get((other.name, best.name), ()), report.tests.get(names, ())
-    tests = {test.name: test for test in (*forward, *map(reversed_test, backward))}
-    values = rows[order[0]].value, rows[order[1]].value
-    lower = {row.name for row in best.scores if row.lower_is_better}
-    test = tests[report.headline]
+    pair = _Pair.of(report)
+    test = pair.tests[report.headline]
     headline, detail = pair_headline(
-        report.shown(report.headline), names, values, test, systems=len(order), lower=report.headline in lower
+        report.shown(report.headline),
+        pair.names,
+        (_headline_row(report, pair.best).value, _headline_row(report, pair.other).value),
+        test,
+        systems=len(report.systems),
+        lower=report.headline in pair.lower,
     )
-    categories = {name: tests[f"SPICE_{name}"] for name in report.categories if name != ALL}
-    scores = [tests[name] for name in ("SPICE", *report.metrics) if name in tests and name != report.headline]
     length: tuple[tuple[str, str], ...] = ()
     is_long = has_descriptions(report)
     if is_long:
-        control = length_control(report, *order[:2])
-        length = (*length_points(control, names, _length_score(report)), *_said_and_covered((best, other)))
+        control = length_control(report, *pair.order)
+        said = _said_and_covered((pair.best, pair.other))
+        length = (*length_points(control, pair.names, _length_score(report)), *said)
         if control.is_only_longer:
             headline = headline.replace(":", f", but has {control.words[0] / control.words[1]:.1f} times the words:", 1)
-    of_categories = category_points(categories, best.name)
-    if len(order) > 2:
-        of_categories = best_points(report.standings, [system.name for system in report.systems])
-    points = (
-        *length,
-        *of_categories,
-        *_digit_points(report.systems),
-        *_invented_objects((other, best)),
-        *other_scores(scores, lower, names),
-        *_draw_points(report.signature, len(tests)),
-    )
-    telling = tuple(_telling(report, order[1], order[0], is_long=is_long))
+    points = (*length, *_points(report, pair))
+    telling = tuple(_telling(report, pair.order[1], pair.order[0], is_long=is_long))
     if not telling and not are_level(test):
         # A description that is another's beginning has no error that the other avoids.
-        telling = tuple(_telling(report, order[0], None, is_long=is_long))
-    return Verdict(headline, detail, points, telling, *names, test)
+        telling = tuple(_telling(report, pair.order[0], None, is_long=is_long))
+    return Verdict(headline, detail, points, telling, *pair.names, test)
+
+
+def _points(report: Report, pair: _Pair) -> Iterator[tuple[str, str]]:
+    """Yield the points of a verdict on several systems, but for those on length."""
+    tests = pair.tests
+    if len(report.systems) > 2:
+        yield from best_points(report.standings, [system.name for system in report.systems])
+    else:
+        categories = {name: tests[f"SPICE_{name}"] for name in report.categories if name != ALL}
+        yield from category_points(categories, pair.best.name)
+    yield from _digit_points(report.systems)
+    yield from _invented_objects((pair.other, pair.best))
+    scores = [tests[name] for name in ("SPICE", *report.metrics) if name in tests and name != report.headline]
+    yield from other_scores(scores, pair.lower, pair.names)
+    yield from _draw_points(report.signature, len(tests))
 
 
 def _draw_points(signature: Mapping[str, Json], tests: int) -> Iterator[tuple[str, str]]:
@@ -169,17 +203,24 @@ def pair_headline(
     best, other = names
     if are_level(test):
         return f"{best} and {other} score the same: {score} {number(values[0])}", f"It is the same for all {of}."
-    sure = is_sure(test) and ((test.difference or 0.0) < 0 if lower else (test.difference or 0.0) > 0)
+    sure = is_sure(test) and _gain(test, lower=lower) > 0
     better = "is better than" if systems == 2 else f"is the best of {systems}, before"
     winner = f"{best} {better} {other}" if sure else f"No sure winner, {best} or {other}"
-    p = f", p {number(test.p_bootstrap)}" if test.p_bootstrap is not None else ""
-    if test.p_corrected is not None:
-        p += f", corrected {number(test.p_corrected)}"
-    ends = f"95 % interval {signed(test.low)} to {signed(test.high)}{p}"
+    ends = f"95 % interval {signed(test.low)} to {signed(test.high)}{_p_values(test)}"
     unsure = "the interval includes 0" if test.p_corrected is None else "it may be chance"
     conclusion = f"more than chance among these {of}." if sure else f"{unsure}, so more {of} are needed."
     headline = f"{winner}: {score} {number(values[0])} against {number(values[1])}"
     return headline, f"The difference is {signed(test.difference)} ({ends}): {conclusion}"
+
+
+def _p_values(test: Comparison) -> str:
+    p = "" if test.p_bootstrap is None else f", p {number(test.p_bootstrap)}"
+    return p if test.p_corrected is None else f"{p}, corrected {number(test.p_corrected)}"
+
+
+def _gain(test: Comparison, *, lower: bool) -> float:
+    """Return by how much the first system is better; ``lower``: less of the score is better."""
+    return (test.difference or 0.0) * (-1 if lower else 1)
 
 
 def _single(report: Report) -> Verdict:
@@ -230,15 +271,13 @@ def reversed_test(test: Comparison) -> Comparison:
 
 def category_points(tests: Mapping[str, Comparison], name: str) -> Iterator[tuple[str, str]]:
     """Yield in which categories a system is stronger, weaker, and neither for sure; ``tests`` are it minus another."""
-    known = {c: t for c, t in tests.items() if t.difference is not None and t.low is not None and t.high is not None}
-    largest = sorted(known, key=lambda category: -abs(known[category].difference or 0.0))
-    sure = [category for category in largest if is_sure(known[category])]
-    stronger = [category for category in sure if (known[category].difference or 0.0) > 0]
-    weaker = [category for category in sure if (known[category].difference or 0.0) < 0]
-    unsure = [category for category in tests if category not in stronger and category not in weaker]
-    yield "Stronger in", _listed(known, stronger) or f"no category for sure, for {name}"
-    undecided = f"; undecided: {', '.join(map(label, unsure))}" if unsure else ""
-    yield "Weaker in", (_listed(known, weaker) or "no category for sure") + undecided
+    sure = {name: test.difference for name, test in tests.items() if test.difference and is_sure(test)}
+    largest = sorted(sure, key=lambda name: -abs(sure[name]))
+    stronger, weaker = ([name for name in largest if sign * sure[name] > 0] for sign in (1, -1))
+    unsure = [label(name) for name in tests if name not in sure]
+    yield "Stronger in", _listed(tests, stronger) or f"no category for sure, for {name}"
+    undecided = f"; undecided: {', '.join(unsure)}" if unsure else ""
+    yield "Weaker in", (_listed(tests, weaker) or "no category for sure") + undecided
 
 
 def _listed(tests: Mapping[str, Comparison], names: Sequence[str]) -> str:
@@ -266,48 +305,57 @@ def other_scores(
     for test in tests:
         if test.low is None or test.high is None:
             continue
-        gain = (test.difference or 0.0) * (-1 if test.name in lower else 1)
-        (unsure if not is_sure(test) else agree if gain > 0 else against).append(test.name)
-    parts = [(names[0], agree), (names[1], against), ("undecided", unsure)]
-    if any(scores for _, scores in parts):
-        yield "Other metrics", "; ".join(f"{who}: {', '.join(scores)}" for who, scores in parts if scores)
+        side = agree if _gain(test, lower=test.name in lower) > 0 else against
+        (side if is_sure(test) else unsure).append(test.name)
+    sides = zip((*names, "undecided"), (agree, against, unsure), strict=True)
+    parts = [f"{who}: {', '.join(scores)}" for who, scores in sides if scores]
+    if parts:
+        yield "Other metrics", "; ".join(parts)
 
 
 def _telling(report: Report, wrong: int, better: int | None, *, is_long: bool) -> Iterator[TellingError]:
     """Yield examples of errors, of different kinds if there are such; of a description, the sentence with it."""
-    ranked = sorted(_weighted_errors(report, wrong, better, is_long=is_long), reverse=True)
-    words: dict[tuple[str, int], tuple[str, ...]] = {}  # by kind and image, those of the heaviest group
-    for errors in report.systems[wrong].kinds:
+    weighted = sorted(_weighted_errors(report, wrong, better, is_long=is_long), reverse=True)
+    words = _heaviest_words(report.systems[wrong])
+    shown = [system for system in (wrong, better) if system is not None]
+    for item, kind in _chosen([(-minus, kind) for _, minus, kind in weighted]):
+        image = report.images[item]
+        views = [image.candidates[system] for system in shown]
+        ends = [(0, len(view.caption)) for view in views]
+        if is_long:
+            ends = [_sentence_of(views[0], kind, words[kind, item]), *map(_sentence_of, views[1:])]
+        yield TellingError(
+            item,
+            image.id,
+            image.source,
+            wrong,
+            kind,
+            _SENTENCES[kind][1].format(*words[kind, item]),
+            tuple((n, tuple(marked(view, *end))) for n, view, end in zip(shown, views, ends, strict=True)),
+            tuple(view.scores[0] for view in views),
+        )
+
+
+def _heaviest_words(system: SystemView) -> dict[tuple[str, int], tuple[str, ...]]:
+    """Return, by the kind and the image of an error that can be an example, the words of the heaviest group there."""
+    words: dict[tuple[str, int], tuple[str, ...]] = {}
+    for errors in system.kinds:
         for group in errors.groups if errors.name in _SENTENCES else ():
             for item in group.items:
                 words.setdefault((errors.name, item), group.words)
-    shown = [system for system in (wrong, better) if system is not None]
+    return words
+
+
+def _chosen(errors: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the first errors (image and kind) of different images, those of different kinds before others."""
     items: set[int] = set()
     kinds: set[str] = set()
     for different in (True, False):
-        for _, minus, kind in ranked:
-            item = -minus
-            if len(items) < SHOWN and item not in items and (not different or kind not in kinds):
+        for item, kind in errors:
+            if len(items) < SHOWN and item not in items and not (different and kind in kinds):
                 items.add(item)
                 kinds.add(kind)
-                image = report.images[item]
-                views = [(system, image.candidates[system]) for system in shown]
-                ends = [(0, len(view.caption)) for _, view in views]
-                if is_long:
-                    ends = [
-                        _sentence_of(views[0][1], kind, words[kind, item]),
-                        *(_sentence_of(v) for _, v in views[1:]),
-                    ]
-                yield TellingError(
-                    item,
-                    image.id,
-                    image.source,
-                    wrong,
-                    kind,
-                    _SENTENCES[kind][1].format(*words[kind, item]),
-                    tuple((n, tuple(marked(view, *end))) for (n, view), end in zip(views, ends, strict=True)),
-                    tuple(view.scores[0] for _, view in views),
-                )
+                yield item, kind
 
 
 def _sentence_of(view: CandidateView, kind: str | None = None, words: tuple[str, ...] = ()) -> tuple[int, int]:
@@ -316,7 +364,8 @@ def _sentence_of(view: CandidateView, kind: str | None = None, words: tuple[str,
     if kind:
         shared = [len(set("/".join(each.strings).split("/")) & set(words)) for each in said]
         said = [said[shared.index(max(shared))]]
-    starts = [start for each in said for mention in each.mentions for start, _ in mention.spans]
+    mentions = chain.from_iterable(each.mentions for each in said)
+    starts = [start for mention in mentions for start, _ in mention.spans]
     spans = sentence_spans(view.caption) or ((0, len(view.caption)),)
     return max(spans, key=lambda span: sum(span[0] <= start < span[1] for start in starts))
 
@@ -351,16 +400,26 @@ def _weighted_errors(
         candidate = image.candidates[wrong]
         rival = None if better is None else image.candidates[better]
         gap = (1.0 if rival is None else rival.scores[0] or 0.0) - (candidate.scores[0] or 0.0)
-        avoided = {(view.kind, view.strings if is_long else ()) for view in rival.candidate} if rival else set()
+        if gap <= 0:
+            continue
+        brief = -len(candidate.caption) / _LONG_CAPTION
         for view in candidate.candidate:
-            is_avoided = (view.kind, view.strings if is_long else ()) not in avoided
-            if is_long and is_avoided and rival and view.mentions:
-                is_avoided = not _says_same(candidate.caption, rival.caption, view.mentions[0].spans)
-            if gap > 0 and view.kind is not None and view.kind in _SENTENCES and is_avoided:
-                if (known := _known(view, candidate)) is None:
-                    continue
-                brief = -len(candidate.caption) / _LONG_CAPTION
+            if not view.kind or view.kind not in _SENTENCES or _is_shared(view, candidate, rival, is_long=is_long):
+                continue
+            known = _known(view, candidate)
+            if known is not None:
                 yield _SENTENCES[view.kind][0] + 3 * gap + known / len(image.references) + brief, -item, view.kind
+
+
+def _is_shared(view: TupleView, candidate: CandidateView, rival: CandidateView | None, *, is_long: bool) -> bool:
+    """Say whether a rival makes an error of the kind, too; in a description, with the same words or sentence."""
+    if rival is None:
+        return False
+    if not is_long:
+        return any(other.kind == view.kind for other in rival.candidate)
+    if any((other.kind, other.strings) == (view.kind, view.strings) for other in rival.candidate):
+        return True
+    return bool(view.mentions) and _says_same(candidate.caption, rival.caption, view.mentions[0].spans)
 
 
 def marked(view: CandidateView, first: int = 0, end: int | None = None) -> Iterator[MarkedPart]:

@@ -97,29 +97,36 @@ def _shape_faults(plain: dict[str, Any], kind: Any, path: str) -> Iterator[JsonE
     fields = {name: field for field in kind.fields for name in (field.json_name, field.name)}
     for key, value in plain.items():
         field = fields.get(key)
-        if field is None or (value is None and field.has_presence):
+        if field is None or (value is None and field.has_presence) or _is_map(field):
             continue
         where = path + key
-        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
-        if field.is_repeated and not is_map and not isinstance(value, list):
+        if not field.is_repeated:
+            yield from _element_faults(value, field, where)
+        elif not isinstance(value, list):
             yield _unexpected(value, f"a list of {_kind_name(field)}s", where)
-        elif field.is_repeated and not is_map:
+        else:
             for number, element in enumerate(value):
                 yield from _element_faults(element, field, f"{where}[{number}]")
-        elif not is_map:
-            yield from _element_faults(value, field, where)
 
 
 def _element_faults(value: Any, field: FieldDescriptor, where: str) -> Iterator[JsonError]:
-    kind = field.message_type
     name = _kind_name(field)
-    if kind is not None and not _special(kind):
+    if _has_fields(field):
         if isinstance(value, dict):
-            yield from _shape_faults(value, kind, where + ".")
+            yield from _shape_faults(value, field.message_type, where + ".")
         else:
             yield _unexpected(value, f"an {name}", where)
     elif value is None or (_is_text(field) and not (isinstance(value, str) or _is_id(value, field.name))):
         yield _unexpected(value, f"a {name}", where)
+
+
+def _has_fields(field: FieldDescriptor) -> bool:
+    """Say whether JSON has objects for a field's values, with their fields as keys."""
+    return field.message_type is not None and not _special(field.message_type)
+
+
+def _is_map(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
 
 
 def _is_text(field: FieldDescriptor) -> bool:
@@ -166,18 +173,22 @@ def _located(plain: dict[str, Any], kind: Any, path: str) -> JsonError | None:
         listed = field.is_repeated and isinstance(value, list)
         for number, element in enumerate(value if listed else [value]):
             where = f"{path}{key}[{number}]" if listed else path + key
-            inner = field.message_type
-            if inner is not None and isinstance(element, dict) and not _special(inner):
-                fault = _located(element, inner, where + ".")
+            if isinstance(element, dict) and _has_fields(field):
+                fault = _located(element, field.message_type, where + ".")
             else:
-                try:
-                    json_format.ParseDict({key: [element] if listed else element}, GetMessageClass(kind)())
-                    continue
-                except _REFUSED as error:
-                    reason = str(error).rpartition("field: ")[2].rstrip(".")
-                    fault = JsonError(reason or type(error).__name__, where)
+                fault = _refused({key: [element] if listed else element}, kind, where)
             if fault is not None:
                 return fault
+    return None
+
+
+def _refused(plain: dict[str, Any], kind: Any, where: str) -> JsonError | None:
+    """Return what ``json_format`` has against a message with a single field."""
+    try:
+        json_format.ParseDict(plain, GetMessageClass(kind)())
+    except _REFUSED as error:
+        reason = str(error).rpartition("field: ")[2].rstrip(".")
+        return JsonError(reason or type(error).__name__, where)
     return None
 
 

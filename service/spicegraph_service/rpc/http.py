@@ -378,11 +378,15 @@ def origin_of(request: web.Request) -> Origin:
     if timeout is not None and not (timeout.isascii() and timeout.isdigit() and len(timeout) <= _LONGEST_TIMEOUT):
         raise invalid([Violation("connect-timeout-ms", "expected up to 10 digits")], reason=_MALFORMED)
     deadline = time.monotonic() + int(timeout) / 1000 if timeout is not None else None
-    # The names in a client's certificate: its alternative names, otherwise its common name.
+    return Origin(headers, peer_of(request), _certified_names(request), deadline)
+
+
+def _certified_names(request: web.Request) -> tuple[bytes, ...]:
+    """Return the names in a client's certificate: its alternative names, otherwise its common name."""
     certificate = request.get_extra_info("peercert") or {}
     names = [name for _, name in certificate.get("subjectAltName", ())]
     common = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
-    return Origin(headers, peer_of(request), tuple(name.encode() for name in names or common), deadline)
+    return tuple(name.encode() for name in names or common)
 
 
 def peer_of(request: web.Request) -> str:

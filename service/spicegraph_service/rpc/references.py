@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import re
 import time
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,12 +20,13 @@ from spicegraph_service.pool.costs import texts_cost
 from spicegraph_service.pool.tasks import GraphStyle, ItemWork
 from spicegraph_service.rpc import validation
 from spicegraph_service.rpc.interceptor import Context, current_call
+from spicegraph_service.rpc.scheduler import chunked
 from spicegraph_service.rpc.status import Violation, exhausted, invalid, missing_right, not_found, too_many_sets, wrong
 from spicegraph_service.rpc.validation import patiently
 from spicegraph_service.store import DEFAULT_TENANT, EVIDENCE, OWNER, READ, SCORE, ReferenceSet
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     from spicegraph_service.rpc.limits import Limits
     from spicegraph_service.rpc.scheduler import Scheduler
@@ -69,26 +71,12 @@ class References:
 
     async def resolve(self, set_id: str, items: Sequence[scores_pb2.Item], *, first: int = 0) -> list[ItemWork]:
         """Return the items with the references of a set, which :meth:`check` knows."""
-        wanted = [item.reference_id if item.HasField("reference_id") else item.id for item in items]
-        entries: dict[str, bytes] = {}
-        missing = []
-        for entry_id in dict.fromkeys(wanted):
-            value = self._entries.get((set_id, entry_id))
-            if value is None:
-                missing.append(entry_id)
-            else:
-                entries[entry_id] = value
-        if missing:
-            stored = await self._thread.run(lambda: self._thread.store.get_entries(set_id, missing))
-            for entry_id, value in stored.items():
-                self._entries.put((set_id, entry_id), value)
-            entries |= stored
+        fields = ["reference_id" if item.HasField("reference_id") else "id" for item in items]
+        wanted = [getattr(item, field) for item, field in zip(items, fields, strict=True)]
+        entries = await self._found(set_id, dict.fromkeys(wanted))
         unknown = [
-            Violation(
-                f"items[{index}].{'reference_id' if item.HasField('reference_id') else 'id'}",
-                f"the reference set has no entry {entry_id!a}",
-            )
-            for index, (item, entry_id) in enumerate(zip(items, wanted, strict=True), start=first)
+            Violation(f"items[{index}].{field}", f"the reference set has no entry {entry_id!a}")
+            for index, (field, entry_id) in enumerate(zip(fields, wanted, strict=True), start=first)
             if entry_id not in entries
         ]
         if unknown:
@@ -98,6 +86,18 @@ class References:
             ItemWork(item.id, item.candidate, references[entry_id])
             for item, entry_id in zip(items, wanted, strict=True)
         ]
+
+    async def _found(self, set_id: str, wanted: Iterable[str]) -> dict[str, bytes]:
+        """Return the entries that are in memory or in the store."""
+        known = {entry_id: self._entries.get((set_id, entry_id)) for entry_id in wanted}
+        entries = {entry_id: value for entry_id, value in known.items() if value is not None}
+        missing = [entry_id for entry_id in known if entry_id not in entries]
+        if missing:
+            stored = await self._thread.run(lambda: self._thread.store.get_entries(set_id, missing))
+            for entry_id, value in stored.items():
+                self._entries.put((set_id, entry_id), value)
+            entries |= stored
+        return entries
 
     def forget(self, tenant: str, set_id: str) -> None:
         """Forget a tenant's rights on a set. Its entries grow old in memory, where no call reaches them."""
@@ -143,9 +143,7 @@ class ReferencesServicer(ReferenceServiceServicer):
         async for request in patiently(requests):
             match request.WhichOneof("payload"):
                 case "settings" if first:
-                    name = request.settings.display_name
-                    if len(name) > _LONGEST_NAME or "\0" in name:
-                        raise wrong("settings.display_name", f"at most {_LONGEST_NAME} characters, and no NUL")
+                    name = _checked_name(request.settings.display_name)
                     style = validation.graph_style(
                         request.settings.graph_style, self._scheduler.info, field="settings.graph_style"
                     )
@@ -157,12 +155,7 @@ class ReferencesServicer(ReferenceServiceServicer):
                     if size > self._limits.max_reference_set_bytes:
                         raise wrong("entries", f"the set has more than {self._limits.max_reference_set_bytes} bytes")
                     new = {entry.id: tuple(entry.references) for entry in batch}
-                    texts = list(dict.fromkeys(text for captions in new.values() for text in captions))
-                    call = current_call()
-                    call.charge(len(texts), texts_cost(texts))
-                    for start in range(0, len(texts), _PARSED_AT_ONCE):
-                        chunk = texts[start : start + _PARSED_AT_ONCE]
-                        await self._scheduler.store_parses(chunk, style, caller=call.share, tenant=call.tenant)
+                    await self._parse(list(dict.fromkeys(chain.from_iterable(new.values()))), style)
                     entries |= new
                 case "settings":
                     raise wrong("settings", "only the first message holds settings")
@@ -172,6 +165,12 @@ class ReferencesServicer(ReferenceServiceServicer):
         if not entries:
             raise wrong("entries", "is empty")
         return name, entries
+
+    async def _parse(self, texts: Sequence[str], style: GraphStyle) -> None:
+        call = current_call()
+        call.charge(len(texts), texts_cost(texts))
+        for chunk in chunked(texts, _PARSED_AT_ONCE):
+            await self._scheduler.store_parses(chunk, style, caller=call.share, tenant=call.tenant)
 
     async def _store(self, name: str, entries: dict[str, tuple[str, ...]]) -> ReferenceSet:
         tenant = current_call().tenant
@@ -246,15 +245,7 @@ class ReferencesServicer(ReferenceServiceServicer):
     ) -> pb.ShareReferenceSetResponse:
         """Give a tenant rights on a set, or take them away."""
         del context
-        known, wanted = [value in _RIGHTS for value in request.rights], request.rights
-        violations = [
-            Violation(f"rights[{index}]", "appears twice" if is_known else f"{value} is not a right")
-            for index, (value, is_known) in enumerate(zip(wanted, known, strict=True))
-            if not is_known or value in wanted[:index]
-        ]
-        if violations:
-            raise invalid(violations)
-        rights = tuple(right for value, right in _RIGHTS.items() if value in wanted)
+        rights = _checked_rights(request.rights)
         name = request.tenant
         if not (name.strip() and len(name) <= _LONGEST_TENANT and name.isprintable()):
             raise wrong("tenant", f"1 to {_LONGEST_TENANT} printable characters")
@@ -274,6 +265,24 @@ def reference_set_id(display_name: str, entries: dict[str, tuple[str, ...]], *, 
     for entry_id in sorted(entries):
         digest.update(_encoder.encode((entry_id, entries[entry_id])))
     return digest.hexdigest()[:32]
+
+
+def _checked_name(name: str) -> str:
+    if len(name) > _LONGEST_NAME or "\0" in name:
+        raise wrong("settings.display_name", f"at most {_LONGEST_NAME} characters, and no NUL")
+    return name
+
+
+def _checked_rights(wanted: Sequence[pb.ReferenceRight.ValueType]) -> tuple[str, ...]:
+    violations = []
+    for index, value in enumerate(wanted):
+        if value not in _RIGHTS:
+            violations.append(Violation(f"rights[{index}]", f"{value} is not a right"))
+        elif value in wanted[:index]:
+            violations.append(Violation(f"rights[{index}]", "appears twice"))
+    if violations:
+        raise invalid(violations)
+    return tuple(right for value, right in _RIGHTS.items() if value in wanted)
 
 
 def _message(reference_set: ReferenceSet, shares: Mapping[str, tuple[str, ...]]) -> pb.ReferenceSet:

@@ -26,7 +26,7 @@ from spicegraph_service.rpc.service import TokenService
 from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 
     from aiohttp.web import AbstractRouteDef
     from prometheus_client import CollectorRegistry
@@ -153,11 +153,7 @@ class ReportServicer(ReportServiceServicer):
         self, given: pb.AnalysisSettings | pb.RenderSettings, folder: Path
     ) -> tuple[ReportTask, pb.AnalysisSettings, bool]:
         """Return what a first message asks for, and whether words of the references must stay hidden."""
-        form, path = "message", "settings."
-        if isinstance(given, pb.RenderSettings):
-            validation.check_value(given.format, _FORMS, "settings.format")
-            form, path = _FORMS[given.format], "settings.analysis."
-        settings: pb.AnalysisSettings = given.analysis if isinstance(given, pb.RenderSettings) else given
+        form, path, settings = _form(given)
         _check(settings, path)
         info = self._host.scheduler.info
         metrics = validation.check_metrics(settings.metrics, [metric.name for metric in info.metrics])
@@ -197,39 +193,33 @@ class ReportServicer(ReportServiceServicer):
     async def _take(
         self, batch: Sequence[pb.SystemsItem], settings: pb.AnalysisSettings, seen: set[str], stream: IO[bytes]
     ) -> None:
-        limits, first, count = self._host.limits, len(seen), len(settings.systems)
+        limits, first = self._host.limits, len(seen)
         if first + len(batch) > limits.max_stream_items:
             raise wrong("items", f"a stream has at most {limits.max_stream_items} items")
         by_set = settings.HasField("reference_set")
         empty = validation.empty_candidates(settings.empty)
         validation.check_items(batch, limits, reference_set=by_set, empty=empty, seen=seen, first=first)
-        faults = [
-            Violation(f"items[{n}].candidates", f"has {len(item.candidates)} captions for {count} systems")
-            for n, item in enumerate(batch, start=first)
-            if len(item.candidates) != count
-        ]
-        if settings.integer_ids:
-            faults += [
-                Violation(f"items[{n}].id", "is not an integer")
-                for n, item in enumerate(batch, start=first)
-                if not (item.id.removeprefix("-").isdecimal() and item.id.isascii() and str(int(item.id)) == item.id)
-            ]
-        if faults:
+        if faults := list(_item_faults(batch, settings, first)):
             raise invalid(faults)
-        references = [tuple(item.references) for item in batch]
-        if by_set:
-            named = [
-                scores_pb2.Item(id=i.id, reference_id=i.reference_id if i.HasField("reference_id") else None)
-                for i in batch
-            ]
-            found = await self._host.references.resolve(settings.reference_set, named, first=first)
-            references = [item.references for item in found]
+        references = await self._references(batch, settings, first)
         written = [text for item, texts in zip(batch, references, strict=True) for text in (*item.candidates, *texts)]
         current_call().charge(len(written), texts_cost(written))
         items = [ReportItem(i.id, tuple(i.candidates), texts) for i, texts in zip(batch, references, strict=True)]
         stream.write(frame(encode(items)))
         if stream.tell() > _MOST_BYTES:
             raise wrong("items", f"a report is of at most {_MOST_BYTES >> 20} MiB of captions")
+
+    async def _references(
+        self, batch: Sequence[pb.SystemsItem], settings: pb.AnalysisSettings, first: int
+    ) -> list[tuple[str, ...]]:
+        """Return the references of items: their own, or those of the reference set."""
+        if not settings.HasField("reference_set"):
+            return [tuple(item.references) for item in batch]
+        named = [
+            scores_pb2.Item(id=i.id, reference_id=i.reference_id if i.HasField("reference_id") else None) for i in batch
+        ]
+        found = await self._host.references.resolve(settings.reference_set, named, first=first)
+        return [item.references for item in found]
 
     async def run(self, task: ReadTask | ReportTask) -> AsyncGenerator[Working | Made]:
         """Have a task done when it is its turn; the process ends with the call, whoever ends it."""
@@ -240,26 +230,39 @@ class ReportServicer(ReportServiceServicer):
             await self._turns.acquire()
         finally:
             self._waiting -= 1
-        process = None
         try:
-            process = await ChildProcess.start("spicegraph_service.pool.reports")
-            step = decode_step(await process.ask(encode(task)))
-            while isinstance(step, Working):
-                yield step
-                step = decode_step(await process.ask(b"go on"))
+            async with ChildProcess.running("spicegraph_service.pool.reports") as process:
+                step = decode_step(await process.ask(encode(task)))
+                while isinstance(step, Working):
+                    yield step
+                    step = decode_step(await process.ask(b"go on"))
         except ProcessEndedError as error:
             message = "the report's process ended: it may have needed more memory than there is"
             raise CallError(grpc.StatusCode.RESOURCE_EXHAUSTED, "REPORT_ENDED", message) from error
         finally:
-            try:
-                if process is not None:
-                    process.kill()
-                    await process.wait()
-            finally:
-                self._turns.release()
+            self._turns.release()
         if isinstance(step, Failed):
             raise _error(step)
         yield step
+
+
+def _form(given: pb.AnalysisSettings | pb.RenderSettings) -> tuple[str, str, pb.AnalysisSettings]:
+    """Return the form of a report, and its settings, with the path to them."""
+    if isinstance(given, pb.AnalysisSettings):
+        return "message", "settings.", given
+    validation.check_value(given.format, _FORMS, "settings.format")
+    return _FORMS[given.format], "settings.analysis.", given.analysis
+
+
+def _item_faults(batch: Sequence[pb.SystemsItem], settings: pb.AnalysisSettings, first: int) -> Iterator[Violation]:
+    """Yield what is wrong with items of several systems; ``first`` is the index of the first."""
+    count = len(settings.systems)
+    for number, item in enumerate(batch, start=first):
+        if len(item.candidates) != count:
+            yield Violation(f"items[{number}].candidates", f"has {len(item.candidates)} captions for {count} systems")
+    for number, item in enumerate(batch if settings.integer_ids else (), start=first):
+        if not (item.id.removeprefix("-").isdecimal() and item.id.isascii() and str(int(item.id)) == item.id):
+            yield Violation(f"items[{number}].id", "is not an integer")
 
 
 def _error(failed: Failed) -> Exception:
@@ -270,30 +273,35 @@ def _error(failed: Failed) -> Exception:
 
 def _check(settings: pb.AnalysisSettings, path: str) -> None:
     """Check the settings that are of reports alone."""
-    names = settings.systems
-    faults = []
-    if not 1 <= len(names) <= _MOST_SYSTEMS:
-        faults.append(Violation(f"{path}systems", f"has {len(names)} names; 1 to {_MOST_SYSTEMS}"))
-    for number, name in enumerate(names):
-        if not (name.strip() and len(name) <= _LONGEST_NAME and name.isprintable()):
-            faults.append(Violation(f"{path}systems[{number}]", f"1 to {_LONGEST_NAME} printable characters"))
-        elif name in names[:number]:
-            faults.append(Violation(f"{path}systems[{number}]", f"{name!a} is the name of another system"))
+    faults = [Violation(path + field, reason) for field, reason in _setting_faults(settings)]
+    if faults:
+        raise invalid(faults)
+
+
+def _setting_faults(settings: pb.AnalysisSettings) -> Iterator[tuple[str, str]]:
+    yield from _name_faults(settings.systems)
     if not 0 <= settings.max_examples <= _MOST_EXAMPLES:
-        reason = f"is {settings.max_examples}; 1 to {_MOST_EXAMPLES}, or 0 for {_EXAMPLES}"
-        faults.append(Violation(f"{path}max_examples", reason))
+        yield "max_examples", f"is {settings.max_examples}; 1 to {_MOST_EXAMPLES}, or 0 for {_EXAMPLES}"
     for number, part in enumerate(settings.leave_out):
         if part not in (pb.REPORT_PART_IMAGES, pb.REPORT_PART_GROUPS):
-            faults.append(Violation(f"{path}leave_out[{number}]", f"{part} is not a part"))
+            yield f"leave_out[{number}]", f"{part} is not a part"
     texts = [("title", settings.title), ("made.command", settings.made.command)]
     texts += [(f"gates[{number}]", text) for number, text in enumerate(settings.gates)]
     for number, file in enumerate(settings.made.inputs):
         texts += [(f"made.inputs[{number}].name", file.name), (f"made.inputs[{number}].sha256", file.sha256)]
     for field, text in texts:
         if len(text) > 10 * _LONGEST_NAME or "\0" in text:
-            faults.append(Violation(path + field, f"at most {10 * _LONGEST_NAME} characters, and no NUL"))
-    if faults:
-        raise invalid(faults)
+            yield field, f"at most {10 * _LONGEST_NAME} characters, and no NUL"
+
+
+def _name_faults(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if not 1 <= len(names) <= _MOST_SYSTEMS:
+        yield "systems", f"has {len(names)} names; 1 to {_MOST_SYSTEMS}"
+    for number, name in enumerate(names):
+        if not (name.strip() and len(name) <= _LONGEST_NAME and name.isprintable()):
+            yield f"systems[{number}]", f"1 to {_LONGEST_NAME} printable characters"
+        elif name in names[:number]:
+            yield f"systems[{number}]", f"{name!a} is the name of another system"
 
 
 class Gauges:
@@ -313,13 +321,12 @@ class Gauges:
         """Show a report's systems; of too many, those shown longest ago go."""
         for system in report.systems:
             self._forget(system.name)
-            categories = [row.name for row in system.categories if row.HasField("f")]
+            f1s = {row.name: row.f for row in system.categories if row.HasField("f")}
             kinds = {scores_pb2.ErrorKind.Name(row.key): row.rate for row in system.kinds if row.HasField("rate")}
             rates = {name.removeprefix("ERROR_KIND_").lower(): rate for name, rate in kinds.items()}
-            self._labels[system.name] = categories, list(rates)
-            for row in system.categories:
-                if row.HasField("f"):
-                    self._scores.labels(system.name, row.name).set(row.f)
+            self._labels[system.name] = list(f1s), list(rates)
+            for name, f1 in f1s.items():
+                self._scores.labels(system.name, name).set(f1)
             for name, rate in rates.items():
                 self._rates.labels(system.name, name).set(rate)
         while len(self._labels) > self._most:

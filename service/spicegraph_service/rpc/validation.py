@@ -107,14 +107,18 @@ def check_items(
             violations += _set(path, item, limits, allowed=sets)
         captions = tested(item)
         for field, text in captions:
-            violations += caption_faults(f"{path}.{field}", text, limits)
-            if empty == "refuse" and not text.strip():
-                violations.append(Violation(f"{path}.{field}", "is empty"))
+            violations += _tested_faults(f"{path}.{field}", text, limits, empty)
         lengths = [len(text) for _, text in captions]
         together = sum(lengths) if isinstance(item, scores_pb2.Item) else max(lengths, default=0)
         violations += _held_against(path, item, limits, reference_set=reference_set, candidate=together)
     _raise(violations)
     return marks.found()
+
+
+def _tested_faults(field: str, text: str, limits: Limits, empty: Empty) -> Iterator[Violation]:
+    yield from caption_faults(field, text, limits)
+    if empty == "refuse" and not text.strip():
+        yield Violation(field, "is empty")
 
 
 def _held_against(path: str, item: Any, limits: Limits, *, reference_set: bool, candidate: int) -> Iterator[Violation]:

@@ -46,6 +46,24 @@ def make_backup(parts: Sequence[StatePart], folder: Path) -> BackupListing:
     """Copy a server's state into a new folder, which is there whole or not at all. The server may run meanwhile."""
     if folder.exists():
         raise InputError(f"{folder}: exists already; a backup goes into a new folder")
+    _check_there(parts)
+    with _errors(folder):
+        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
+    try:
+        with _errors(folder):
+            listing = _copied(parts, partial)
+            (partial / _LISTING).write_bytes(msgspec.json.format(msgspec.json.encode(listing)) + b"\n")
+            (partial / _LISTING).chmod(0o600)
+            partial.rename(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return listing
+
+
+def _check_there(parts: Sequence[StatePart]) -> None:
+    """Refuse to back up nothing, or what is not there."""
     databases, uploads = _databases(parts), _uploads(parts)
     if not databases and uploads is None:
         raise InputError("there is nothing to back up: name a store, a challenge database or a folder of files")
@@ -54,28 +72,21 @@ def make_backup(parts: Sequence[StatePart], folder: Path) -> BackupListing:
     for path in (*databases.values(), *alone):
         if not path.exists():
             raise InputError(f"{path}: there is no such file or folder")
-    with _errors(folder):
-        folder.absolute().parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.absolute().parent))
-    try:
-        with _errors(folder):
-            for name, path in databases.items():
-                _copy_database(path, partial / name)
-            files = None
-            if uploads is not None and uploads.files is not None:
-                files = _copy_files(uploads.files / "objects", partial / _FILES)
-                if uploads.database is not None:
-                    _check_needed(partial / uploads.name, resolve_name(uploads.needed), files)
-            measured = {name: _measured(partial / name) for name in databases}
-            created = datetime.now(UTC).isoformat(timespec="seconds")
-            listing = BackupListing(_FORMAT, version("spicegraph"), created, measured, files)
-            (partial / _LISTING).write_bytes(msgspec.json.format(msgspec.json.encode(listing)) + b"\n")
-            (partial / _LISTING).chmod(0o600)
-            partial.rename(folder)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
-    return listing
+
+
+def _copied(parts: Sequence[StatePart], folder: Path) -> BackupListing:
+    """Copy databases, and then the files that they need; return what is there."""
+    databases, uploads = _databases(parts), _uploads(parts)
+    for name, path in databases.items():
+        _copy_database(path, folder / name)
+    files = None
+    if uploads is not None and uploads.files is not None:
+        files = _copy_files(uploads.files / "objects", folder / _FILES)
+        if uploads.database is not None:
+            _check_needed(folder / uploads.name, resolve_name(uploads.needed), files)
+    measured = {name: _measured(folder / name) for name in databases}
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return BackupListing(_FORMAT, version("spicegraph"), created, measured, files)
 
 
 def _databases(parts: Sequence[StatePart]) -> Mapping[str, Path]:
@@ -91,17 +102,7 @@ def restore_backup(folder: Path, parts: Sequence[StatePart]) -> BackupListing:
     """Put a backup where there is nothing yet. It is checked whole before anything is written."""
     listing = check_backup(folder)
     databases, uploads = _databases(parts), _uploads(parts)
-    for name, path in databases.items():
-        if name not in listing.databases:
-            raise InputError(f"{folder}: holds no {name}")
-        for taken in (path, Path(f"{path}-wal")):
-            if taken.exists():
-                raise InputError(f"{taken}: exists already; move it away first")
-    if uploads is not None and uploads.files is not None:
-        if listing.files is None:
-            raise InputError(f"{folder}: does not contain files of challenges")
-        if (uploads.files / "objects").exists():
-            raise InputError(f"{uploads.files}: has files already; move it away first")
+    _check_free(listing, folder, parts)
     with _errors(folder):
         if uploads is not None and uploads.files is not None:
             # Files come before the database that names them, as in a running server.
@@ -110,6 +111,22 @@ def restore_backup(folder: Path, parts: Sequence[StatePart]) -> BackupListing:
             path.absolute().parent.mkdir(parents=True, exist_ok=True)
             _copy_database(folder / name, path)
     return listing
+
+
+def _check_free(listing: BackupListing, folder: Path, parts: Sequence[StatePart]) -> None:
+    """Refuse to put back what a backup lacks, or over what is there."""
+    for name, path in _databases(parts).items():
+        if name not in listing.databases:
+            raise InputError(f"{folder}: holds no {name}")
+        for taken in (path, Path(f"{path}-wal")):
+            if taken.exists():
+                raise InputError(f"{taken}: exists already; move it away first")
+    uploads = _uploads(parts)
+    if uploads is not None and uploads.files is not None:
+        if listing.files is None:
+            raise InputError(f"{folder}: does not contain files of challenges")
+        if (uploads.files / "objects").exists():
+            raise InputError(f"{uploads.files}: has files already; move it away first")
 
 
 def check_backup(folder: Path) -> BackupListing:

@@ -12,12 +12,13 @@ from tests.support.scenes import sentence
 
 from spicegraph_parser import CaptionPipeline, load_pipeline
 from spicegraph_parser.export.graph_text import read_graph_text
+from spicegraph_parser.networks.scenes import Labels
 from spicegraph_parser.scenes import SCENE_WEIGHTS
-from spicegraph_parser.scenes.kinds import Kind, kind_of
-from spicegraph_parser.scenes.network import Labels, load_network
+from spicegraph_parser.scenes.parser import load_network
+from spicegraph_parser.scenes.passages import Kind, kind_of
 from spicegraph_parser.scenes.phrases import amounts, apart_from_names, noun_phrases, pictures, verbs_behind_nouns
 from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between
-from spicegraph_parser.scenes.values import owner, values
+from spicegraph_parser.scenes.values import owner, values_of
 
 _GOLDEN: Final = Path(__file__).parents[2] / "golden" / "scenes"
 _KINDS: Final = 12
@@ -156,13 +157,13 @@ def test_a_verb_behind_another_thing_names_the_relation() -> None:
     ],
 )
 def test_texts_and_numbers_are_values(text: str, wanted: str) -> None:
-    assert [value.name for value in values(text.split())] == ([wanted] if wanted else [])
+    assert [value.name for value in values_of(text.split())] == ([wanted] if wanted else [])
 
 
 def test_a_quoted_letter_is_a_thing_of_its_own() -> None:
     """Behind an article, and before no noun; what stands behind a noun is its text, without a comma in the quotes."""
     letter, sign = (
-        next(iter(values(text.split())))
+        next(iter(values_of(text.split())))
         for text in ("on the `` U '' is paint", "a sign `` Go , '' and a `` Stop '' sign")
     )
     assert (letter.name, owner(letter, [6], [])) == ('"u"', None)
@@ -171,7 +172,7 @@ def test_a_quoted_letter_is_a_thing_of_its_own() -> None:
         owner(sign, [1, 9], ["a", "sign", "``", "go", ",", "''", "and", "a", "``", "stop", "''", "sign"]),
     ) == ('"go"', 1)
     stop = ["a", "sign", "and", "a", "``", "Stop", "''", "sign"]
-    assert owner(values(stop)[0], [1, 7], stop) == 7
+    assert owner(values_of(stop)[0], [1, 7], stop) == 7
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_a_quoted_letter_is_a_thing_of_its_own() -> None:
 def test_a_text_is_the_nouns_before_it(text: str, heads: tuple[int, ...], wanted: int) -> None:
     """What stands behind it is a preposition, or what it is written on."""
     words = text.split()
-    assert owner(values(words)[0], heads, words) == wanted
+    assert owner(values_of(words)[0], heads, words) == wanted
 
 
 @pytest.mark.model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ import pytest
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, dsg_dict, thing_graph, visual_genome_dict
+from spicegraph_parser.networks.scenes import Labels, Names, SceneNetwork, Stated
 from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.facts import facts_of
-from spicegraph_parser.scenes.network import Labels, Names, load_network
+from spicegraph_parser.scenes.parser import load_network
 from spicegraph_parser.scenes.passes import run
-from spicegraph_parser.scenes.relations import Stated, in_two_clauses, own_name
-from spicegraph_parser.scenes.sentence import Sentence
-from spicegraph_parser.scenes.sentences import Link, Node, Property, SentenceGraph, sentence_graph
+from spicegraph_parser.scenes.relations import in_two_clauses, own_name, stems
+from spicegraph_parser.scenes.sentence import Link, Node, Property, Sentence, SentenceGraph, sentence_graph
 from spicegraph_parser.spice.denial import Scope
 from spicegraph_parser.spice.extraction import ParsedCaption
 from spicegraph_parser.spice.lexicon import load_lexicon
@@ -90,7 +90,7 @@ def test_signs_are_neither_objects_nor_attributes_nor_in_relations() -> None:
 
 def test_relations_that_words_state() -> None:
     """A relation is stated where every word of its name is there in some form."""
-    stated = Stated(["sit on", "on", "wear"])
+    stated = Stated(["sit on", "on", "wear"], stems)
     shares, rows = stated([["sits", "on"], ["on"], ["worn"], [], ["on", "a"]])
     assert np.array_equal(shares[rows], [[1, 1, 0], [0.5, 1, 0], [0, 0, 1], [0, 0, 0], [0.5, 1, 0]])
     assert len(shares) == 4
@@ -662,6 +662,24 @@ def test_a_text_of_2000_words(scenes: CaptionPipeline) -> None:
     text = "a man in a red hat rides a brown horse near a tree and "
     found = list(scenes.captions([text * 160, text.replace(" and", ".") * 160]))
     assert [("hat", "red") in caption.tuples for caption in found] == [True, True]
+
+
+def test_the_network_reads_equal_sentences_once_and_no_signs(
+    scenes: CaptionPipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What costs time is read as little as can be, however long a text repeats itself."""
+    read: list[int] = []
+    label = SceneNetwork.label
+
+    def counted(own: SceneNetwork, forms: Sequence[str], *rest: Any) -> list[Labels]:
+        read.append(len(forms))
+        return label(own, forms, *rest)
+
+    monkeypatch.setattr(SceneNetwork, "label", counted)
+    signs, repeated = scenes.captions(["," * 2000, "A dog runs. " * 100])
+    assert read == [len(["A", "dog", "runs", "."])]
+    assert not signs.every_fact
+    assert ("dog",) in {fact.words for fact in repeated.facts}
 
 
 def test_the_signature_names_style_version_and_weights(scenes: CaptionPipeline) -> None:

@@ -2,22 +2,24 @@
 
 import pytest
 
-from spicegraph_parser.scenes.denials import hedged
 from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.phrases import Phrase, phrases
-from spicegraph_parser.scenes.prepositions import inner_nouns, means_same, preposition
 from spicegraph_parser.scenes.relations import (
     forms_of,
     in_two_clauses,
+    inner_nouns,
     is_misquoted,
+    means_same,
     own_name,
+    preposition,
     relation_tokens,
     stems,
     verb_base,
 )
 from spicegraph_parser.scenes.things import described, is_faint, is_worn
-from spicegraph_parser.scenes.values import values
+from spicegraph_parser.scenes.values import values_of
 from spicegraph_parser.scenes.visible import is_summary
+from spicegraph_parser.spice.denial import hedged
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_words_that_state_a_relation() -> None:
     ],
 )
 def test_values(caption: str, expected: list[str]) -> None:
-    assert [value.name for value in values(caption.split())] == expected
+    assert [value.name for value in values_of(caption.split())] == expected
 
 
 def test_what_a_sentence_hedges_and_sums_up() -> None:

@@ -99,21 +99,25 @@ def _told(server: str, error: grpc.RpcError, file: str | None) -> str:
     text = call.details() or "no reason given"
     if call.code() is grpc.StatusCode.UNAVAILABLE and "connect" in text:
         return f"{server}: no server answers there"
-    status = rpc_status.from_call(call)
-    faults: list[tuple[str, str]] = []
-    for detail in status.details if status is not None else ():
-        bad = BadRequest()
-        if detail.Unpack(bad):
-            faults += [(_word(wrong.field, file), wrong.description) for wrong in bad.field_violations]
+    lines = list(_fault_lines(call, file))
     field, colon, rest = text.partition(": ")
-    if not faults or not colon:
+    if not lines or not colon:
         return text
     about = f"{_word(field, file)}: "
     first = about + rest
-    lines = [f"{word}: {reason}" for word, reason in faults]
     if lines == [first]:
         return first
     return "\n".join([first, *(f"  {line.removeprefix(about)}" for line in lines)])
+
+
+def _fault_lines(call: grpc.Call, file: str | None) -> Iterator[str]:
+    """Yield what the server finds wrong, each with what the command line calls the field."""
+    status = rpc_status.from_call(call)
+    for detail in status.details if status is not None else ():
+        bad = BadRequest()
+        if detail.Unpack(bad):
+            for wrong in bad.field_violations:
+                yield f"{_word(wrong.field, file)}: {wrong.description}"
 
 
 def _word(field: str, file: str | None) -> str:

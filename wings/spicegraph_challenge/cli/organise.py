@@ -119,13 +119,11 @@ def init(
     challenges: ChallengesOption,
 ) -> None:
     """Make an organiser and print their token, on the server's own machine: somebody must be the first."""
-    from spicegraph_challenge.model.accounts import add_user  # noqa: PLC0415
-    from spicegraph_challenge.model.database import Database  # noqa: PLC0415
-    from spicegraph_challenge.model.schema import Role  # noqa: PLC0415
+    from spicegraph_challenge.model import accounts, database, schema  # noqa: PLC0415 (only here is there a database)
 
     try:
-        with Database(challenges) as database, database.writing() as session:
-            _, secret = add_user(session, name, Role.ORGANISER, database.now(session))
+        with database.Database(challenges) as opened, opened.writing() as session:
+            _, secret = accounts.add_user(session, name, schema.Role.ORGANISER, opened.now(session))
     except CallError as error:
         raise InputError(error.message) from error
     write_stdout(f"{secret}\n")
@@ -137,7 +135,7 @@ def migrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Try it out, and take everything back.")] = False,
 ) -> None:
     """Bring the database's schema up to date, as a server does when it starts."""
-    from spicegraph_challenge.model.database import Database  # noqa: PLC0415
+    from spicegraph_challenge.model.database import Database  # noqa: PLC0415 (as above)
 
     with Database(challenges, migrate=False) as database:
         steps = database.migrate(dry_run=dry_run)

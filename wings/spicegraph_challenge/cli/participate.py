@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, cast
@@ -26,7 +27,7 @@ from spicegraph_service.kit import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from spicegraph_api.challenge.v1 import challenge_pb2 as pb
     from spicegraph_challenge.client import ChallengeClient
@@ -75,6 +76,29 @@ def show(
             _write(client.get_challenge(name), form, "challenge_view")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodOptions:
+    """Options: what is told of a method with its results.
+
+    Options:
+        method: The method's name on the leaderboard; default: taken from the file's name.
+        description: A note that is stored with the submission.
+        split: The split of a JSON file whose name does not contain it.
+        key: A key that makes retries safe: the same key means the same submission.
+        team: Who made the method, for the leaderboard.
+        paper: Where its paper is; the leaderboard links to it.
+        code: Where its code is.
+    """
+
+    method: Annotated[str, typer.Option(metavar="NAME")] = ""
+    description: Annotated[str, typer.Option()] = ""
+    split: Annotated[str, typer.Option(metavar="NAME")] = ""
+    key: Annotated[str, typer.Option(metavar="KEY")] = ""
+    team: Annotated[str, typer.Option(metavar="NAME")] = ""
+    paper: Annotated[str, typer.Option(metavar="URL")] = ""
+    code: Annotated[str, typer.Option(metavar="URL")] = ""
+
+
 def submit(
     context: typer.Context,
     challenge: ChallengeArgument,
@@ -82,20 +106,7 @@ def submit(
         str, typer.Argument(metavar="FILE", help="captions_SPLIT_METHOD_results.json, or a zip of such files.")
     ],
     *,
-    method: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The method's name on the leaderboard; default: taken from the file's name."),
-    ] = "",
-    description: Annotated[str, typer.Option(help="A note that is stored with the submission.")] = "",
-    split: Annotated[
-        str, typer.Option(metavar="NAME", help="The split of a JSON file whose name does not contain it.")
-    ] = "",
-    key: Annotated[
-        str, typer.Option(metavar="KEY", help="A key that makes retries safe: the same key means the same submission.")
-    ] = "",
-    team: Annotated[str, typer.Option(metavar="NAME", help="Who made the method, for the leaderboard.")] = "",
-    paper: Annotated[str, typer.Option(metavar="URL", help="Where its paper is; the leaderboard links to it.")] = "",
-    code: Annotated[str, typer.Option(metavar="URL", help="Where its code is.")] = "",
+    told: MethodOptions,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the scores.")] = True,
     form: FormatOption = ShownAs.TABLE,
 ) -> None:
@@ -104,13 +115,13 @@ def submit(
         submission, existed = client.submit(
             challenge,
             file,
-            method=method,
-            description=description,
-            split=split,
-            key=key,
-            team=team,
-            paper_url=paper,
-            code_url=code,
+            method=told.method,
+            description=told.description,
+            split=told.split,
+            key=told.key,
+            team=told.team,
+            paper_url=told.paper,
+            code_url=told.code,
         )
         note(f"{submission.id}: {'was submitted before' if existed else 'is stored'}")
         _show(_watched(client, submission.id) if wait else submission, form, wait=wait)
@@ -175,18 +186,57 @@ def choose(
         client.choose(challenge, submission)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardOptions:
+    """Options: which leaderboards are shown.
+
+    Options:
+        split: Splits; default: all.
+        reference_set: The reference set; default: all of the split.
+        domain: The domain; default: all images, and each domain.
+        by: The score that determines the ranking, e.g. SPICE_Color.
+    """
+
+    split: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None
+    reference_set: Annotated[str, typer.Option("--set", metavar="NAME")] = ""
+    domain: Annotated[str, typer.Option(metavar="NAME")] = ""
+    by: Annotated[str, typer.Option(metavar="SCORE")] = ""
+
+    def boards(self, client: ChallengeClient, challenge: str) -> Iterator[pb.GetLeaderboardResponse]:
+        """Yield them; of splits that were not asked for, one may be hidden, but not all."""
+        hidden: grpc.RpcError | None = None
+        seen = 0
+        for split, reference_set, domain in self._wanted(client.get_challenge(challenge).challenge):
+            try:
+                board = client.leaderboard(
+                    challenge, split=split, reference_set=reference_set, score=self.by, domain=domain
+                )
+            except grpc.RpcError as error:
+                call = cast("grpc.Call", error)  # what gRPC raises is both
+                if self.split or call.code() is not grpc.StatusCode.PERMISSION_DENIED:
+                    raise
+                note(call.details() or "")
+                hidden = hidden or error
+            else:
+                seen += 1
+                yield board
+        if hidden is not None and not seen:
+            raise hidden
+
+    def _wanted(self, challenge: pb.Challenge) -> Iterator[tuple[str, str, str]]:
+        """Yield the splits of a challenge that are wanted with their reference sets and the domains of these."""
+        for split in challenge.settings.splits:
+            for reference_set in split.reference_sets if not self.split or split.name in self.split else ():
+                if self.reference_set in {"", reference_set.name}:
+                    for domain in [self.domain] if self.domain else ["", *reference_set.domains]:
+                        yield split.name, reference_set.name, domain
+
+
 def leaderboard(
     context: typer.Context,
     challenge: ChallengeArgument,
     *,
-    split: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Splits; default: all.")] = None,
-    reference_set: Annotated[
-        str, typer.Option("--set", metavar="NAME", help="The reference set; default: all of the split.")
-    ] = "",
-    domain: Annotated[str, typer.Option(metavar="NAME", help="The domain; default: all images, and each domain.")] = "",
-    by: Annotated[
-        str, typer.Option(metavar="SCORE", help="The score that determines the ranking, e.g. SPICE_Color.")
-    ] = "",
+    wanted: BoardOptions,
     form: Annotated[
         BoardShownAs | None,
         typer.Option("--format", help="The format; default: the one of -o's file ending, else a table."),
@@ -198,29 +248,7 @@ def leaderboard(
         check_output(output)
     chosen = form or format_by_ending(output, _BY_ENDING, BoardShownAs.TABLE)
     with connected(context) as client:
-        wanted = [
-            (part.name, reference.name, name)
-            for part in client.get_challenge(challenge).challenge.settings.splits
-            if not split or part.name in split
-            for reference in part.reference_sets
-            if reference_set in {"", reference.name}
-            for name in ([domain] if domain else ["", *reference.domains])
-        ]
-        boards, hidden = [], []
-        for part, reference_name, domain_name in wanted:
-            try:
-                boards.append(
-                    client.leaderboard(
-                        challenge, split=part, reference_set=reference_name, score=by, domain=domain_name
-                    )
-                )
-            except grpc.RpcError as error:  # of splits that were not asked for, one may be hidden
-                if split or cast("grpc.Call", error).code() is not grpc.StatusCode.PERMISSION_DENIED:
-                    raise
-                note(cast("grpc.Call", error).details() or "")
-                hidden.append(error)
-        if hidden and not boards:
-            raise hidden[0]
+        boards = list(wanted.boards(client, challenge))
     text = rendered(board_tables(boards)) if chosen is BoardShownAs.TABLE else BOARD_FORMATS[chosen.value](boards)
     write_text(text, output)
 

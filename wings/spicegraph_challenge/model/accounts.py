@@ -128,12 +128,7 @@ def check_name(field: str, name: str) -> None:
 
 def find_account(session: Session, authorization: str | None, now: datetime) -> tuple[Account, str | None]:
     """Return the caller of an ``authorization`` header, and the id of their token if its use is to be recorded."""
-    scheme, _, secret = (authorization or "").partition(" ")
-    secret = secret.strip()
-    if scheme.lower() != "bearer" or not secret:
-        raise unauthenticated("the call needs a user's token: authorization: Bearer TOKEN")
-    if not secret.startswith(_PREFIX) or len(secret) > _LONGEST_TOKEN:
-        raise unauthenticated("the token is not valid here; users' tokens begin with sgu_")
+    secret = _secret_of(authorization)
     query = select(UserToken).join(UserToken.user).where(UserToken.hash == _hash(secret), User.removed.is_(None))
     token = session.scalars(query.options(joinedload(UserToken.user).selectinload(User.memberships))).one_or_none()
     if token is None:
@@ -142,6 +137,17 @@ def find_account(session: Session, authorization: str | None, now: datetime) -> 
         raise unauthenticated("the token has expired")
     account = Account.of(token.user)
     return account, token.id if token.used is None or now - token.used >= _TOUCHED else None
+
+
+def _secret_of(authorization: str | None) -> str:
+    """Return the secret in an ``authorization`` header, which has the form of a user's token."""
+    scheme, _, secret = (authorization or "").partition(" ")
+    secret = secret.strip()
+    if scheme.lower() != "bearer" or not secret:
+        raise unauthenticated("the call needs a user's token: authorization: Bearer TOKEN")
+    if not secret.startswith(_PREFIX) or len(secret) > _LONGEST_TOKEN:
+        raise unauthenticated("the token is not valid here; users' tokens begin with sgu_")
+    return secret
 
 
 def touch_token(session: Session, token_id: str, now: datetime) -> None:

@@ -155,19 +155,29 @@ def set_member(session: Session, account: Account, challenge_name: str, user: Us
     known = next((member for member in challenge.members if member.user_id == user.id), None)
     if role is not None or known is None or user.id != account.user_id:
         account.check_may(MemberRole.OWNER, challenge)
-    others = [member.role for member in challenge.members if member is not known]
-    if known is not None and known.role is MemberRole.OWNER and MemberRole.OWNER not in {role, *others}:
-        raise refused("LAST_OWNER", f"{user.name!r} is the last owner of the challenge {challenge.name!r}", user.name)
-    if role is None:
-        if known is not None:
-            challenge.members.remove(known)
-    elif known is not None:
+    if known is not None and role is not MemberRole.OWNER:
+        _check_not_last(challenge, known, user.name)
+    if known is None:
+        if role is not None:
+            _add_member(challenge, user, role)
+    elif role is None:
+        challenge.members.remove(known)
+    else:
         known.role = role
-    elif len(others) >= _MOST_MEMBERS:
+
+
+def _check_not_last(challenge: Challenge, member: Member, name: str) -> None:
+    """Refuse to take the role of a challenge's last owner."""
+    owners = [each for each in challenge.members if each.role is MemberRole.OWNER]
+    if owners == [member]:
+        raise refused("LAST_OWNER", f"{name!r} is the last owner of the challenge {challenge.name!r}", name)
+
+
+def _add_member(challenge: Challenge, user: User, role: MemberRole) -> None:
+    if len(challenge.members) >= _MOST_MEMBERS:
         message = f"the challenge {challenge.name!r} has {_MOST_MEMBERS} members, the most that one may have"
         raise refused("MEMBER_LIMIT", message, challenge.name)
-    else:
-        challenge.members.append(Member(user_id=user.id, role=role))
+    challenge.members.append(Member(user_id=user.id, role=role))
 
 
 def remove_challenge(session: Session, account: Account, name: str) -> None:

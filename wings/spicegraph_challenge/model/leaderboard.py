@@ -34,7 +34,7 @@ from spicegraph_scorer.metrics import lower_is_better
 from spicegraph_service.kit import wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy.orm import Session
@@ -179,63 +179,96 @@ def _is_exact(challenge: Challenge, account: Account, now: datetime) -> bool:
     return has_closed or account.may(MemberRole.VIEWER, challenge) or challenge.settings.digits == ALL_DIGITS
 
 
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Scores on a leaderboard, of a reference set and a domain of its images, as a caller may see them."""
+
+    reference_set: SplitReferences
+    domain: str
+    account: Account
+    # Until the close participants see the order of what they see: an exact one would show what noise hides. Not as
+    # soon as the split has closed: until the challenge has, users choose what stands.
+    exact: bool
+
+    @property
+    def challenge(self) -> Challenge:
+        """The leaderboard's challenge."""
+        return self.reference_set.split.challenge
+
+    def scores(self, submission: Submission) -> tuple[RunScore, ...]:
+        """Return a submission's exact scores."""
+        return scores_of(submission.runs[-1], self.reference_set.id, self.domain)
+
+    def shown(self, submission: Submission) -> list[pb.CorpusScore]:
+        """Return a submission's scores as the caller may see them."""
+        return shown_scores(self.scores(submission), self.challenge, self.account)
+
+    def shown_value(self, submission: Submission, name: str) -> float | None:
+        """Return one of them."""
+        named = (score.value for score in self.shown(submission) if score.name == name and score.HasField("value"))
+        return next(named, None)
+
+    def key(self, submission: Submission, by: str) -> tuple[tuple[bool, float], ...]:
+        """Return what orders a submission among others: for both scores that rank, whether it lacks one, and which."""
+        settings = self.challenge.settings
+        lowest = lower_is_better(settings.metrics)
+        signs = {name: 1 if name in lowest else -1 for name in (by, settings.secondary_score) if name}
+        values = [(sign, self._ranking_value(submission, name)) for name, sign in signs.items()]
+        return tuple((value is None, sign * round(value or 0.0, _EQUAL)) for sign, value in values)
+
+    def _ranking_value(self, submission: Submission, name: str) -> float | None:
+        if not self.exact:
+            return self.shown_value(submission, name)
+        return next((score.value for score in self.scores(submission) if score.name == name), None)
+
+    def reach(self, submission: Submission, name: str) -> float:
+        """Return how far a shown score may be from its exact one."""
+        score = next(score for score in self.scores(submission) if score.name == name)
+        return _reach(_step(score, self.challenge), self.challenge)
+
+
 def standing(
     session: Session, reference_set: SplitReferences, request: pb.GetLeaderboardRequest, account: Account, now: datetime
 ) -> Standing:
     """Return the leaderboard of a split: one row per user or team, the best first, equal ones by the second score."""
-    split, domain, score = reference_set.split, request.domain, request.score
-    challenge = split.challenge
-    domains = shown_domains(reference_set, challenge, account)
-    if domain and domain not in domains:
-        raise wrong("domain", f"there is no domain {domain!a}; there are {', '.join(domains) or 'none'}")
+    split, domain = reference_set.split, request.domain
+    if domain:
+        _check_domain(domain, shown_domains(reference_set, split.challenge, account))
+    view = _View(reference_set, domain, account, _is_exact(split.challenge, account, now))
     submissions, chosen = _submissions(session, split), _choices(session, split)
-    rows = [
-        (submission, scores)
-        for submission in _entries(submissions, chosen)
-        if (scores := scores_of(submission.runs[-1], reference_set.id, domain))
-    ]
-    seen = (row.name for _, scores in rows for row in shown_scores(scores, challenge, account))
-    names = list(dict.fromkeys(seen))
-    by = _ranking_score(score, challenge, names)
-
-    def shown_value(submission: Submission, name: str = by) -> float | None:
-        scores = shown_scores(scores_of(submission.runs[-1], reference_set.id, domain), challenge, account)
-        return next((shown.value for shown in scores if shown.name == name and shown.HasField("value")), None)
-
-    # Until the close participants see the order of what they see: an exact one would show what noise hides. Not as
-    # soon as the split has closed: until the challenge has, users choose what stands.
-    exact = _is_exact(challenge, account, now)
-    lowest = lower_is_better(challenge.settings.metrics)
-
-    def order(row: tuple[Submission, tuple[RunScore, ...]]) -> tuple[tuple[bool, float], ...]:
-        submission, scores = row
-        values = []
-        for name in filter(None, (by, challenge.settings.secondary_score)):
-            known = (score.value for score in scores if score.name == name)
-            value = next(known, None) if exact else shown_value(submission, name)
-            values.append((value is None, (1 if name in lowest else -1) * round(value or 0.0, _EQUAL)))
-        return tuple(values)
-
-    rows.sort(key=lambda row: (order(row), row[0].created, row[0].id))
-    scored = sum(not order(row)[0][0] for row in rows) if by else 0
-    places: list[tuple[int, int]] = []
-    if not exact:
-        named = (score for _, scores in rows[:scored] for score in scores if score.name == by)
-        reach = [_reach(_step(score, challenge), challenge) for score in named]
-        places = possible_places([order(row)[0][1] for row in rows[:scored]], reach)
-    ranked = tuple(
-        BoardRow(rank if rank <= scored else None, submission, scores, between)
-        for rank, ((submission, scores), between) in enumerate(zip_longest(rows, places), start=1)
-    )
+    entries = list(filter(view.scores, _entries(submissions, chosen)))
+    names = dict.fromkeys(score.name for entry in entries for score in view.shown(entry))
+    by = _ranking_score(request.score, split.challenge, list(names))
+    ranked = tuple(_ranked(entries, view, by))
     first = {row.submission.user.entrant for row in ranked[:_FIRST_ROWS]}
-    history = tuple(
-        (submission, value)
-        for submission in submissions
-        if submission.user.entrant in first
-        and chosen.get(submission.user.entrant, submission.id) == submission.id
-        and (value := shown_value(submission)) is not None
-    )
-    return Standing(reference_set, domain, by, ranked, history)
+    stood = [each for each in submissions if chosen.get(each.user.entrant, each.id) == each.id]
+    history = _history((each for each in stood if each.user.entrant in first), view, by)
+    return Standing(reference_set, domain, by, ranked, tuple(history))
+
+
+def _history(submissions: Iterable[Submission], view: _View, by: str) -> Iterator[tuple[Submission, float]]:
+    """Yield the submissions whose value the caller may see, with it."""
+    for submission in submissions:
+        value = view.shown_value(submission, by)
+        if value is not None:
+            yield submission, value
+
+
+def _check_domain(domain: str, known: Sequence[str]) -> None:
+    if domain not in known:
+        raise wrong("domain", f"there is no domain {domain!a}; there are {', '.join(known) or 'none'}")
+
+
+def _ranked(entries: Iterable[Submission], view: _View, by: str) -> Iterator[BoardRow]:
+    """Yield submissions as rows in their order; those with a score have ranks and places."""
+    rows = [(view.key(entry, by), entry) for entry in entries]
+    rows.sort(key=lambda row: (row[0], row[1].created, row[1].id))
+    scored = [row for row in rows if by and not row[0][0][0]]
+    places: list[tuple[int, int]] = []
+    if not view.exact:
+        places = possible_places([key[0][1] for key, _ in scored], [view.reach(entry, by) for _, entry in scored])
+    for rank, ((_, entry), between) in enumerate(zip_longest(rows, places), start=1):
+        yield BoardRow(rank if rank <= len(scored) else None, entry, view.scores(entry), between)
 
 
 def possible_places(values: Sequence[float], reach: Sequence[float]) -> list[tuple[int, int]]:

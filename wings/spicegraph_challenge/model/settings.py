@@ -175,28 +175,39 @@ def read_settings(message: Message, texts: Mapping[str, str]) -> None:
 
 def _read(name: str, text: str) -> Timestamp | int:
     """Return the value that a text of a moment, a choice or a number stands for."""
-    kind, words = descriptor(name).enum_type, _setting(name).words
     if is_moment(name):
-        moment = Timestamp()  # 1970 means none
-        try:
-            if text not in {"", _NEVER}:
-                read = datetime.fromisoformat(text)
-                moment.FromDatetime(read if read.tzinfo else read.replace(tzinfo=UTC))
-        except ValueError as error:
-            raise ValueError(f"expected a time such as 2030-06-01T12:00, got {text!a}") from error
-        return moment
-    if choices(name) and text not in choices(name):
+        return _read_moment(text)
+    return _read_choice(name, text) if choices(name) else _read_number(_setting(name), text)
+
+
+def _read_moment(text: str) -> Timestamp:
+    moment = Timestamp()  # 1970 means none
+    try:
+        if text not in {"", _NEVER}:
+            read = datetime.fromisoformat(text)
+            moment.FromDatetime(read if read.tzinfo else read.replace(tzinfo=UTC))
+    except ValueError as error:
+        raise ValueError(f"expected a time such as 2030-06-01T12:00, got {text!a}") from error
+    return moment
+
+
+def _read_choice(name: str, text: str) -> int:
+    kind = descriptor(name).enum_type
+    if text not in choices(name):
         raise ValueError(f"expected {_listed(list(choices(name)))}, got {text!a}")
-    if choices(name) == _SWITCH:
+    if kind is None:
         return text == "yes"
-    if kind is not None:
-        return next(value.number for value in kind.values if value.number and _word(kind, value.name) == text)
+    return next(value.number for value in kind.values if value.number and _word(kind, value.name) == text)
+
+
+def _read_number(setting: Setting, text: str) -> int:
+    if text in setting.words:
+        return setting.words[text]
     digits = text.removeprefix("-")
-    if text not in words and not (digits.isascii() and digits.isdigit() and len(digits) < 10):
-        setting = _setting(name)
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
         number = "a number" if setting.most == _MOST else f"{setting.least} to {setting.most}"
-        raise ValueError(f"expected {_listed([number, *words])}, got {text!a}")
-    return words[text] if text in words else int(text)
+        raise ValueError(f"expected {_listed([number, *setting.words])}, got {text!a}")
+    return int(text)
 
 
 def _listed(words: list[str]) -> str:
@@ -274,14 +285,7 @@ def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
     defence = next((name for name, (loose, _) in defences.items() if loose), "")
     limits = [limit for limit in (ACCOUNTS * complete.total_limit, complete.challenge_limit) if limit]
     if defence:
-        submissions = min([*limits, _SUBMISSIONS[-1]])
-        row = next(index for index, number in enumerate(_SUBMISSIONS) if number >= submissions)
-        more = " or more" if submissions < min([*limits, _MOST]) else ""
-        yield (
-            f"with {defences[defence][1]}, ten accounts that make {submissions}{more} submissions read about "
-            f"{_BITS[defence][row]} bits of one word in private references of 200 images, where there are 156; with "
-            "the defaults, less than eight"
-        )
+        yield f"with {defences[defence][1]}, {_readable(defence, limits)}; with the defaults, less than eight"
         return
     asked, usual = (submissions_of_ten(with_defaults(each)) for each in (complete, pb.ChallengeSettings()))
     if asked > usual:
@@ -291,6 +295,17 @@ def warnings(settings: pb.ChallengeSettings) -> Iterator[str]:
         )
     if min([*limits, _MOST]) > _MOST_SUBMISSIONS:
         yield f"more than {_MOST_SUBMISSIONS:,} submissions of all users may be made, for which noise is not made"
+
+
+def _readable(defence: str, limits: list[int]) -> str:
+    """Say how much of private references can be read through what is loose."""
+    submissions = min([*limits, _SUBMISSIONS[-1]])
+    row = next(index for index, number in enumerate(_SUBMISSIONS) if number >= submissions)
+    more = " or more" if submissions < min([*limits, _MOST]) else ""
+    return (
+        f"ten accounts that make {submissions}{more} submissions read about {_BITS[defence][row]} bits of one word in "
+        "private references of 200 images, where there are 156"
+    )
 
 
 def is_noisy(settings: pb.ChallengeSettings) -> bool:
@@ -336,14 +351,7 @@ def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.Ch
     result.CopyFrom(stored)
     for kind, value in change.ListFields():
         if kind.name == "splits":
-            splits = {split.name: split for split in result.splits}
-            for position, split in enumerate(change.splits):
-                if split.name not in splits:
-                    violations.append((f"splits[{position}].name", f"there is no split {split.name!a}"))
-                    continue
-                for field_of_split, wanted in split.ListFields():
-                    if field_of_split.name in SPLIT_SETTINGS:
-                        _put(splits[split.name], field_of_split.name, wanted)
+            violations += _change_splits(result, change)
         elif SETTINGS[kind.name].fixed and value != getattr(stored, kind.name):
             violations.append((kind.name, _FIXED))
         elif not kind.is_repeated:
@@ -351,6 +359,18 @@ def changed(stored: pb.ChallengeSettings, change: pb.ChallengeSettings) -> pb.Ch
     if violations:
         raise SettingsError(violations)
     return result
+
+
+def _change_splits(result: pb.ChallengeSettings, change: pb.ChallengeSettings) -> Iterator[tuple[str, str]]:
+    """Give the splits the settings that a change has for them; yield those that are not there."""
+    splits = {split.name: split for split in result.splits}
+    for position, split in enumerate(change.splits):
+        if split.name not in splits:
+            yield f"splits[{position}].name", f"there is no split {split.name!a}"
+            continue
+        for kind, wanted in split.ListFields():
+            if kind.name in SPLIT_SETTINGS:
+                _put(splits[split.name], kind.name, wanted)
 
 
 def _put(message: Message, name: str, value: Any) -> None:
@@ -374,21 +394,38 @@ def _faults(
         value, kind = getattr(message, name), descriptor(name)
         if kind.is_repeated or kind.type == FieldDescriptor.TYPE_BOOL:
             continue
-        if isinstance(value, Timestamp):
-            if moment(value) is None and (value.seconds or value.nanos):
-                yield path + name, "is before 1970 or after 9999"
-        elif isinstance(value, str):
-            if len(value) > setting.most or "\0" in value:
-                yield path + name, f"at most {setting.most:,} characters, and no NUL"
-        elif kind.enum_type is not None:
-            if value not in kind.enum_type.values_by_number:
-                yield path + name, f"{value} is not one of its values"
-        elif not setting.least <= value <= setting.most and value not in setting.words.values():
-            words = [f"{word} ({number})" for word, number in setting.words.items()]
-            yield path + name, f"expected {_listed([f'{setting.least} to {setting.most:,}', *words])}, got {value}"
+        if fault := _fault(kind, setting, value):
+            yield path + name, fault
     opens, closes = moment(getattr(message, opening)), moment(getattr(message, closing))
     if opens is not None and closes is not None and opens >= closes:
         yield path + closing, "is not after the opening"
+
+
+def _fault(kind: FieldDescriptor, setting: Setting, value: Any) -> str | None:
+    if isinstance(value, Timestamp):
+        return _moment_fault(value)
+    if isinstance(value, str):
+        return _text_fault(setting, value)
+    if kind.enum_type is not None:
+        return None if value in kind.enum_type.values_by_number else f"{value} is not one of its values"
+    return _number_fault(setting, value)
+
+
+def _moment_fault(value: Timestamp) -> str | None:
+    is_given = bool(value.seconds or value.nanos)
+    return "is before 1970 or after 9999" if is_given and moment(value) is None else None
+
+
+def _text_fault(setting: Setting, value: str) -> str | None:
+    is_wrong = len(value) > setting.most or "\0" in value
+    return f"at most {setting.most:,} characters, and no NUL" if is_wrong else None
+
+
+def _number_fault(setting: Setting, value: int) -> str | None:
+    if setting.least <= value <= setting.most or value in setting.words.values():
+        return None
+    words = [f"{word} ({number})" for word, number in setting.words.items()]
+    return f"expected {_listed([f'{setting.least} to {setting.most:,}', *words])}, got {value}"
 
 
 def moment(value: Timestamp) -> datetime | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -12,7 +10,7 @@ from rich.text import Text
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
 from spicegraph_challenge.model.settings import SPLIT_SETTINGS, rules, value_text
 from spicegraph_parser.errors import counted
-from spicegraph_service.kit import Column, Grid, headings, printable, ranked, render_page, static
+from spicegraph_service.kit import Column, Grid, csv_lines, headings, printable, ranked, render_page, static
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -60,24 +58,13 @@ def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
     yield from challenge_table([answer.challenge])
     if settings.description:
         yield Text(printable(settings.description))
+    sets = [(split, each) for split in settings.splits for each in split.reference_sets]
     labels = [f"{setting.label}|text" for setting in SPLIT_SETTINGS.values()]
-    columns = ("Split|text", "Set|text", "Images|count", "Captions|count", *labels)
-    rows = [
-        (
-            split.name,
-            each.name,
-            each.image_count or None,
-            each.caption_count or None,
-            *(value_text(split, name) or None for name in SPLIT_SETTINGS),
-        )
-        for split in settings.splits
-        for each in split.reference_sets
-    ]
-    yield Grid("References", headings(*columns), rows)
-    for split in settings.splits:
-        for each in split.reference_sets:
-            if each.domains:
-                yield Text(f"domains of {split.name}, {each.name}: {', '.join(each.domains)}")
+    columns = headings("Split|text", "Set|text", "Images|count", "Captions|count", *labels)
+    yield Grid("References", columns, [set_cells(split, each) for split, each in sets])
+    for split, each in sets:
+        if each.domains:
+            yield Text(f"domains of {split.name}, {each.name}: {', '.join(each.domains)}")
     yield Grid("Rules", headings("Setting|text", "Value|text"), [(label, text) for label, text, _ in rules(settings)])
     left = str(quota.left) if quota.HasField("left") else "any number"
     yield Text(f"your submissions that count: {quota.used_today} today, {quota.used_total} in all; left now: {left}")
@@ -85,6 +72,12 @@ def challenge_view(answer: pb.GetChallengeResponse) -> Iterator[Grid | Text]:
         yield Text(
             f"of them for {part.split}: {part.used_today} today, {part.used_total} in all; left now: {part.left}"
         )
+
+
+def set_cells(split: pb.ChallengeSplit, each: pb.ChallengeReferenceSet) -> tuple[str | int | None, ...]:
+    """Return what is told of a reference set: where it is, its size, and the settings of its split."""
+    settings = (value_text(split, name) or None for name in SPLIT_SETTINGS)
+    return split.name, each.name, each.image_count or None, each.caption_count or None, *settings
 
 
 def user_table(users: Iterable[pb.User]) -> Iterator[Grid]:
@@ -142,20 +135,17 @@ def submission_view(submission: pb.Submission) -> Iterator[Grid | Text]:
         empty = scores.empty_candidate_count
         none = f", {counted(empty, 'empty caption')}" if empty else ""
         title = f"{board_name(scores)}: {counted(scores.image_count, 'image')}{none}"
-        rows = [
-            (
-                score.name,
-                number(score),
-                f"{number(score, 'low')} .. {number(score, 'high')}" if score.HasField("low") else UNDEFINED,
-            )
-            for score in scores.scores
-        ]
+        rows = [(score.name, number(score), _interval(score)) for score in scores.scores]
         yield Grid(title, headings("Score|text", "Value|figure", "95 % interval|figure"), rows)
         if noise := noise_note(scores.scores):
             yield Text(noise)
         if scores.errors:
             kinds = [(error.title, error_words(error), f"at least {error.image_count:,}") for error in scores.errors]
             yield Grid("Errors that many images have", headings("Error|text", "Words|text", "Images|figure"), kinds)
+
+
+def _interval(score: pb.CorpusScore) -> str:
+    return f"{number(score, 'low')} .. {number(score, 'high')}" if score.HasField("low") else UNDEFINED
 
 
 def error_words(error: pb.ErrorCount) -> str:
@@ -222,30 +212,31 @@ def _method(row: pb.LeaderboardRow) -> str:
 def board_tables(boards: Iterable[pb.GetLeaderboardResponse]) -> Iterator[Grid | Text]:
     """Yield a table for each leaderboard; SPICE's categories are in the other formats, unless one ranks."""
     for board in boards:
-        shown = [name for name in score_names(board) if name == board.score or not name.startswith(CATEGORY)]
-        columns = (
-            *headings("Rank|code", "User|text", "Method|text"),
-            *(Column(name, "figure") for name in shown),
-            Column("Submitted", "code"),
-        )
-        scores = [{score.name: score for score in row.scores} for row in board.rows]
-        marks = {
-            name: ranked(
-                (row[name].value for row in scores if name in row and row[name].HasField("value")),
-                lower=name in board.lower_is_better,
-            )
-            for name in shown
-        }
-        rows, styles = [], []
-        for row, of_row in zip(board.rows, scores, strict=True):
-            values = [number(of_row[name]) if name in of_row else None for name in shown]
-            rows.append((_rank(row), row.user, _method(row), *values, when(row.create_time)[:10]))
-            styles.append(
-                {n: marks[name].get(v or "", "") for n, (name, v) in enumerate(zip(shown, values, strict=True), 3)}
-            )
-        yield Grid(f"{board_name(board)}, by {board.score}", columns, rows, styles=styles)
+        yield _board_grid(board)
         if any(row.origin.outdated for row in board.rows):
             yield Text("* scored by another version of the scorer", style="dim")
+
+
+def _board_grid(board: pb.GetLeaderboardResponse) -> Grid:
+    shown = [name for name in score_names(board) if name == board.score or not name.startswith(CATEGORY)]
+    marks = {name: _marks(board, name) for name in shown}
+    first = headings("Rank|code", "User|text", "Method|text")
+    rows, styles = [], []
+    for row in board.rows:
+        texts = {score.name: number(score) for score in row.scores}
+        values = [texts.get(name) for name in shown]
+        rows.append((_rank(row), row.user, _method(row), *values, when(row.create_time)[:10]))
+        styled = (marks[name].get(texts.get(name, ""), "") for name in shown)
+        styles.append(dict(enumerate(styled, start=len(first))))
+    columns = (*first, *(Column(name, "figure") for name in shown), Column("Submitted", "code"))
+    return Grid(f"{board_name(board)}, by {board.score}", columns, rows, styles=styles)
+
+
+def _marks(board: pb.GetLeaderboardResponse, name: str) -> dict[str, str]:
+    """Return the styles of a score's best and worst value, by what is printed."""
+    scores = (score for row in board.rows for score in row.scores if score.name == name)
+    values = (score.value for score in scores if score.HasField("value"))
+    return ranked(values, lower=name in board.lower_is_better)
 
 
 _ENDS: tuple[Literal["value", "low", "high"], ...] = ("value", "low", "high")
@@ -299,28 +290,29 @@ def _row(row: pb.LeaderboardRow) -> dict[str, Any]:
 def to_csv(boards: Sequence[pb.GetLeaderboardResponse]) -> str:
     """Return leaderboards as one table, a column for each score and each end of its interval."""
     names = list(dict.fromkeys(score.name for board in boards for row in board.rows for score in row.scores))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
-    writer.writerow(
-        [
-            *("split", "reference_set", "domain", *_RANKS, "user", "method", "team", "submitted"),
-            *ends,
-            *("version", "outdated", "scored", "paper", "code"),
-        ]
-    )
-    for board in boards:
-        for row in map(_row, board.rows):
-            scores = row["scores"]
-            cells = [scores[name][end] if name in scores else None for name in names for end in _ENDS]
-            # Methods' names are strangers' words: no spreadsheet takes one for a formula.
-            texts = [row[key] or "" for key in ("user", "method", "team")]
-            names_of = (f"'{text}" if text.startswith(_FORMULA) else text for text in texts)
-            ranks = (row[name] for name in _RANKS)
-            first = (board.split, board.reference_set, board.domain, *ranks, *names_of, row["submitted"])
-            last = (row["version"], "yes" if row["outdated"] else "no", row["scored"], row["paper"], row["code"])
-            writer.writerow([*first, *cells, *last])
-    return text.getvalue()
+    head = [
+        *("split", "reference_set", "domain", *_RANKS, "user", "method", "team", "submitted"),
+        *(f"{name}{end}" for name in names for end in ("", "_low", "_high")),
+        *("version", "outdated", "scored", "paper", "code"),
+    ]
+    return "".join(csv_lines([head, *(_csv_row(board, row, names) for board in boards for row in board.rows)]))
+
+
+def _csv_row(board: pb.GetLeaderboardResponse, entry: pb.LeaderboardRow, names: Sequence[str]) -> list[object]:
+    row = _row(entry)
+    scores = row["scores"]
+    # Methods' names are strangers' words: no spreadsheet takes one for a formula.
+    texts = [row[key] or "" for key in ("user", "method", "team")]
+    harmless = (f"'{text}" if text.startswith(_FORMULA) else text for text in texts)
+    undefined = dict.fromkeys(_ENDS)
+    return [
+        *(board.split, board.reference_set, board.domain),
+        *(row[name] for name in _RANKS),
+        *harmless,
+        row["submitted"],
+        *(scores.get(name, undefined)[end] for name in names for end in _ENDS),
+        *(row["version"], "yes" if row["outdated"] else "no", row["scored"], row["paper"], row["code"]),
+    ]
 
 
 def to_html(boards: Sequence[pb.GetLeaderboardResponse]) -> str:

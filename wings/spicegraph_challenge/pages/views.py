@@ -19,7 +19,6 @@ from spicegraph_challenge.model.settings import (
     moment,
     rules,
     setting_text,
-    value_text,
     warnings,
 )
 from spicegraph_challenge.pages import tables as shown
@@ -28,6 +27,8 @@ from spicegraph_service.kit import Line, Mark, ink, interval_chart, line_chart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from markupsafe import Markup
 
 _LONG = 10_000  # characters of a text that has several lines
 _ADDRESS = re.compile(r"https?://[^\s<>\"']+[^\s<>\"'.,;:!?)\]}]")
@@ -83,7 +84,8 @@ def challenge_card(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
 def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
     """Return what a challenge's own page shows of it."""
     splits = challenge.settings.splits
-    names = [(split.name, reference_set.name) for split in splits for reference_set in split.reference_sets]
+    sets = [(split, reference_set) for split in splits for reference_set in split.reference_sets]
+    names = [(split.name, reference_set.name) for split, reference_set in sets]
     return {
         **challenge_card(challenge, now),
         "columns": [setting.label for setting in SPLIT_SETTINGS.values()],
@@ -92,17 +94,7 @@ def challenge_page(challenge: pb.Challenge, now: datetime) -> dict[str, Any]:
         "warnings": list(warnings(challenge.settings)),
         "split_names": [(split.name, split.name) for split in splits],
         "set_names": [(f"{split}/{name}", f"{split}, {name}") for split, name in names],
-        "sets": [
-            (
-                split.name,
-                reference_set.name,
-                reference_set.image_count or UNDEFINED,
-                reference_set.caption_count or UNDEFINED,
-                *(value_text(split, name) or UNDEFINED for name in SPLIT_SETTINGS),
-            )
-            for split in splits
-            for reference_set in split.reference_sets
-        ],
+        "sets": [[UNDEFINED if each is None else each for each in shown.set_cells(*row)] for row in sets],
     }
 
 
@@ -207,28 +199,9 @@ def _submission(submission: pb.Submission) -> dict[str, Any]:
 
 def submission_page(submission: pb.Submission, before: pb.Submission | None, *, own: bool) -> dict[str, Any]:
     """Return what a submission's own page shows: its scores by split and what has changed since the one before."""
-    earlier = {
-        (part.split, part.reference_set, part.domain, score.name): score
-        for part in (before.scores if before is not None else ())
-        for score in part.scores
-    }
-    parts = []
-    for part in submission.scores:
-        of = (part.split, part.reference_set, part.domain)
-        cells = [cell(score, earlier.get((*of, score.name))) for score in part.scores]
-        parts.append(
-            {
-                "heading": shown.board_name(part),
-                "noise": shown.noise_note(part.scores),
-                "image_count": part.image_count,
-                "scores": [shown_cell for shown_cell in cells if not shown_cell["name"].startswith(CATEGORY)],
-                "categories": [shown_cell for shown_cell in cells if shown_cell["name"].startswith(CATEGORY)],
-                "errors": [(title, rows) for title, rows in _errors(part, before) if rows],
-                "against": _submission(before) if before is not None else None,
-            }
-        )
+    against = None if before is None else _submission(before)
     return _submission(submission) | {
-        "parts": parts,
+        "parts": [_part(part, _same_part(part, before)) | {"against": against} for part in submission.scores],
         "own": own,
         "choosable": own and submission.state == pb.SUBMISSION_STATE_SUCCEEDED and not submission.on_leaderboard,
         "stands": own and submission.on_leaderboard,
@@ -236,14 +209,31 @@ def submission_page(submission: pb.Submission, before: pb.Submission | None, *, 
     }
 
 
-def _errors(part: pb.SplitScores, before: pb.Submission | None) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield tables of errors: all of a kind, and those of certain words, each beside what the one before had."""
-    earlier = {
-        (error.kind, tuple(error.words)): error.image_count
-        for old in (before.scores if before is not None else ())
-        if (old.split, old.reference_set, old.domain) == (part.split, part.reference_set, part.domain)
-        for error in old.errors
+def _same_part(part: pb.SplitScores, before: pb.Submission | None) -> pb.SplitScores:
+    """Return the scores of the same images in the submission before; empty: it has none."""
+    for old in before.scores if before is not None else ():
+        if (old.split, old.reference_set, old.domain) == (part.split, part.reference_set, part.domain):
+            return old
+    return pb.SplitScores()
+
+
+def _part(part: pb.SplitScores, before: pb.SplitScores) -> dict[str, Any]:
+    """Return what is shown of the scores of a split, a set and a domain, each beside what the one before had."""
+    earlier = {score.name: score for score in before.scores}
+    cells = [cell(score, earlier.get(score.name)) for score in part.scores]
+    return {
+        "heading": shown.board_name(part),
+        "noise": shown.noise_note(part.scores),
+        "image_count": part.image_count,
+        "scores": [each for each in cells if not each["name"].startswith(CATEGORY)],
+        "categories": [each for each in cells if each["name"].startswith(CATEGORY)],
+        "errors": [(title, rows) for title, rows in _errors(part, before) if rows],
     }
+
+
+def _errors(part: pb.SplitScores, before: pb.SplitScores) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield tables of errors: all of a kind, and those of certain words, each beside what the one before had."""
+    earlier = {(error.kind, tuple(error.words)): error.image_count for error in before.errors}
     rows: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
     for error in part.errors:
         was = earlier.get((error.kind, tuple(error.words)))
@@ -306,20 +296,33 @@ def method_page(boards: Sequence[pb.GetLeaderboardResponse], user: str) -> dict[
 
 def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
     """Return the figures of a leaderboard: the score that ranks with its intervals, and how it came about."""
-    scored = [(row, score) for row in board.rows for score in row.scores if score.name == board.score]
-    ranked = [pair for pair in scored if pair[1].HasField("value")][:_DRAWN]
+    ranked = _ranked(board)[:_DRAWN]
     if not ranked:
         return {}
     inks = {row.user: ink(index) for index, (row, _) in enumerate(ranked)}
     rows = [(row.user, (_mark(row.method, score, inks[row.user]),)) for row, score in ranked]
     charts = {"standing": interval_chart(board.score, rows, axis=board.score, form=f".{ranked[0][1].digits or 4}f")}
+    history = _history_chart(board, inks)
+    if history is None:
+        return charts
+    return charts | {"history": history, "legend": [(colour, user) for user, colour in inks.items()]}
+
+
+def _ranked(board: pb.GetLeaderboardResponse) -> list[tuple[pb.LeaderboardRow, pb.CorpusScore]]:
+    """Return the rows that have the score that ranks, with it."""
+    scored = [(row, score) for row in board.rows for score in row.scores if score.name == board.score]
+    return [(row, score) for row, score in scored if score.HasField("value")]
+
+
+def _history_chart(board: pb.GetLeaderboardResponse, inks: Mapping[str, str]) -> Markup | None:
+    """Return how the scores of teams on a leaderboard came about; ``None``: there is a single moment."""
     points = [(point.create_time.ToDatetime(UTC), point.user, point.value) for point in board.history]
     moments = _spread({moment for moment, *_ in points})
     if len(moments) < 2:
-        return charts
+        return None
     standing = [{user: value for moment, user, value in points if moment <= now} for now in moments]
     form = "%H:%M" if moments[0].date() == moments[-1].date() else "%m-%d"
-    history = line_chart(
+    return line_chart(
         f"{board.score} over time",
         [moment.strftime(form) for moment in moments],
         _history(standing, inks, is_lower_better=board.score in board.lower_is_better),
@@ -329,7 +332,6 @@ def _board_charts(board: pb.GetLeaderboardResponse) -> dict[str, Any]:
         zero=False,
         stepped=True,
     )
-    return charts | {"history": history, "legend": [(colour, user) for user, colour in inks.items()]}
 
 
 def _spread(moments: Iterable[datetime]) -> list[datetime]:

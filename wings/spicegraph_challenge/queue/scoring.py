@@ -14,7 +14,7 @@ from spicegraph_challenge.sandbox.tasks import Finish, Finished
 from spicegraph_service.kit import NOTHING_GIVEN, ItemWork, RequestData, frame, parsed_texts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from spicegraph_challenge.queue.submissions import Lease
@@ -92,24 +92,11 @@ class Scoring:
 
     async def _chunks(self, plan: Plan, part: Part) -> AsyncIterator[tuple[int, bytes]]:
         """Yield the statistics of all items, in order, with the number of items."""
-        captions = read_results(self._files.path(part.results))
-        items = (
-            ItemWork(str(key), captions[key], texts)
-            for key, texts in read_references(self._files.path(part.references))
-        )
+        items = self._items_of(part)
         under_way: list[asyncio.Task[tuple[int, bytes]]] = []
         try:
             while True:
-                while len(under_way) < self._at_once:
-                    chunk: list[ItemWork] = []
-                    while (
-                        len(chunk) < self._items
-                        and sum(1 + len(item.references) for item in chunk) < _MOST_CAPTIONS
-                        and (item := next(items, None))
-                    ):
-                        chunk.append(item)
-                    if not chunk:
-                        break
+                while len(under_way) < self._at_once and (chunk := self._next_chunk(items)):
                     under_way.append(asyncio.create_task(self._chunk(plan, chunk)))
                 if not under_way:
                     return
@@ -118,6 +105,20 @@ class Scoring:
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
+
+    def _items_of(self, part: Part) -> Iterator[ItemWork]:
+        captions = read_results(self._files.path(part.results))
+        for key, texts in read_references(self._files.path(part.references)):
+            yield ItemWork(str(key), captions[key], texts)
+
+    def _next_chunk(self, items: Iterator[ItemWork]) -> list[ItemWork]:
+        """Return as many items as go together; empty: there are no more."""
+        chunk: list[ItemWork] = []
+        captions = 0
+        while len(chunk) < self._items and captions < _MOST_CAPTIONS and (item := next(items, None)):
+            chunk.append(item)
+            captions += 1 + len(item.references)
+        return chunk
 
     async def _chunk(self, plan: Plan, items: Sequence[ItemWork]) -> tuple[int, bytes]:
         started = time.monotonic()

@@ -153,30 +153,11 @@ def accept(
     # The challenge is locked: no two submissions, of one account or of several, take the last place of a limit.
     challenge = find_challenge(session, new.challenge, lock=True)
     key, size = file
-    alike = select(Submission).where(Submission.challenge_id == challenge.id, Submission.user_id == account.user_id)
-    if new.idempotency_key:
-        known = session.scalars(alike.where(Submission.idempotency_key == new.idempotency_key)).one_or_none()
-        if known is not None and known.sha256 != key:
-            raise wrong("settings.idempotency_key", "was used for another file")
-        if known is not None:
-            return known, True
-    known = session.scalars(alike.where(Submission.sha256 == key, Submission.state.not_in(UNCHARGED))).one_or_none()
+    known = _known(session, challenge, account, new, key)
     if known is not None:
         return known, True
     check_refused(session, account, now, size=size, most=most_bytes)
-    if not challenge.ready:
-        raise refused(
-            "NOT_READY", f"the challenge {challenge.name!r} does not have all its references yet", challenge.name
-        )
-    _check_takes(session, challenge, account, now)
-    for split in challenge.splits:  # others show when the file is read
-        if new.split == split.name or len(challenge.splits) == 1:
-            _check_takes(session, split, account, now)
-    limit = challenge.settings.challenge_limit
-    charged = (Submission.challenge_id == challenge.id, Submission.state.not_in(UNCHARGED))
-    if limit and (session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0) >= limit:
-        message = f"the limit of {limit:,} submissions of all users is used up"
-        raise _quota_used(f"challenge:{challenge.name}", message)
+    _check_open(session, challenge, account, new.split, now)
     submission = Submission(
         id=secrets.token_hex(8),
         challenge_id=challenge.id,
@@ -202,6 +183,37 @@ def accept(
     session.flush()
     session.refresh(submission)
     return submission, False
+
+
+def _known(
+    session: Session, challenge: Challenge, account: Account, new: pb.SubmissionSettings, key: str
+) -> Submission | None:
+    """Return the submission that was made with the same key for retries, or of the same file."""
+    alike = select(Submission).where(Submission.challenge_id == challenge.id, Submission.user_id == account.user_id)
+    if new.idempotency_key:
+        known = session.scalars(alike.where(Submission.idempotency_key == new.idempotency_key)).one_or_none()
+        if known is not None and known.sha256 != key:
+            raise wrong("settings.idempotency_key", "was used for another file")
+        if known is not None:
+            return known
+    return session.scalars(alike.where(Submission.sha256 == key, Submission.state.not_in(UNCHARGED))).one_or_none()
+
+
+def _check_open(session: Session, challenge: Challenge, account: Account, named: str, now: datetime) -> None:
+    """Check that a challenge, and the split of this name or the only one, take a submission of the caller now."""
+    if not challenge.ready:
+        raise refused(
+            "NOT_READY", f"the challenge {challenge.name!r} does not have all its references yet", challenge.name
+        )
+    _check_takes(session, challenge, account, now)
+    for split in challenge.splits:  # others show when the file is read
+        if named == split.name or len(challenge.splits) == 1:
+            _check_takes(session, split, account, now)
+    limit = challenge.settings.challenge_limit
+    charged = (Submission.challenge_id == challenge.id, Submission.state.not_in(UNCHARGED))
+    if limit and (session.scalar(select(func.count()).select_from(Submission).where(*charged)) or 0) >= limit:
+        message = f"the limit of {limit:,} submissions of all users is used up"
+        raise _quota_used(f"challenge:{challenge.name}", message)
 
 
 def find_submission(session: Session, account: Account, submission_id: str, *, lock: bool = False) -> Submission:

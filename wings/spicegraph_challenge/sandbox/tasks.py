@@ -231,11 +231,7 @@ def finish(task: Finish) -> Finished:
 
     with Path(task.statistics).open("rb") as stream:
         chunks = [ChunkStatistics.unpack(data) for data in iter(lambda: read_frame(stream), None)]
-    described = [image for image in read_images(Path(task.references)) if image.references] if task.references else []
-    parts = {
-        name: [place for place, image in enumerate(described) if image.domain == name]
-        for name in sorted({"", *(image.domain for image in described)})
-    }
+    parts = _places_of_domains(task)
     errors = error_rows([item for chunk in chunks for item in chunk.errors], task.secret, task.submissions)
     resources = Resources(lambda: FunctionSource.of_table("parsed by the workers", {}), data=unpack_data(task.data))
     rows: list[TaskScore] = []
@@ -249,6 +245,15 @@ def finish(task: Finish) -> Finished:
             run = run_of(name, metric, metric.finish(collected), confidence=Resampling())
             rows += _task_scores(task, run, domain, metric.highest)
     return Finished(tuple(rows), errors)
+
+
+def _places_of_domains(task: Finish) -> dict[str, list[int]]:
+    """Return where the images of each domain stand among those with captions; the domain without a name has others."""
+    places: dict[str, list[int]] = {"": []}
+    images = read_images(Path(task.references)) if task.references else ()
+    for place, image in enumerate(image for image in images if image.references):
+        places.setdefault(image.domain, []).append(place)
+    return dict(sorted(places.items()))
 
 
 def decimal_places(images: int, *, highest: float = 1.0) -> int:
@@ -276,20 +281,16 @@ def error_rows(
     for index, errors in enumerate(items):
         for kind, words in {*errors, *((kind, ()) for kind, _ in errors)}:
             places[kind, words].append(index)
-    rows = [
-        ErrorRow(
-            kind,
-            KINDS[kind].title,
-            words,
-            KINDS[kind].columns if words else (),
-            least_images(where, secret, kind, *words, step=step),
-        )
-        for (kind, words), where in places.items()
-    ]
-    rows = sorted((row for row in rows if row.images), key=lambda row: (-row.images, row.kind, row.words))
-    by_side = ([row for row in rows if row.words and KINDS[row.kind].side is side] for side in ErrorSide)
-    told = [row for side, most in zip(by_side, _ERROR_WORDS, strict=True) for row in side[:most]]
-    return (*(row for row in rows if not row.words), *told)
+    rows = []
+    for (kind, words), where in places.items():
+        if images := least_images(where, secret, kind, *words, step=step):
+            columns = KINDS[kind].columns if words else ()
+            rows.append(ErrorRow(kind, KINDS[kind].title, words, columns, images))
+    rows.sort(key=lambda row: (-row.images, row.kind, row.words))
+    told = [row for row in rows if not row.words]
+    for side, most in zip(ErrorSide, _ERROR_WORDS, strict=True):
+        told += [row for row in rows if row.words and KINDS[row.kind].side is side][:most]
+    return tuple(told)
 
 
 def least_images(places: Sequence[int], secret: str, *what: str, step: int = _ROUNDED) -> int:

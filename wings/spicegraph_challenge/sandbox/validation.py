@@ -172,15 +172,20 @@ def _members(archive: zipfile.ZipFile, largest: int) -> Iterator[tuple[str, byte
         ]
         if not wanted:
             raise _RefusedError("is a zip without a file in it")
-        for member in wanted:  # and not one byte more than the table of contents says
-            try:
-                with archive.open(member) as stream:
-                    data = stream.read(member.file_size + 1)
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
-                raise _RefusedError(f"its member {shown(member.filename)} is damaged") from error
-            if len(data) != member.file_size:
-                raise _RefusedError(f"its member {shown(member.filename)} is not as large as the zip says")
-            yield member.filename, data
+        for member in wanted:
+            yield member.filename, _unpacked(archive, member)
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a member, and not one more than the table of contents says."""
+    try:
+        with archive.open(member) as stream:
+            data = stream.read(member.file_size + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
+        raise _RefusedError(f"its member {shown(member.filename)} is damaged") from error
+    if len(data) != member.file_size:
+        raise _RefusedError(f"its member {shown(member.filename)} is not as large as the zip says")
+    return data
 
 
 def _check_member(member: zipfile.ZipInfo, largest: int) -> None:
@@ -297,24 +302,30 @@ def _record_faults(
     if isinstance(record, _RepeatedKeyObject):
         yield item, shown(record.key).strip("'"), "appears twice in the object"
         return
+    image: Image | None = None
     image_id = record.get("image_id")
     problems = list(id_faults(image_id)) if "image_id" in record else ["is missing"]
-    if problems or not isinstance(image_id, int | str):
-        yield from ((item, "image_id", reason) for reason in problems)
-        image = None
-    else:
+    if not problems and isinstance(image_id, int | str):
         item = label(item, image_id)
         image = images.get(image_id)
         problems = list(_known_faults(image_id, index, images, first))
-        yield from ((item, "image_id", reason) for reason in problems)
     caption = record.get("caption")
-    names = () if image is None else (str(image.id), *([image.file_name] if image.file_name else []))
-    wrong = list(caption_faults(caption, names, empty=empty)) if "caption" in record else ["is missing"]
-    if not wrong and isinstance(caption, str) and len(caption) > longest:
-        wrong = [f"has {len(caption):,} characters, the limit is {longest:,}"]
+    wrong = ["is missing"]
+    if "caption" in record:
+        wrong = list(_caption_faults(caption, image, longest=longest, empty=empty))
+    yield from ((item, "image_id", reason) for reason in problems)
     yield from ((item, "caption", reason) for reason in wrong)
     if not problems and not wrong and isinstance(image_id, int | str) and isinstance(caption, str):
         captions[image_id] = caption
+
+
+def _caption_faults(caption: object, image: Image | None, *, longest: int, empty: Empty) -> Iterator[str]:
+    """Yield what is wrong with a caption: that it is too long, only where nothing else is."""
+    names = () if image is None else (str(image.id), *([image.file_name] if image.file_name else []))
+    faults = list(caption_faults(caption, names, empty=empty))
+    if not faults and isinstance(caption, str) and len(caption) > longest:
+        faults = [f"has {len(caption):,} characters, the limit is {longest:,}"]
+    yield from faults
 
 
 def _known_faults(image_id: Id, index: int, images: Images, first: dict[Id, int]) -> Iterator[str]:

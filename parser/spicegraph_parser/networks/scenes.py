@@ -12,22 +12,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, float_product, relu, softmax, stored_weights
 from spicegraph_parser.caption_pipeline.layout import Floats, Integers, Layout
-from spicegraph_parser.caption_pipeline.network import in_parts, single_threaded
+from spicegraph_parser.caption_pipeline.network import NETWORK_FILES, in_parts, single_threaded
 from spicegraph_parser.caption_pipeline.trees import best_choices
 from spicegraph_parser.errors import DataError
-from spicegraph_parser.scenes.prepositions import is_preposition_word
-from spicegraph_parser.scenes.relations import WHOLE, Stated, in_two_clauses, is_misquoted, own_name
-from spicegraph_parser.scenes.visible import PICTURES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -42,19 +38,14 @@ the object of a relation whose subject it is. A word with itself has ``OBJECT``.
 SURE: Final = 0.6
 """Least probability of a name from the closed list where the caption has a verb of its own (``training/scenes.md``)."""
 OBJECT_MARGIN: Final = 2.5
-HAVE_MARGIN, RELATION_MARGIN, PREPOSITION_MARGIN = 0.0, 1.0, 3.0
-"""How far the scores of objects and of relations are lowered in descriptions of several sentences.
+"""How far the scores of objects are lowered in descriptions of several sentences; those of relations: ``Wording``.
 
 What is not an object there lacks attributes and relations, too. People draw less of a description than of a caption;
-what the margins leave out is faint. "Have" is drawn sooner than other relations, prepositions of several words ("on
-side of") later. Chosen on 100 descriptions of DiscoSG, measured on 200 others (``training/scenes.md``).
+what the margins leave out is faint. Chosen on 100 descriptions of DiscoSG, measured on 200 others
+(``training/scenes.md``).
 """
 
-HAVE_NAMES: Final = frozenset({"have", "with"})
-"""Names of relations of a whole to its part: captions have "with" where people draw "have"."""
-_MOST_NAMES: Final = 10_000
-
-NETWORK_FILES: Final = ("network.npz", "vocabulary.json")
+WHOLE: Final = 0.999  # A share that counts as all of a name's words, rounding aside.
 
 
 class Labels(NamedTuple):
@@ -91,11 +82,56 @@ class Names:
     parts: frozenset[str]  # a whole and a part that people draw as such, as "building|roof", in the singular
 
 
+class Wording(Protocol):
+    """How a language words relations, which the network does not know: their names and how words state them."""
+
+    def stems(self, form: str) -> frozenset[str]:
+        """Return the forms by which the name of a relation may have a word."""
+
+    def margin(self, name: str) -> float:
+        """Return how far the score of a relation is lowered in descriptions of several sentences."""
+
+    def relation_name(
+        self, listed: str, words: Sequence[str], labels: Labels, ends: tuple[int, int], *, is_sure: bool
+    ) -> str | None:
+        """Return the name of a relation of which the network's list has the given one; none where there is none."""
+
+
+class Stated:
+    """Says how far words state each relation: which share of the words of its name they have."""
+
+    def __init__(self, relations: Sequence[str], stems: Callable[[str], frozenset[str]]) -> None:
+        self._stems = stems
+        words = sorted({word for name in relations for word in name.split()})
+        self._places = {word: row for row, word in enumerate(words)}
+        self._parts = np.zeros((len(words), len(relations)), dtype=np.float32)
+        for number, name in enumerate(relations):
+            for word in name.split():
+                self._parts[self._places[word], number] = 1.0
+        self._sizes = self._parts.sum(axis=0)
+
+    def __call__(self, groups: Sequence[Sequence[str]]) -> tuple[Floats, list[int]]:
+        """Return (different groups, relations) the share of a name's words that a group has, and each group's row."""
+        rows: dict[frozenset[str], int] = {}
+        known = self._places.keys()
+        stems = [frozenset(known & set().union(*map(self._stems, group))) for group in groups]
+        row_of = [rows.setdefault(own, len(rows)) for own in stems]
+        present = np.zeros((len(rows), len(known)), dtype=np.float32)
+        for row, words in enumerate(rows):
+            present[row, [*map(self._places.__getitem__, words)]] = 1.0
+        shares: Floats = present @ self._parts
+        shares /= self._sizes
+        return shares, row_of
+
+
 class SceneNetwork:
     """Labels of words and pairs of words of sentences, from arrays by name, input before output."""
 
-    def __init__(self, weights: Mapping[str, Floats], names: Names, product: MakeProduct = float_product) -> None:
+    def __init__(
+        self, weights: Mapping[str, Floats], names: Names, wording: Wording, product: MakeProduct = float_product
+    ) -> None:
         self.names = names
+        self._wording = wording
         self._weights = weights
         self._encoder = Encoder(weights, names.vocabulary, product)
         labels, rows, columns = weights["pairs"].shape
@@ -105,8 +141,25 @@ class SceneNetwork:
         self._ends_bias = np.concatenate([weights[f"{name}.bias"] for name in ends])
         self._bounds = np.cumsum([weights[name].shape[1] for name in ends])[:-1]
         self._relations = np.array(names.relations, dtype=object)
-        self._stated = Stated(names.relations)
+        self._stated = Stated(names.relations, wording.stems)
         self._tags = np.array(names.vocabulary.tags, dtype=object)
+
+    @classmethod
+    def read(cls, folder: Path, wording: Wording, product: MakeProduct = float_product) -> Self:
+        """Read a network; raises DataError where a file is missing or damaged."""
+        try:
+            weights, text = ((folder / name).read_bytes() for name in NETWORK_FILES)
+            lists = json.loads(text)
+            names = Names(
+                Vocabulary.from_lists(lists),
+                tuple(lists["relations"]),
+                lists["objects"],
+                lists["attributes"],
+                *(frozenset(lists[name]) for name in ("abstract", "undrawn", "known", "parts")),
+            )
+            return cls(stored_weights(weights), names, wording, product)
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(f"the scene parser's network can't be read ({error}); install the package again") from error
 
     def label(
         self, forms: Sequence[str], lengths: Sequence[int], strictness: Sequence[float], styles: Sequence[int] = ()
@@ -172,10 +225,11 @@ class SceneNetwork:
             numbers, is_sure = self._relation_numbers(states, where, sentences, layout)
             columns = (*where, self._relations[numbers], is_sure, is_drawn[related], lead[where])
             for sentence, head, other, name, sure, is_clear, ahead in _rows(*columns):
-                name_of = self._name(name, sentences[sentence], out[sentence], (head, other), is_sure=sure)
+                words, labels = sentences[sentence], out[sentence]
+                name_of = self._wording.relation_name(name, words, labels, (head, other), is_sure=sure)
                 if name_of is not None:
-                    is_ahead = is_clear and ahead > strict[sentence] * _margin(name_of)
-                    out[sentence].side(is_clear=is_ahead).relations.append((head, other, name_of))
+                    is_ahead = is_clear and ahead > strict[sentence] * self._wording.margin(name_of)
+                    labels.side(is_clear=is_ahead).relations.append((head, other, name_of))
 
     def _pair_labels(self, first: Floats, second: Floats, layout: Layout) -> tuple[Integers, Floats]:
         """Best labels (sentences, n, n) of pairs of words, and how far a relation's score is ahead of others."""
@@ -242,21 +296,6 @@ class SceneNetwork:
         scores -= highest[:, None]
         return best, np.exp(scores, out=scores).sum(axis=1) < 1 / SURE
 
-    @staticmethod
-    def _name(name: str, words: Sequence[str], labels: Labels, ends: tuple[int, int], *, is_sure: bool) -> str | None:
-        """Return the likeliest name, or where it is not sure the caption's words; none across two clauses."""
-        if is_sure and not is_misquoted(name, words):
-            return name
-        first, later = sorted(ends)
-        if in_two_clauses(words, labels.tags, first + 1, later):
-            return name if is_sure else None
-        words_of_later = [word for head, word in (*labels.parts, *labels.attributes) if head == later]
-        end = min([later, *(word for word in words_of_later if word > first)])
-        caption_name = own_name(words, labels.tags, first + 1, end, turned=ends[1] < ends[0])
-        if caption_name is None or (is_sure and caption_name.partition(" ")[0] != name.partition(" ")[0]):
-            return name
-        return caption_name
-
 
 def _rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
     """Return the rows of columns of one length, as Python's values."""
@@ -271,32 +310,3 @@ def _drawn(every: Integers, is_object: NDArray[np.bool_], strict: Floats, layout
         is_drawn[is_left_out[:, :, None] & (every != PART)] = False
         is_drawn[is_left_out[:, None, :] & (every == RELATION)] = False
     return is_drawn
-
-
-@lru_cache(maxsize=_MOST_NAMES)
-def _margin(name: str) -> float:
-    if name in HAVE_NAMES:
-        return HAVE_MARGIN
-    first, space, _ = name.partition(" ")
-    return PREPOSITION_MARGIN if space and is_preposition_word(first) else RELATION_MARGIN
-
-
-@cache
-def load_network(folder: Path, product: MakeProduct = float_product) -> SceneNetwork:
-    """Read a network; raises DataError where a file is missing or damaged."""
-    try:
-        weights, text = ((folder / name).read_bytes() for name in NETWORK_FILES)
-        lists = json.loads(text)
-        names = Names(
-            Vocabulary.from_lists(lists),
-            tuple(lists["relations"]),
-            lists["objects"],
-            lists["attributes"],
-            frozenset(lists["abstract"]) | PICTURES,
-            frozenset(lists["undrawn"]),
-            frozenset(lists["known"]),
-            frozenset(lists["parts"]),
-        )
-        return SceneNetwork(stored_weights(weights), names, product)
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"the scene parser's network can't be read ({error}); install the package again") from error
