@@ -17,6 +17,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT = Path(__file__).parents[1]
 CALL = """
@@ -40,44 +44,52 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def inside(text: str, places: Mapping[str, str]) -> str:
+    """Return a text with the folders of this machine in place of the image's."""
+    for image, here in places.items():
+        text = text.replace(image, here)
+    return text
+
+
+def surroundings() -> dict[str, str]:
+    """Return where programs are, and how this machine reaches its package index: nothing else of the environment."""
+    return {k: v for k, v in os.environ.items() if k in {"PATH", "HOME"} or k.startswith(("PIP_", "SSL_", "http"))}
+
+
+def build(places: Mapping[str, str]) -> None:
+    """Take the steps that copy and run."""
+    source = Path(places["/src"])
+    for name, rest in steps():
+        if name == "COPY" and rest == ". .":
+            archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True)
+            subprocess.run(["tar", "-x", "-C", source], input=archive.stdout, check=True)
+        elif name == "COPY" and not rest.startswith("--from"):
+            copied, target = rest.split()
+            copy = source / target
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes((ROOT / copied).read_bytes())
+        elif name == "RUN" and "useradd" not in rest:
+            print(f"RUN {rest}", flush=True)
+            command = inside(rest, places).replace("python -m venv", f"{shlex.quote(sys.executable)} -m venv")
+            subprocess.run(["sh", "-c", command], cwd=source, env=surroundings(), check=True)
+
+
+def served(places: Mapping[str, str]) -> tuple[list[str], list[str], dict[str, str]]:
+    """Return the command of the server, that of its health check, and their environment."""
+    last = dict(steps())
+    environment = surroundings()
+    given = shlex.split(inside(last["ENV"].replace("$PATH", environment["PATH"]), places))
+    health = last["HEALTHCHECK"].partition("CMD ")[2]
+    return json.loads(last["CMD"]), json.loads(health), environment | dict(pair.split("=", 1) for pair in given)
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         places = {"/opt/spicegraph": f"{folder}/opt", "/src": f"{folder}/src", "/var/lib/spicegraph": f"{folder}/var"}
         for place in (places["/src"], places["/var/lib/spicegraph"]):
             Path(place).mkdir()
-
-        def here(text: str) -> str:
-            for inside, outside in places.items():
-                text = text.replace(inside, outside)
-            return text
-
-        # Nothing of the calling environment but where programs are, and how this machine reaches its package index.
-        base = {k: v for k, v in os.environ.items() if k in {"PATH", "HOME"} or k.startswith(("PIP_", "SSL_", "http"))}
-        environment = dict(base)
-        health: list[str] = []
-        for name, rest in steps():
-            if name == "COPY" and not rest.startswith("--from"):
-                if rest == ". .":
-                    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True)
-                    subprocess.run(["tar", "-x", "-C", places["/src"]], input=archive.stdout, check=True)
-                else:
-                    source, target = rest.split()
-                    copy = Path(places["/src"]) / target
-                    copy.parent.mkdir(parents=True, exist_ok=True)
-                    copy.write_bytes((ROOT / source).read_bytes())
-            elif name == "RUN" and "useradd" not in rest:
-                print(f"RUN {rest}", flush=True)
-                command = here(rest).replace("python -m venv", f"{shlex.quote(sys.executable)} -m venv")
-                subprocess.run(["sh", "-c", command], cwd=places["/src"], env=base, check=True)
-            elif name == "ENV":
-                environment |= dict(
-                    pair.split("=", 1) for pair in shlex.split(here(rest.replace("$PATH", base["PATH"])))
-                )
-            elif name == "HEALTHCHECK":
-                health = json.loads(rest.partition("CMD ")[2])
-            elif name == "CMD":
-                return serve(json.loads(rest), health, environment)
-    raise LookupError("the Dockerfile has no CMD")
+        build(places)
+        return serve(*served(places))
 
 
 def serve(command: list[str], health: list[str], environment: dict[str, str]) -> int:

@@ -52,6 +52,8 @@ _KEEPALIVE_S = 60.0  # without a sign of life of a client before it is asked for
 _UNANSWERED_S = 20.0  # keepalives, and handshakes
 _MOST_CALLS = 2_048  # under way
 _STREAMS = 100  # of a connection: it can't open and reset thousands of calls before the first is looked at
+_COUNTED_S = 0.3  # in which a call that has come is counted
+_GOODBYE_S = 0.6  # for connections whose calls have ended, when the server stops
 _PINGS_S = 5.0  # of a client, one in so many seconds at most, with calls and without
 # Refused calls leave reference cycles (errors with their frames). Python looks for them in the middle of calls: after
 # 50,000 values, as other commands have it, that takes tens of milliseconds, after 2,000 one or two.
@@ -264,9 +266,8 @@ class Server:
         self._interceptor.leave()
         for service in self.services:
             service.leave()
-        endings: list[Coroutine[None, None, object]] = []
-        if self._server is not None:
-            endings.append(self._server.stop(self.config.grace if grace_s is None else grace_s))
+        leaving = asyncio.create_task(self._leave(self.config.grace if grace_s is None else grace_s))
+        endings: list[Coroutine[None, None, object]] = [self._calls_end(leaving)]
         if self._web is not None:
             endings.append(self._web.stop())
         await asyncio.gather(*endings)
@@ -277,14 +278,35 @@ class Server:
         for dispatcher, parses in self._open_ways:
             await dispatcher.close()
             await parses.flush()
-        await asyncio.gather(self.pool.close(), self.reserve.close())
+        closing: list[Coroutine[None, None, object]] = [self.pool.close(), self.reserve.close()]
+        closing.append(self._end_connections(leaving))
         if self._metrics_server is not None:
-            await asyncio.to_thread(self._metrics_server.shutdown)
+            closing.append(asyncio.to_thread(self._metrics_server.shutdown))  # it looks up twice a second
+        await asyncio.gather(*closing)
+        if self._metrics_server is not None:
             self._metrics_server.server_close()
         if self._tracing is not None:
             await asyncio.to_thread(self._tracing.close)
         for thread in {self._store, self._writes, self._probes, self._tokens}:
             await thread.close()
+
+    async def _leave(self, grace_s: float) -> None:
+        if self._server is not None:
+            await self._server.stop(grace_s)
+
+    async def _calls_end(self, leaving: asyncio.Task[None]) -> None:
+        """Wait until no call is under way; those that have just come are counted in a moment."""
+        while not (await asyncio.wait((leaving,), timeout=_COUNTED_S))[0] and self._interceptor.under_way:
+            pass
+
+    async def _end_connections(self, leaving: asyncio.Task[None]) -> None:
+        """End connections whose clients do not answer, now that none has a call."""
+        # gRPC waits for 20 s for an answer to its goodbye. Clients that are frozen never give it, nor does a proxy that
+        # still has bytes for a client that has gone.
+        if not (await asyncio.wait((leaving,), timeout=_GOODBYE_S))[0]:
+            _log.info("connections whose clients do not answer are ended")
+            await self._leave(0)
+        await leaving
 
     def reload(self) -> None:
         """Read certificates and tokens anew; what cannot be read stays as it was."""
@@ -305,8 +327,7 @@ class Server:
 
     async def hurry(self) -> None:
         """End the calls that :meth:`stop` still waits for."""
-        if self._server is not None:
-            await self._server.stop(0)
+        await self._leave(0)
         if self._web is not None:
             await self._web.hurry()
 

@@ -79,8 +79,8 @@ class ServerConfig:
             address may have half of it.
 
     Time:
-        max_wait: Seconds that a call may wait for the calls before it; a call that would wait longer, and longer than
-            twice its own duration, is refused at once.
+        max_wait: Seconds that a call may wait for the calls before it; a call that would wait longer, longer than
+            twice its own duration, and longer than 128 captions of usual length take, is refused at once.
         queue: How many captions may wait for an answer, however fast the server is; this limits its memory.
         window_ms: How long captions wait for others, to be parsed together.
         silence: Seconds after which a stream ends whose client sends nothing, and a connection without calls.

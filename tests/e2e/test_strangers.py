@@ -213,13 +213,23 @@ def test_connections_over_grpc_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_floods_of_strangers_starve_nobody() -> None:
     """Open calls, resets, lists of words, refused files, pings, a frozen server and a stop: in the short form."""
-    program = Path(__file__).parents[2] / "bench" / "strangers.py"
-    done = subprocess.run(
-        [sys.executable, str(program), "--short"], capture_output=True, text=True, check=False, timeout=300
-    )
+    assert attacks_held() == 7
+
+
+def test_behind_a_proxy_a_stop_waits_for_no_client_that_has_gone(program: Callable[[str], str]) -> None:
+    """The proxy keeps the connection of a client that left a frozen server, and reads nothing of it."""
+    program("haproxy")
+    assert attacks_held("--proxy", "--only", "frozen", "stop") == 2
+
+
+def attacks_held(*options: str) -> int:
+    """Attack in the short form; return how many attacks held, which all must."""
+    bench = Path(__file__).parents[2] / "bench" / "strangers.py"
+    command = [sys.executable, str(bench), "--short", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "NOT HELD" not in done.stdout
-    assert done.stdout.count(": held") == 7
+    return done.stdout.count(": held")
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,8 @@ def test_a_string_holds_names_of_metrics_with_commas_between_them() -> None:
     assert {"rouge_l", "bleu_1"} <= set(metric.compute())
     with pytest.raises(InputError, match="there is no metric ''"):
         metric_names("rouge,")
+    with pytest.raises(InputError, match="there is no metric 'spice bleu': separate names with commas; the metrics"):
+        metric_names("spice bleu")
 
 
 def test_a_metric_is_a_class_or_says_where_one_is() -> None:

@@ -26,6 +26,7 @@ from spicegraph_service.report.data import TupleState
 from spicegraph_service.report.images import Pictures, image_sources, overlay
 from spicegraph_service.report.markdown import markdown_of
 from spicegraph_service.report.render import CHUNK, to_html, to_json
+from spicegraph_service.report.verdict import strongest_and_weakest
 from word_facts import WordFacts
 
 if TYPE_CHECKING:
@@ -295,6 +296,33 @@ def test_the_command_writes_what_the_ending_says(
     target = tmp_path / name
     assert main(["report", f"mine={files[0]}", files[1], "-o", str(target), "--draws", "20"]) == 0
     assert target.read_text(encoding="utf-8").lstrip().startswith(begins)
+
+
+@pytest.mark.model
+def test_a_person_is_told_what_was_written(
+    files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("spicegraph_service.cli.report.note", told.append)
+    target = str(tmp_path / "r.md")
+    assert main(["report", *files, "-o", target, "--draws", "20"]) == 0
+    assert told == [f"{target}: the report of 2 systems"]
+    assert main(["report", *files, "--format", "markdown", "--draws", "20"]) == 0
+    assert len(told) == 1
+
+
+def test_no_category_without_a_hit_is_called_strong() -> None:
+    scores = {"Object": 0.5, "Relation": 0.0, "Color": None, "Size": 0.0, "Attribute": 0.25}
+    assert strongest_and_weakest(scores) == [
+        ("Strongest", "Object (0.500), Attribute (0.250)"),
+        ("Weakest", "Relation (0.000), Size (0.000)"),
+    ]
+    assert strongest_and_weakest({"Object": 0.5, "Size": 0.0}) == [
+        ("Strongest", "Object (0.500)"),
+        ("Weakest", "Size (0.000)"),
+    ]
+    assert strongest_and_weakest({"Object": 0.5}) == [("Strongest", "Object (0.500)")]
+    assert strongest_and_weakest({"Size": 0.0, "Color": None}) == [("Weakest", "Size (0.000)")]
 
 
 @pytest.mark.model

@@ -132,6 +132,8 @@ def metric_names(names: str | Iterable[str]) -> tuple[str, ...]:
         if name not in METRICS and name not in GROUPS:
             close = get_close_matches(name.strip().lower(), [*METRICS, *GROUPS], n=1)
             meant = f" (did you mean {close[0]}?)" if close else ""
+            if len(name.split()) > 1:
+                meant = ": separate names with commas"
             raise InputError(f"there is no metric {name!a}{meant}; the metrics are {_known()}")
         spelled += GROUPS.get(name, (name,))
     if not spelled:

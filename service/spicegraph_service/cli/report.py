@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spicegraph_parser.errors import InputError
+from spicegraph_parser.errors import InputError, counted
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_service.cli.options import (
     PagedInputOptions,
@@ -24,7 +24,14 @@ from spicegraph_service.cli.options import (
     system_name,
 )
 from spicegraph_service.engines import CandidateRule, System
-from spicegraph_service.output.terminal import check_output, format_by_ending, say_warning, warned_progress, write_text
+from spicegraph_service.output.terminal import (
+    check_output,
+    format_by_ending,
+    note,
+    say_warning,
+    warned_progress,
+    write_text,
+)
 from spicegraph_service.report.build import ReportOptions, build_report
 from spicegraph_service.report.data import Provenance
 from spicegraph_service.report.render import REPORT_FORMATS, ReportFormat, to_html, to_parts
@@ -140,6 +147,7 @@ def report(
         with warned_progress() as progress:
             text = rendered(systems, written.format, options, asked, remote=remote, progress=progress)
             write_text(text, output)
+        _tell(systems, output)
         return
     with parsing.facts() as facts, warned_progress() as progress:
         built = build_report(systems, options, pipeline=facts, progress=progress)
@@ -149,6 +157,7 @@ def report(
         _write_split(built, output)
     else:
         write_text(REPORT_FORMATS[written.format](built), output)
+    _tell(systems, output)
 
 
 def _check(written: WrittenOptions, page: PageOptions, of: ReportedOptions, remote: RemoteOptions) -> None:
@@ -176,6 +185,12 @@ def _write_split(built: Report, output: str) -> None:
     for name, text in parts.items():
         write_text(text, str(folder / name))
     write_text(to_html(built, parts=folder.name), output)
+
+
+def _tell(systems: Sequence[System], output: str | None) -> None:
+    """Say what has been written, to a person who sees nothing of it."""
+    if output is not None:
+        note(f"{output}: the report of {counted(len(systems), 'system')}")
 
 
 def _systems(

@@ -252,13 +252,14 @@ def _said_and_covered(systems: Sequence[SystemView]) -> Iterator[tuple[str, str]
 
 
 def strongest_and_weakest(categories: Mapping[str, float | None]) -> list[tuple[str, str]]:
-    """Return the two categories with the highest F1 and the two with the lowest, as points of a verdict."""
+    """Return the categories with the two highest F1 above 0, and the two lowest others, as points of a verdict."""
     rows = sorted(((f, name) for name, f in categories.items() if f is not None), reverse=True)
-    if not rows:
-        return []
+    strongest = [row for row in rows[:2] if row[0] > 0]
+    points = {"Strongest": strongest, "Weakest": rows[len(strongest) :][:-3:-1]}
     return [
-        ("Strongest", ", ".join(f"{label(name)} ({number(f)})" for f, name in rows[:2])),
-        ("Weakest", ", ".join(f"{label(name)} ({number(f)})" for f, name in rows[:-3:-1])),
+        (title, ", ".join(f"{label(name)} ({number(f)})" for f, name in named))
+        for title, named in points.items()
+        if named
     ]
 
 

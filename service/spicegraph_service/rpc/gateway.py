@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import aclosing
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from importlib.metadata import version
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ from spicegraph_service.rpc.interceptor import CallInterceptor, Context, Handler
 from spicegraph_service.rpc.status import CallError, to_trailers
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 
     from google.protobuf.message import Message
 
@@ -82,6 +82,10 @@ class _Context:
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
         self.trailers: tuple[tuple[str, str | bytes], ...] = ()
+        self.ended = ExitStack()
+
+    def add_done_callback(self, callback: Callable[[_Context], None]) -> None:
+        self.ended.callback(callback, self)
 
     def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
         return tuple(self._origin.headers.items())
@@ -138,15 +142,17 @@ class Gateway:
         """Return a call's response and headers for the client; ``requests`` is an iterator of a stream."""
         context = _Context(origin)
         handler: Any = await self._handler(path, context)
-        return await handler.stream_unary(_each(requests), context), _headers(context.trailers)
+        with context.ended:
+            return await handler.stream_unary(_each(requests), context), _headers(context.trailers)
 
     async def stream(self, path: str, requests: Requests, origin: Origin) -> AsyncGenerator[Message]:
         """Make a call with a stream of responses; it may fail after any number of them."""
         context = _Context(origin)
         handler: Any = await self._handler(path, context)
-        async with aclosing(handler.stream_stream(_each(requests), context)) as responses:
-            async for response in responses:
-                yield response
+        with context.ended:
+            async with aclosing(handler.stream_stream(_each(requests), context)) as responses:
+                async for response in responses:
+                    yield response
 
     async def admit(self, path: str, origin: Origin) -> None:
         """Check by its headers that a call may be made, before its body is read."""

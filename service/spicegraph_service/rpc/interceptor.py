@@ -6,8 +6,8 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -49,6 +49,7 @@ _MOST_RETRIES = 4
 _LOOK_EVERY_S = 1.0  # whether the caller of a stream may still make it
 _REQUEST_S = 20.0  # until the one request of a call has come
 _IDLE_S = 0.2  # a stream that waits for its client's next message for so long does not hold up the server's stop
+_FROZEN_S = 1.0  # nor does one whose client takes no response for so long
 _RETRY_S = 1.0
 _REFUSED = frozenset({grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.ABORTED})
 
@@ -79,6 +80,7 @@ class Call:
     captions: int = 0
     unanswered: int = 0  # pieces of a stream
     waits_since: float = math.inf  # for the next message of a stream
+    gives_since: float = math.inf  # a response of a stream, to a client that takes it
 
     @property
     def tenant(self) -> str:
@@ -93,8 +95,9 @@ class Call:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has waited for its client for a while, and the client waits for nothing."""
-        return not self.unanswered and time.monotonic() - self.waits_since >= _IDLE_S
+        """Whether it has waited for its client for a while, and the client waits for nothing or takes no response."""
+        now = time.monotonic()
+        return now - self.gives_since >= _FROZEN_S or (not self.unanswered and now - self.waits_since >= _IDLE_S)
 
 
 _current: ContextVar[Call] = ContextVar("spicegraph_call")
@@ -135,7 +138,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         self._handlers: dict[str, Handler] = {}  # by method
         self._most = most
         self._largest = largest
-        self._under_way = 0
+        self.under_way = 0  # calls, until the last of their bytes is on its way
         self._leaving = asyncio.Event()
 
     def leave(self) -> None:
@@ -176,20 +179,22 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
 
         async def answer(requests: AsyncIterator[Any], context: Context) -> Any:
             async with _CallRecord(method, context, self._log, self._tracing) as record:
-                with self._admitted(record, caller):
-                    if not handler.request_streaming:
-                        return await inner(await _in_time(requests), context)
-                    async with _while_allowed(identify, record.call, self._leaving):
-                        return await inner(checked(requests, record.call), context)
+                self._admit(record, caller, context)
+                if not handler.request_streaming:
+                    return await inner(await _in_time(requests), context)
+                async with _while_allowed(identify, record.call, self._leaving):
+                    return await inner(checked(requests, record.call), context)
 
         async def answers(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Any]:
             async with _CallRecord(method, context, self._log, self._tracing) as record:
-                with self._admitted(record, caller):
-                    async with _while_allowed(identify, record.call, self._leaving):
-                        own = checked(requests, record.call) if handler.request_streaming else await _in_time(requests)
-                        async with aclosing(inner(own, context)) as responses:
-                            async for response in responses:
-                                yield response
+                self._admit(record, caller, context)
+                async with _while_allowed(identify, record.call, self._leaving):
+                    own = checked(requests, record.call) if handler.request_streaming else await _in_time(requests)
+                    async with aclosing(inner(own, context)) as responses:
+                        async for response in responses:
+                            record.call.gives_since = time.monotonic()
+                            yield response
+                            record.call.gives_since = math.inf
 
         make: Any = (
             grpc.stream_stream_rpc_method_handler
@@ -202,17 +207,17 @@ class CallInterceptor(grpc.aio.ServerInterceptor):
         )
         return answering
 
-    @contextmanager
-    def _admitted(self, record: _CallRecord, caller: Caller) -> Iterator[None]:
+    def _admit(self, record: _CallRecord, caller: Caller, context: Any) -> None:
         """Count a call as under way, or refuse it."""
+        # The stubs of contexts take no function as a callback: hence Any.
         record.admit(caller)
-        if self._under_way >= self._most:
+        if self.under_way >= self._most:
             raise exhausted("TOO_MANY_CALLS", "the server has too many calls under way", _RETRY_S)
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
+        self.under_way += 1
+        context.add_done_callback(self._ended)
+
+    def _ended(self, _context: object) -> None:
+        self.under_way -= 1
 
 
 class Refusal(_HandlerBase):
