@@ -341,6 +341,9 @@ class Server:
                 ("grpc.max_send_message_length", -1),
                 ("grpc.http2.bdp_probe", 0),  # a stranger's bytes wait outside until they are asked for
                 ("grpc.max_concurrent_streams", _STREAMS),
+                # Only what is open counts: else a client that keeps to the bound has calls refused, as the streams of
+                # its last answers still count until they are cleared away.
+                ("grpc.http.overload_protection", 0),
                 ("grpc.http2.min_ping_interval_without_data_ms", round(1000 * _PINGS_S)),
                 ("grpc.keepalive_permit_without_calls", 1),
                 ("grpc.so_reuseport", int(config.reuse_port)),

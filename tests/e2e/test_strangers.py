@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import socket
 import sqlite3
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 from google.rpc.error_details_pb2 import ErrorInfo
 from grpc_status import rpc_status
 
+from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_service import app
 from spicegraph_service.client import Client, item
 from spicegraph_service.config import ServerConfig
@@ -214,6 +216,24 @@ def test_connections_over_grpc_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
 def test_floods_of_strangers_starve_nobody() -> None:
     """Open calls, resets, lists of words, refused files, pings, a frozen server and a stop: in the short form."""
     assert attacks_held() == 7
+
+
+def test_a_client_of_many_calls_at_once_has_none_refused(server: RunningServer, store: Path) -> None:
+    # More than a connection's streams: the rest waits in the client, which is told the bound.
+    token, _ = new_token(store, "many")
+    request = pb.ScoreRequest(items=[item("1", "a dog", ["a dog runs"])], metrics=["rouge"]).SerializeToString()
+
+    async def ask() -> set[int]:
+        async with grpc.aio.insecure_channel(server.address) as channel:
+            call = channel.unary_unary(SCORE)
+
+            async def one_after_another() -> list[int]:
+                metadata = (("authorization", f"Bearer {token}"),)
+                return [len(pb.ScoreResponse.FromString(await call(request, metadata=metadata)).items) for _ in "12345"]
+
+            return set(itertools.chain(*await asyncio.gather(*(one_after_another() for _ in range(200)))))
+
+    assert asyncio.run(ask()) == {1}
 
 
 def test_behind_a_proxy_a_stop_waits_for_no_client_that_has_gone(program: Callable[[str], str]) -> None:
