@@ -47,12 +47,17 @@ with open_replies() as replies:
 """
 
 
+def _module(name: str, text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Write a module that processes started by the test can run; return its name."""
+    (folder / f"{name}.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    return name
+
+
 @pytest.fixture
 def echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A module that sends heartbeats, and every frame back."""
-    (tmp_path / "echo_frames.py").write_text(ECHO)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    return "echo_frames"
+    return _module("echo_frames", ECHO, tmp_path, monkeypatch)
 
 
 def test_heartbeats_are_not_replies_and_stop_with_the_process(echo: str) -> None:
@@ -86,9 +91,7 @@ with open_replies() as replies:
 @pytest.fixture
 def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A module that replies once, and then computes or sleeps without a heartbeat."""
-    (tmp_path / "silent_frames.py").write_text(SILENT)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    return "silent_frames"
+    return _module("silent_frames", SILENT, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", ["computes", "sleeps"])
@@ -179,9 +182,7 @@ sys.exit(do_one_task(answer, name="one", nice=1))
 @pytest.fixture
 def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A module that does one task."""
-    (tmp_path / "one_task.py").write_text(ONE)
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    return "one_task"
+    return _module("one_task", ONE, tmp_path, monkeypatch)
 
 
 def test_a_task_tells_how_far_it_is_and_goes_on_when_it_is_heard(one: str) -> None:

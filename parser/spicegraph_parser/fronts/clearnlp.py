@@ -57,7 +57,7 @@ def to_universal(
 ) -> Iterable[Arc]:
     """Return basic Universal Dependencies v1 edges from ClearNLP's labels; heads count from 1, and 0 is the root."""
     # ClearNLP's nmod is a noun in front of a noun; the name is free for prepositional phrases then.
-    tree = Tree(heads, [{"nmod": "compound"}.get(label, label) for label in labels])
+    tree = Tree(heads, ["compound" if label == "nmod" else label for label in labels])
     size = len(tags)
     for position in range(1, size + 1):
         if tree.labels[position] in ("prep", "agent", "dative"):

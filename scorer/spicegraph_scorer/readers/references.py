@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections import ChainMap, Counter
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -36,7 +36,7 @@ from spicegraph_scorer.readers.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_scorer.core.items import ItemId
 
@@ -168,16 +168,21 @@ def _together(paths: Sequence[str], read: Sequence[Annotations]) -> Annotations:
         notes.append(f"{counted(several, 'image')} with references in several of {', '.join(paths)}: they add up")
     return Annotations(
         captions,
-        dict(ChainMap(*(dict(each.file_names) for each in reversed(read)))),
+        _merged(each.file_names for each in read),
         " + ".join(dict.fromkeys(each.format for each in read)),
         all(each.typed for each in read),
         read[0].by_line,
         aliases,
-        dict(ChainMap(*(dict(each.splits) for each in reversed(read)))),
-        dict(ChainMap(*(dict(each.tags) for each in reversed(read)))),
+        _merged(each.splits for each in read),
+        _merged(each.tags for each in read),
         frozenset().union(*(each.left_out for each in read)),
         tuple(notes),
     )
+
+
+def _merged(parts: Iterable[Mapping[ItemId, str]]) -> dict[ItemId, str]:
+    """Return what all files say of images; the last one counts."""
+    return {image: said for part in parts for image, said in part.items()}
 
 
 def _read(source: Source, limits: ReadLimits, wanted: Wanted) -> Annotations:
