@@ -1,7 +1,9 @@
 """Read what was labelled by hand for this project: captions of many kinds, and sentences of descriptions.
 
-``by_hand/kinds.jsonl`` has captions with their graphs. ``by_hand/sentences.jsonl.gz`` has labels alone, beside the
-hashes of sentences that are others' (``scene_sentences.py`` cuts them out of the descriptions, ``--sentences``).
+``by_hand/kinds.jsonl.gz`` has captions with their graphs, by conventions of their own; ``by_hand/photographs.jsonl.gz``
+has captions of ordinary photographs by those of FACTUAL, in which one verb has several objects and places.
+``by_hand/sentences.jsonl.gz`` has labels alone, beside the hashes of sentences that are others'
+(``scene_sentences.py`` cuts them out of the descriptions, ``--sentences``).
 """
 
 import argparse
@@ -60,12 +62,14 @@ def sentences(path: Path, words_of: Iterable[Sequence[str]]) -> Iterator[tuple[C
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--captions", default="kinds", choices=["kinds", "photographs"])
     parser.add_argument("--sentences", type=Path, help="sentences of descriptions, as scene_sentences.py writes them")
     parser.add_argument("--out", type=Path, required=True)
     add_hashes(parser)
     options = parser.parse_args()
     hashes = Hashes.read(options.held_out_hashes)
-    rows = [(caption, scene_data.label(caption)) for caption in captions(FOLDER / "kinds.jsonl.gz", hashes)]
+    path = FOLDER / f"{options.captions}.jsonl.gz"
+    rows = [(caption, scene_data.label(caption)) for caption in captions(path, hashes)]
     if options.sentences:
         with gzip.open(options.sentences, "rt", encoding="utf-8") as lines:
             rows += sentences(FOLDER / "sentences.jsonl.gz", [json.loads(line)[0] for line in lines])

@@ -144,6 +144,8 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     weights = read_weights((arguments.start / "network.npz").read_bytes())
     pipeline = Vocabulary.from_lists(json.loads((arguments.start / "vocabulary.json").read_bytes()))
     also, also_held, also_tags = read_people(arguments.also, by_hand=True)
+    photographs, photographs_held, photograph_tags = read_people(arguments.photographs)
+    also, also_held = also + photographs, also_held + photographs_held
     LOG.info(
         "%s captions, %s held back; also %s sentences, %s held back", len(data), len(held), len(also), len(also_held)
     )
@@ -166,7 +168,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     never = set(names["abstract"]).difference(names.pop("seldom"), names["sounds"])
     names["undrawn"] = sorted(never.intersection(names["known"]))
     vocabulary = Vocabulary.from_lists(lists)
-    codes = Codes(vocabulary, lists["relations"], tags | also_tags)
+    codes = Codes(vocabulary, lists["relations"], tags | also_tags | photograph_tags)
     widths = [weights[f"words.tables.{kind}"].shape[1] for kind in range(len(KINDS))]
     sizes = len(pipeline.tags), len(lists["relations"])
     shape = Shape(first=settings.first, second=settings.second, narrow=settings.narrow, dropout=settings.dropout)
@@ -279,6 +281,9 @@ def main() -> None:
         nargs="*",
         default=[],
         help="captions and sentences labelled by hand (styles of their own), of which no list is made",
+    )
+    parser.add_argument(
+        "--photographs", type=Path, nargs="*", default=[], help="the same in FACTUAL's style, as often in a pass"
     )
     parser.add_argument("--texts", type=Path, nargs="*", default=[], help="captions whose words the vocabulary keeps")
     parser.add_argument("--start", type=Path, required=True, help="folder of the caption pipeline's network")
