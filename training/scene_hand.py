@@ -10,6 +10,7 @@ import argparse
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import scene_data
@@ -47,13 +48,13 @@ def captions(path: Path, hashes: Hashes) -> Iterator[Caption]:
 
 
 def sentences(path: Path, words_of: Iterable[Sequence[str]]) -> Iterator[tuple[Caption, Labelled]]:
-    """Yield the sentences that have labels, with these."""
+    """Yield the sentences that have labels, with these; those of which other words are values by now are left out."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = {row["sha1"]: row for row in map(json.loads, lines)}
     for whole in words_of:
         row = rows.pop(text_hash(" ".join(whole)), None)
         words = without_values(whole)
-        if row is not None:
+        if row is not None and max(chain.from_iterable(pair[:2] for pair in row["pairs"]), default=-1) < len(words):
             pairs = {(head, other): kind for head, other, kind in row["pairs"]}
             relations = {(subject, target): name for subject, target, name in row["relations"]}
             yield Caption(" ".join(whole), tuple(words), ()), Labelled(tuple(words), pairs, relations)

@@ -114,6 +114,15 @@ def read_people(
     return kept, held, {tuple(map(str.lower, own.words)): numbers for own, _, numbers in labelled}
 
 
+def read_by_hand(
+    arguments: argparse.Namespace,
+) -> tuple[list[tuple[Labelled, Caption]], list[Labelled], dict[tuple[str, ...], list[int]]]:
+    """Read what was labelled by hand, in styles of its own and in FACTUAL's, as ``read_people`` does."""
+    kept, held, tags = read_people(arguments.also, by_hand=True)
+    photographs, photographs_held, photograph_tags = read_people(arguments.photographs)
+    return kept + photographs, held + photographs_held, tags | photograph_tags
+
+
 def word_counts(paths: Sequence[Path], hashes: Hashes) -> Counter[str]:
     """Count the lower-cased words of files of captions, without those held out."""
     counts: Counter[str] = Counter()
@@ -143,9 +152,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     data = [own for own, _ in kept]
     weights = read_weights((arguments.start / "network.npz").read_bytes())
     pipeline = Vocabulary.from_lists(json.loads((arguments.start / "vocabulary.json").read_bytes()))
-    also, also_held, also_tags = read_people(arguments.also, by_hand=True)
-    photographs, photographs_held, photograph_tags = read_people(arguments.photographs)
-    also, also_held = also + photographs, also_held + photographs_held
+    also, also_held, also_tags = read_by_hand(arguments)
     LOG.info(
         "%s captions, %s held back; also %s sentences, %s held back", len(data), len(held), len(also), len(also_held)
     )
@@ -168,7 +175,7 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     never = set(names["abstract"]).difference(names.pop("seldom"), names["sounds"])
     names["undrawn"] = sorted(never.intersection(names["known"]))
     vocabulary = Vocabulary.from_lists(lists)
-    codes = Codes(vocabulary, lists["relations"], tags | also_tags | photograph_tags)
+    codes = Codes(vocabulary, lists["relations"], tags | also_tags)
     widths = [weights[f"words.tables.{kind}"].shape[1] for kind in range(len(KINDS))]
     sizes = len(pipeline.tags), len(lists["relations"])
     shape = Shape(first=settings.first, second=settings.second, narrow=settings.narrow, dropout=settings.dropout)

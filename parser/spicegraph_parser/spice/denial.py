@@ -131,6 +131,9 @@ def _predicate(tree: _Tree, at: int) -> list[int]:
             out += _things(tree, thing)
     if tree.words[at] == "longer":  # "is no longer on the sofa"
         out += [word for place in tree.under(at, ("nmod",)) for word in tree.under(place, ("case",))]
+    if tree.under(at, _OBJECTS):  # "never takes his eyes off the ball"
+        cases = [word for place in tree.under(at, ("nmod",)) for word in tree.under(place, ("case",))]
+        out += [word for word in cases if tree.words[word] in _TOWARDS]
     for verb in tree.under(at, ("xcomp", "prt")):
         out += _predicate(tree, verb) if tree.tags[verb] not in _FINITE else []
     if tree.words_under(at, ("cc",)) & {"or", "nor"}:
@@ -154,6 +157,8 @@ def _subject(tree: _Tree, at: int) -> int:
 def _governor(tree: _Tree, at: int) -> int:
     """Return the noun or the predicate that a negation is of; 0: it denies nothing."""
     governor, behind = tree.head[at], tree.behind(at)
+    if tree.lemmas[governor] in _CEASING and tree.under(governor, _VERBS):  # "never stops smiling"
+        return 0
     if tree.words[governor] in _ADVERBS and not tree.under(governor, _SUBJECTS):
         governor, behind = tree.head[governor], ""
     if not governor or behind in _NO_DENIAL:
@@ -205,13 +210,14 @@ def _excepted(tree: _Tree, at: int) -> Iterator[Scope]:
 
 def _of_none(tree: _Tree, at: int) -> Iterator[Scope]:
     """Scope of "neither", "none", "nobody": of a subject the predicate, else the thing."""
-    if tree.words[at] == "nothing" and tree.behind(at) in {"like", "but"}:
+    if tree.behind(at) in _ALMOST_NONE:  # "nothing but", "none other than"
         if tree.behind(at) == "but":
             yield Scope(at, (at,))
         return
     above = at if tree.label[at] in (*_SUBJECTS, *_OBJECTS, "nmod", "root") else tree.head[at]
     if tree.label[above] in _SUBJECTS:
-        own = (at,) if above == at else ()
+        is_listed = "nor" in tree.words_under(above, ("cc",)) and not tree.is_definite(above)
+        own = (at,) if above == at else _things(tree, above) if is_listed else ()
         yield Scope(at, (*own, *_predicate(tree, tree.head[above])))
     elif above and above != at:
         yield _lacking(tree, at, above)
@@ -257,6 +263,18 @@ def _gone(tree: _Tree, at: int) -> Iterator[Scope]:
 def _failed(tree: _Tree, at: int) -> Iterator[Scope]:
     """Scope of "fails to", "unable to": the verb behind; its object is there."""
     yield from (Scope(at, (verb,)) for verb in tree.under(at, _VERBS) if tree.tags[verb].startswith("VB"))
+
+
+def _yet(tree: _Tree, at: int) -> Iterator[Scope]:
+    """Scope of "have yet to cross": the verb behind."""
+    if tree.behind(at) == "to" and tree.tags[tree.head[at + 1]] == "VB":
+        yield Scope(at, (tree.head[at + 1],))
+
+
+def _apart(tree: _Tree, at: int) -> Iterator[Scope]:
+    """Scope of "apart from", "aside from": the preposition, which relates nothing; what is behind it is there."""
+    if tree.behind(at) == "from":
+        yield Scope(at, (at, at + 1))
 
 
 def _meant(tree: _Tree, at: int) -> Iterator[Scope]:
@@ -354,6 +372,9 @@ def _with_commas(tree: _Tree, inside: Collection[int]) -> range:
 
 
 _ADVERBS: Final = word_set("longer yet")
+_CEASING: Final = word_set("stop cease quit fail")
+_ALMOST_NONE: Final = word_set("like but other")
+_TOWARDS: Final = word_set("off into onto from to toward towards over through across out")
 _VERBS: Final = ("xcomp", "ccomp", "acl", "advcl", "dep")
 _JOINED: Final = ("conj", "nmod", "dobj", "dep", "appos")
 _FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
@@ -375,7 +396,13 @@ TRIGGERS: Final[Mapping[str, Callable[[_Tree, int], Iterable[Scope]]]] = {
         ("lacks lacked lacking missing", _lacks),
         ("free devoid bereft void empty bare absence lack", _free_of),
         ("absent invisible", _gone),
-        ("fails failed failing fail refuses refused refusing refuse unable declines forgets neglects", _failed),
+        (
+            "fails failed failing fail refuses refused refusing refuse unable declines declined declining forgets "
+            "forgot forgetting neglects neglected neglecting avoids avoided avoiding avoid",
+            _failed,
+        ),
+        ("yet", _yet),
+        ("apart aside", _apart),
         (
             "about trying tries try tried attempting attempts attempt attempted preparing prepares prepared ready "
             "wants want wanting waiting waits intends intending hoping hopes planning plans",
@@ -392,7 +419,14 @@ def scopes(parse: Parse) -> list[Scope]:
     if TRIGGERS.keys().isdisjoint(words := [form.lower() for form in parse.forms]):
         return []
     tree = _Tree(parse)
-    return [scope for at, word in enumerate(words, 1) if word in TRIGGERS for scope in TRIGGERS[word](tree, at)]
+    found = [at for at, word in enumerate(words, 1) if word in TRIGGERS and not _is_in_title(parse.forms, at - 1)]
+    return [scope for at in found for scope in TRIGGERS[words[at - 1]](tree, at)]
+
+
+def _is_in_title(forms: Sequence[str], at: int) -> bool:
+    """Say whether a trigger is one of the capitals of a title in other text: "a Do Not Enter sign"."""
+    capitals = [form[0].isupper() for form in forms]
+    return 0 < at < len(forms) - 1 and all(capitals[at - 1 : at + 2]) and sum(capitals) * 2 < len(forms)
 
 
 # Hedges are told by words and tags alone, and cover the words up to the end of their clause: "suggesting a busy day".
