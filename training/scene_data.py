@@ -251,27 +251,6 @@ def nouns(captions: Iterable[Caption], forms: Iterable[str]) -> dict[str, list[s
     return {"abstract": abstract, "seldom": seldom, "drawn": often, "sounds": sounds}
 
 
-HAVE = frozenset({"have", "with", "contain"})
-FEWEST_PARTS = 3  # graphs in which people say that a whole has a part
-PART_SHARES = 0.4, 0.5  # least share of these among the relations of the whole to the part, and against those back
-
-
-def parts(captions: Iterable[Caption]) -> list[str]:
-    """Return the pairs of a whole and its part that people draw as such: "building|roof", both in the singular."""
-    counts: Counter[tuple[str, str]] = Counter()
-    having: Counter[tuple[str, str]] = Counter()
-    for caption in captions:
-        for subject, target, name in (row for row in caption.tuples if len(row) == 3):
-            pair = plural_lemma(subject.rpartition(" ")[2]), plural_lemma(target.rpartition(" ")[2])
-            counts[pair] += 1
-            having[pair] += name in HAVE
-    return sorted(
-        "|".join(pair)
-        for pair, count in having.items()
-        if count >= max(FEWEST_PARTS, PART_SHARES[0] * counts[pair], PART_SHARES[1] * counts[pair[::-1]])
-    )
-
-
 def tags_of(captions: Sequence[Caption]) -> Iterator[list[int]]:
     """Yield the numbers of captions' tags by the caption pipeline."""
     network = network_from({name: (pipeline_path() / "parser" / name).read_bytes() for name in NETWORK_FILES})

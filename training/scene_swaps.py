@@ -19,6 +19,7 @@ from spicegraph_parser.networks.scenes import ATTRIBUTE, OBJECT, PART
 SHARE = 0.75  # of the phrases are swapped
 LEAST = 20  # phrases of a tag among which one is chosen
 _ARTICLES = {"a", "an"}
+_BY_NOUN = {"with", "using"}  # what stands behind them belongs to one noun or another by what it is: a handle, a hammer
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,11 +120,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("labelled", type=Path, help="captions as scene_hand.py or scene_data.py write them")
     parser.add_argument("--times", type=int, default=2)
+    parser.add_argument("--without-tools", action="store_true", help='leave captions with "with" or "using" out')
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     rows = [(own, tags) for own, _, tags in scene_data.read_labelled(options.labelled, by_hand=True)]
     captions = [row for row in rows if row[0].style == scene_data.CAPTION_STYLE]
+    if options.without_tools:
+        captions = [row for row in captions if _BY_NOUN.isdisjoint(map(str.lower, row[0].words))]
     made = list(swaps(captions, options.times, options.seed))
     texts = [(Caption(" ".join(own.words), own.words, ()), own) for own, _ in made]
     scene_data.write(texts, options.out, [tags for _, tags in made])

@@ -170,7 +170,6 @@ def train(arguments: argparse.Namespace, settings: Settings) -> None:
     objects, attributes = scene_data.rewrites(kept, least=5)
     names: dict[str, Any] = {"objects": objects, "attributes": attributes}
     names |= scene_data.nouns((caption for _, caption in kept), pipeline.rows[0])
-    names["parts"] = scene_data.parts(caption for _, caption in kept)
     names["known"] = sorted(word for word, count in used.items() if count > 1)
     never = set(names["abstract"]).difference(names.pop("seldom"), names["sounds"])
     names["undrawn"] = sorted(never.intersection(names["known"]))

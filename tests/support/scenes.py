@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def names(known: Collection[str] = ()) -> Names:
     """Return what is known of words: some that captions of photographs have."""
     nothing: frozenset[str] = frozenset()
-    return Names(Vocabulary((), (), ()), (), {}, {}, nothing, nothing, frozenset(known), nothing)
+    return Names(Vocabulary((), (), ()), (), nothing, {}, {}, nothing, nothing, frozenset(known))
 
 
 def sentence(

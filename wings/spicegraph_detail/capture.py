@@ -19,7 +19,7 @@ from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE, SCENE_WEIGHTS
 from spicegraph_parser.scenes.parser import load_network
-from spicegraph_parser.scenes.visible import name_noun
+from spicegraph_parser.scenes.words import name_noun
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import without_loose
 from spicegraph_scorer.core.categories import ALL, CategoryScore

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spicegraph_parser.scenes.passages import sentence_spans
-from spicegraph_parser.scenes.visible import PICTURES
+from spicegraph_parser.scenes.passages import read_text
+from spicegraph_parser.scenes.words import PICTURES
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.parse import normalise, tables, word_set
 from spicegraph_parser.spice.rules import Fact
@@ -327,3 +327,25 @@ def aspect_of(words: Sequence[str]) -> str:
 def _mean(claims: Sequence[Claim]) -> float:
     total = sum(claim.weight for claim in claims)
     return sum(claim.weight * claim.value for claim in claims) / total if total else 0.0
+
+
+@lru_cache(maxsize=1000)
+def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where the sentences of a text stand, as character offsets; the whole text where none has a place.
+
+    Raises:
+        LimitError: the text is longer than ``MAX_CAPTION_LENGTH``.
+
+    >>> sentence_spans("A dog runs. It barks.")
+    ((0, 11), (12, 21))
+    """
+    tokens = read_text(text, 0)
+    if isinstance(tokens.spans, str):
+        return ((0, len(text)),)
+    spans, first = [], 0
+    for length in tokens.lengths:
+        placed = [span for span in tokens.spans[first : first + length] if span[0] >= 0]
+        first += length
+        if placed:
+            spans.append((placed[0][0], placed[-1][1]))
+    return tuple(spans) or ((0, len(text)),)

@@ -13,9 +13,8 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_detail.claims import MISSING, VAGUE, WORDS, Claim, Claims, is_thing
+from spicegraph_detail.claims import MISSING, VAGUE, WORDS, Claim, Claims, is_thing, sentence_spans
 from spicegraph_detail.swaps import Swap, swap_of
-from spicegraph_parser.scenes.passages import sentence_spans
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.credit import Span, Words

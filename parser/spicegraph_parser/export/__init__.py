@@ -49,7 +49,7 @@ def caption_dict(caption: ParsedCaption) -> JsonDict:
             for entity in caption.entities
         ]
     if caption.apart:
-        from spicegraph_parser.scenes.visible import CERTAINTY, ApartReason  # noqa: PLC0415 (scene graphs alone)
+        from spicegraph_parser.scenes.words import CERTAINTY, ApartReason  # noqa: PLC0415 (scene graphs alone)
 
         result["apart"] = [
             {"tuple": list(fact.words), "reason": fact.rule, "certainty": CERTAINTY[ApartReason(fact.rule)]}

@@ -37,7 +37,7 @@ the object of a relation whose subject it is. A word with itself has ``OBJECT``.
 
 SURE: Final = 0.6
 """Least probability of a name from the closed list where the caption has a verb of its own (``training/scenes.md``)."""
-OBJECT_MARGIN: Final = 2.5
+OBJECT_MARGIN: Final = 3.0
 """How far the scores of objects are lowered in descriptions of several sentences; those of relations: ``Wording``.
 
 What is not an object there lacks attributes and relations, too. People draw less of a description than of a caption;
@@ -74,12 +74,12 @@ class Names:
 
     vocabulary: Vocabulary  # tags, and rows of word features
     relations: tuple[str, ...]
+    verbs: frozenset[str]  # the first words of these
     objects: Mapping[str, str]  # names that people give in place of the caption's ("cell phone": "cellphone")
     attributes: Mapping[str, str]  # the same of attributes ("wood": "wooden")
     abstract: frozenset[str]  # nouns that name nothing to be seen in a description of several sentences
     undrawn: frozenset[str]  # nouns that captions have and of which people hardly ever draw anything ("side")
     known: frozenset[str]  # words of the captions that the network learned from
-    parts: frozenset[str]  # a whole and a part that people draw as such, as "building|roof", in the singular
 
 
 class Wording(Protocol):
@@ -93,8 +93,8 @@ class Wording(Protocol):
 
     def relation_name(
         self, listed: str, words: Sequence[str], labels: Labels, ends: tuple[int, int], *, is_sure: bool
-    ) -> str | None:
-        """Return the name of a relation of which the network's list has the given one; none where there is none."""
+    ) -> str:
+        """Return the name of a relation of which the network's list has the given one."""
 
 
 class Stated:
@@ -153,9 +153,10 @@ class SceneNetwork:
             names = Names(
                 Vocabulary.from_lists(lists),
                 tuple(lists["relations"]),
+                frozenset(name.partition(" ")[0] for name in lists["relations"]),
                 lists["objects"],
                 lists["attributes"],
-                *(frozenset(lists[name]) for name in ("abstract", "undrawn", "known", "parts")),
+                *(frozenset(lists[name]) for name in ("abstract", "undrawn", "known")),
             )
             return cls(stored_weights(weights), names, wording, product)
         except (OSError, ValueError, KeyError) as error:
@@ -227,9 +228,8 @@ class SceneNetwork:
             for sentence, head, other, name, sure, is_clear, ahead in _rows(*columns):
                 words, labels = sentences[sentence], out[sentence]
                 name_of = self._wording.relation_name(name, words, labels, (head, other), is_sure=sure)
-                if name_of is not None:
-                    is_ahead = is_clear and ahead > strict[sentence] * self._wording.margin(name_of)
-                    labels.side(is_clear=is_ahead).relations.append((head, other, name_of))
+                is_ahead = is_clear and ahead > strict[sentence] * self._wording.margin(name_of)
+                labels.side(is_clear=is_ahead).relations.append((head, other, name_of))
 
     def _pair_labels(self, first: Floats, second: Floats, layout: Layout) -> tuple[Integers, Floats]:
         """Best labels (sentences, n, n) of pairs of words, and how far a relation's score is ahead of others."""

@@ -11,5 +11,5 @@ __all__ = ["SCENE", "SCENE_VERSION", "SCENE_WEIGHTS"]
 
 SCENE: Final = "scene"  # The name of the graph style.
 
-SCENE_VERSION: Final = "1.22.0"
+SCENE_VERSION: Final = "1.23.0"
 SCENE_WEIGHTS: Final = Path(__file__).with_name("weights")  # The folder of the bundled network.

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spicegraph_parser.scenes.relations import HAVE
-from spicegraph_parser.scenes.things import (
-    PRONOUNS,
-    Entities,
-    Resolved,
-    described,
-    is_faint,
-    may_have,
-    with_short_names,
-)
-from spicegraph_parser.scenes.visible import PICTURES, ApartReason, is_place, is_summary, name_noun
-from spicegraph_parser.scenes.words import WORDS
+from spicegraph_parser.scenes.things import PRONOUNS, Entities, Resolved, described, with_short_names
+from spicegraph_parser.scenes.words import PICTURES, WORDS, ApartReason, is_place, is_summary, name_noun
 from spicegraph_parser.spice.extraction import Entity
-from spicegraph_parser.spice.loose import OWNER_RULE, SCENE_RULE, VALUE_RULE
+from spicegraph_parser.spice.loose import SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.rules import Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from spicegraph_parser.networks.scenes import Names
     from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph, Tokens
@@ -65,10 +55,8 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names, *, is_long: bool)
         offset += len(sentence.words)
     said = [row for row in rows if row.standing is None]
     relations, attributes, objects = (_each_once(rows, size) for size in (3, 2, 1))
-    numbers = [number for number, sentence in enumerate(sentences) for _ in sentence.words]
-    of_owners = list(_of_owners(numbers, objects, relations, known)) if is_long else []
-    every = _with_subject([*relations, *of_owners, *attributes, *objects], objects)
-    return Facts(*_told_apart(every), _entities([*said, *of_owners], entities.groups))
+    every = _with_subject([*relations, *attributes, *objects], objects)
+    return Facts(*_told_apart(every), _entities(said, entities.groups))
 
 
 def _told_apart(every: Sequence[_Statement]) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
@@ -85,30 +73,6 @@ def _each_once(rows: Iterable[_Statement], size: int) -> list[_Statement]:
             before = by_words.setdefault(row.words, row)
             by_words[row.words] = row if before.standing and not row.standing else before
     return list(by_words.values())
-
-
-def _of_owners(
-    numbers: Sequence[int], objects: Sequence[_Statement], relations: Sequence[_Statement], known: Names
-) -> Iterator[_Statement]:
-    """Yield which things have the parts and garments that nothing has, from the numbers of all words' sentences."""
-    drawn = [row for row in objects if row.standing is None]
-    owned = {row.words[1] for row in relations if row.standing is None and row.words[2] in WORDS["belonging"]}
-    for part in drawn:
-        whole = _nearest_whole(part, drawn, numbers, known.parts)
-        if whole is not None and part.words[0] not in owned:
-            words = whole.words[0], part.words[0], described(whole.words[0], part.words[0], HAVE)[0]
-            ends = whole.ends[0], part.ends[0]
-            yield _Statement(words, (whole.tokens[0], part.tokens[0], ()), None, ends, OWNER_RULE)
-
-
-def _nearest_whole(
-    part: _Statement, drawn: Sequence[_Statement], numbers: Sequence[int], parts: Collection[str]
-) -> _Statement | None:
-    """Return the nearest thing that may have a part, of its sentence or the one before."""
-    at = part.tokens[0][-1]
-    near = [row for row in drawn if row is not part and 0 <= numbers[at] - numbers[row.tokens[0][-1]] <= 1]
-    wholes = [row for row in near if may_have(row.words[0], part.words[0], parts)]
-    return min(wholes, key=lambda row: abs(row.tokens[0][-1] - at), default=None)
 
 
 def _with_subject(every: Sequence[_Statement], objects: Sequence[_Statement]) -> Sequence[_Statement]:
@@ -131,18 +95,20 @@ def _entities(rows: Sequence[_Statement], groups: Sequence[int | None]) -> tuple
         [
             Entity(
                 said[own, 1][0].words[0],
-                tuple(dict.fromkeys([row.tokens[0] for row in said[own, 1]])),
-                tuple(dict.fromkeys([row.words[1] for row in said.get((own, 2), ())])),
-                tuple(
-                    dict.fromkeys(
-                        (row.words[2], indices[row.ends[1]]) for row in said.get((own, 3), ()) if row.ends[1] in indices
-                    )
+                _distinct([row.tokens[0] for row in said[own, 1]]),
+                _distinct([row.words[1] for row in said.get((own, 2), ())]),
+                _distinct(
+                    [(row.words[2], indices[row.ends[1]]) for row in said.get((own, 3), ()) if row.ends[1] in indices]
                 ),
                 indices.get(groups[own]),
             )
             for own in named
         ]
     )
+
+
+def _distinct(rows: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(rows) if len(rows) > 1 else rows)
 
 
 class _Said:
@@ -157,8 +123,7 @@ class _Said:
 
     def statements(self) -> Iterator[_Statement]:
         """Yield relations, attributes and objects."""
-        for link in self._sentence.links:
-            yield from self._relation(link)
+        yield from map(self._relation, self._sentence.links)
         yield from map(self._attribute, self._sentence.properties)
         for node, mention, own in zip(self._sentence.nodes, self._mentions, self._standings, strict=True):
             standing = own or self._otherwise or (ApartReason.FAINT if node.is_faint else None)
@@ -180,26 +145,18 @@ class _Said:
         present = {*[self._standings[at] for at in nodes], *[self._sentence.why[token] for token in tokens]}
         return next((mark for mark in _WORST_FIRST if mark in present), None)
 
-    def _relation(self, link: Link) -> Iterator[_Statement]:
-        """Yield a relation by the name that people give it, unless it relates a thing to itself by a pronoun."""
+    def _relation(self, link: Link) -> _Statement:
+        """Return a relation by the name that people give it."""
         nodes, name, tokens, ends = self._sentence.nodes, link.name, link.tokens, (link.subject, link.object)
         if self._is_long:
             name, is_turned = described(nodes[link.subject].name, nodes[link.object].name, name)
             tokens = tokens if is_turned or name == link.name else ()  # "have" says nothing of "speckled with"
             ends = ends[::-1] if is_turned else ends
         subject, target = nodes[ends[0]], nodes[ends[1]]
-        if not self._is_itself(subject, target):
-            is_left = link.is_faint or (self._is_long and is_faint(subject.name, target.name, name))
-            standing = self._worst(ends, tokens) or self._otherwise or (ApartReason.FAINT if is_left else None)
-            words = (subject.name, target.name, name)
-            mentioned = (self._mentions[ends[0]], self._mentions[ends[1]], self._moved(tokens))
-            yield _Statement(words, mentioned, standing, (subject.entity, target.entity), link.rule)
-
-    def _is_itself(self, subject: Node, target: Node) -> bool:
-        """Say whether two nodes of a relation are one thing, named by a pronoun or in a description."""
-        is_same = self._is_long and subject.entity == target.entity
-        words = {self._sentence.words[subject.head], self._sentence.words[target.head]}
-        return subject.name == target.name and (is_same or not PRONOUNS.isdisjoint(words))
+        standing = self._worst(ends, tokens) or self._otherwise or (ApartReason.FAINT if link.is_faint else None)
+        words = (subject.name, target.name, name)
+        mentioned = (self._mentions[ends[0]], self._mentions[ends[1]], self._moved(tokens))
+        return _Statement(words, mentioned, standing, (subject.entity, target.entity), link.rule)
 
     def _attribute(self, own: Property) -> _Statement:
         node = self._sentence.nodes[own.node]

@@ -22,8 +22,7 @@ from spicegraph_parser.scenes.passes import Change, changes, run
 from spicegraph_parser.scenes.sentence import Sentence, sentence_graph
 from spicegraph_parser.scenes.things import plain_start
 from spicegraph_parser.scenes.values import Value, has_word, placed, unread, values_of
-from spicegraph_parser.scenes.visible import PICTURES
-from spicegraph_parser.scenes.words import MOST
+from spicegraph_parser.scenes.words import MOST, PICTURES
 from spicegraph_parser.spice.denial import TRIGGERS, Scope, scopes
 from spicegraph_parser.spice.extraction import ParsedCaption
 from spicegraph_parser.spice.parse import Caption, Parse
@@ -39,7 +38,6 @@ _BATCH: Final = 1024  # captions that are labelled together
 _LONG: Final = 100  # words of a description of which people draw no more than the margins leave
 _STOP: Final = "."
 _UNREAD: Final = "VBN"  # the tag of a word that nobody reads, such as "labeled"
-_LACKS: Final = "with"
 _STILL: Final = ["still", "of"]
 _FOOTAGE: Final = "footage"
 
@@ -135,13 +133,11 @@ class _Plan(NamedTuple):
     tags: Sequence[str]
 
     def read(self) -> list[str]:
-        """Return the forms that are read; for a pronoun at the start a noun, as captions start."""
+        """Return the forms that are read: for a pronoun at the start a noun, as captions start, for a still footage."""
         start = plain_start(self.forms[0], self.words[1] if len(self.words) > 1 else "")
-        forms = [start, *self.forms[1:]]
-        for at in range(1, len(forms) - 1):
-            if self.words[at : at + 2] == _STILL:
-                forms[at] = _FOOTAGE
-        return [form for at, form in enumerate(forms) if at not in self.cut]
+        stills = {at for at in range(1, len(self.forms)) if self.words[at : at + 2] == _STILL}
+        forms = enumerate([start, *self.forms[1:]])
+        return [_FOOTAGE if at in stills else form for at, form in forms if at not in self.cut]
 
 
 def read_texts(network: SceneNetwork, product: MakeProduct, texts: Sequence[str], first: int) -> Iterator[ReadText]:
@@ -201,17 +197,8 @@ def _plan(forms: Sequence[str], words: Sequence[str], kind: Kind, strictness: fl
     own_scopes = [scope for scope in scopes(parse) if scope.trigger - 1 not in cut] if parse else []
     silent = cut.union(word - 1 for scope in own_scopes for word in scope.modifier)
     cut = silent if has_word(forms, silent) else cut
-    tags = [*_tags(parse, own_scopes, size)[:end], *[_STOP] * (size - end)]
+    tags = [*(parse.tags if parse else [_UNREAD] * size)[:end], *[_STOP] * (size - end)]
     return _Plan(forms, words, kind, strictness, values, own_scopes, frozenset(cut), tags)
-
-
-def _tags(parse: Parse | None, own_scopes: Iterable[Scope], size: int) -> list[str]:
-    """Return the tags of a parse, in which what a modifier denies ends with a noun ("without a helmet rides")."""
-    tags = list(parse.tags) if parse else [_UNREAD] * size
-    for scope in own_scopes:
-        if scope.modifier and scope.name == _LACKS and tags[max(scope.words) - 1].startswith("JJ"):
-            tags[max(scope.words) - 1] = "NN"
-    return tags
 
 
 def _parses(read: Sequence[ReadTokens], product: MakeProduct) -> list[Parse | None]:

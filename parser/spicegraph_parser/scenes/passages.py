@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -59,28 +58,6 @@ def _parts(text: str) -> Iterator[str]:
         heading = _HEADING.match(part)
         for own in (part[: heading.end()], part[heading.end() :]) if heading else (part,):
             yield _MARKS.sub(" ", _FIRST.sub("", own))
-
-
-@lru_cache(maxsize=1000)
-def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where the sentences of a text stand, as character offsets; the whole text where none has a place.
-
-    Raises:
-        LimitError: the text is longer than ``MAX_CAPTION_LENGTH``.
-
-    >>> sentence_spans("A dog runs. It barks.")
-    ((0, 11), (12, 21))
-    """
-    tokens = read_text(text, 0)
-    if isinstance(tokens.spans, str):
-        return ((0, len(text)),)
-    spans, first = [], 0
-    for length in tokens.lengths:
-        placed = [span for span in tokens.spans[first : first + length] if span[0] >= 0]
-        first += length
-        if placed:
-            spans.append((placed[0][0], placed[-1][1]))
-    return tuple(spans) or ((0, len(text)),)
 
 
 class Kind(IntEnum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes import attachment, denials, phrases
+from spicegraph_parser.scenes import clauses, phrases
 from spicegraph_parser.scenes.sentence import said_of, shown
 from spicegraph_parser.spice.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_RULE, WORDING_RULE
 
@@ -35,7 +35,7 @@ class Pass(NamedTuple):
 
 
 PASSES: Final = (
-    Pass(denials.not_seen, WORDING_RULE),
+    Pass(clauses.not_seen, WORDING_RULE),
     Pass(phrases.verbs_behind_nouns),
     Pass(phrases.noun_phrases),
     Pass(phrases.inside_of_prepositions),
@@ -45,14 +45,13 @@ PASSES: Final = (
     Pass(phrases.amounts, of_descriptions=False),
     Pass(phrases.apart_from_names),
     Pass(phrases.own_prepositions, PREPOSITION_RULE),
-    Pass(attachment.reciprocals, of_descriptions=False),
-    Pass(attachment.comparisons, of_descriptions=False),
-    Pass(attachment.of_others),
-    Pass(attachment.instruments, of_descriptions=False),
-    Pass(attachment.later_objects, of_descriptions=False),
+    Pass(clauses.reciprocals, of_descriptions=False),
+    Pass(clauses.comparisons, of_descriptions=False),
+    Pass(clauses.of_others),
+    Pass(clauses.instruments, of_descriptions=False),
     Pass(phrases.shared_adjectives, WORDING_RULE, of_captions=False),
-    Pass(denials.denied_modifiers, WORDING_RULE),
-    Pass(denials.denied_objects, WORDING_RULE),
+    Pass(clauses.denied_modifiers, WORDING_RULE),
+    Pass(clauses.denied_objects, WORDING_RULE),
 )
 """All passes; the order decides, as each sees what those before it decided."""
 

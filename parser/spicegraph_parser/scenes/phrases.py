@@ -8,7 +8,6 @@ between both.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -19,7 +18,6 @@ from spicegraph_parser.scenes.relations import (
     HAVE,
     OFTEN,
     adds_verb,
-    has_ing_form,
     inner_nouns,
     is_preposition_word,
     other_verb,
@@ -28,8 +26,18 @@ from spicegraph_parser.scenes.relations import (
     stems,
 )
 from spicegraph_parser.scenes.sentence import Phrase, Sentence, moved_ends
-from spicegraph_parser.scenes.visible import PICTURES, ApartReason
-from spicegraph_parser.scenes.words import FINITE, MOST, NOUNS, PLURAL, WORDS, is_a, is_noun, lives
+from spicegraph_parser.scenes.words import (
+    FINITE,
+    MOST,
+    NOUNS,
+    PICTURES,
+    PLURAL,
+    WORDS,
+    ApartReason,
+    is_a,
+    is_noun,
+    lives,
+)
 from spicegraph_parser.spice.parse import is_word
 from spicegraph_parser.spice.wordnet import load_wordnet
 
@@ -66,31 +74,27 @@ def verbs_behind_nouns(sentence: Sentence) -> Sentence:
     moved = {head: part for head, part in pairs if part == head - 1 and _ends_with_verb(sentence, head)}
     own = moved_ends(sentence, moved) if moved else sentence
     own = own.deciding(parts=[pair for pair in own.labels.parts if pair[1] not in moved])
-    return own.deciding(tags=[_own_tag(own, at, tag) for at, tag in enumerate(own.labels.tags)])
+    taken = own.said() | own.unread
+    tags = [_own_tag(own, at, tag) if at not in taken and tag in NOUNS else tag for at, tag in enumerate(labels.tags)]
+    return own.deciding(tags=tags)
 
 
 def _ends_with_verb(sentence: Sentence, at: int) -> bool:
-    """Say whether a name ends with a verb: behind what lives, or in -s behind "in red" or a noun with its article."""
+    """Say whether a name ends with a verb: behind what lives, or in -s behind a noun with its article."""
     words, tags = sentence.words, sentence.labels.tags
-    tag = _verb_tag(words[at - 1], words[at], is_plural=tags[at - 1] in PLURAL)
-    is_coloured = _is_in_colour(words, at)
-    is_name = FINITE.isdisjoint(tags) and {tags[at - 1], tags[at]} <= (NOUNS | {"JJ"} if is_coloured else NOUNS)
-    if tag is None or not is_name or not has_ing_form(verb_lemma(words[at]), sentence.names.known):
+    if not (FINITE.isdisjoint(tags) and {tags[at - 1], tags[at]} <= NOUNS):
         return False
-    is_single = is_coloured or not {"a", "an"}.isdisjoint(words[max(0, at - 3) : at - 1])
+    tag = _verb_tag(words[at - 1], words[at], is_plural=tags[at - 1] in PLURAL)
+    base = verb_lemma(words[at])
+    if tag is None or sentence.names.known.isdisjoint((f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1:]}ing")):
+        return False
+    is_single = not {"a", "an"}.isdisjoint(words[max(0, at - 3) : at - 1])
     return tag == "VBP" or (tag == "VBZ" and is_single and tags[at - 1] not in PLURAL)
 
 
-def _is_in_colour(words: Sequence[str], at: int) -> bool:
-    """Say whether the words before one are "in" a colour, as what people wear is said."""
-    return words[at - 2 : at - 1] == ["in"] and words[at - 1] in WORDS["colours"]
-
-
 def _own_tag(sentence: Sentence, at: int, tag: str) -> str:
-    """Return the tag of a word that has one: another where it is taken for a noun."""
+    """Return the tag of a noun of which nothing is said: a verb's where it stands behind an object."""
     words, labels = sentence.words, sentence.labels
-    if tag not in NOUNS or at in sentence.said() | sentence.unread:
-        return tag
     before = next((p for p in range(at - 1, -1, -1) if p not in sentence.unread), -1)
     if before not in labels.objects:
         return tag
@@ -100,12 +104,13 @@ def _own_tag(sentence: Sentence, at: int, tag: str) -> str:
 @lru_cache(maxsize=MOST)
 def _verb_tag(before: str, word: str, *, is_plural: bool) -> str | None:
     """Return the tag of a verb: in -s or -ing, or behind the plural of what lives; none of a name's word."""
-    wordnet, base = load_wordnet(), verb_lemma(word)
-    if not wordnet.senses(base, "v") or wordnet.senses(f"{before} {word}", "n"):  # "oil painting"
-        return None
+    base = verb_lemma(word)
+    tag = "VBG" if word.endswith("ing") else "VBZ" if word.endswith("s") else None
     if base == word:
-        return "VBP" if is_plural and lives(plural_lemma(before)) else None
-    return "VBG" if word.endswith("ing") else "VBZ" if word.endswith("s") else None
+        tag = "VBP" if is_plural and lives(plural_lemma(before)) else None
+    wordnet = load_wordnet()
+    is_verb = tag and wordnet.senses(base, "v") and not wordnet.senses(f"{before} {word}", "n")  # "oil painting"
+    return tag if is_verb else None
 
 
 def noun_phrases(sentence: Sentence) -> Sentence:
@@ -167,8 +172,6 @@ def _joined(sentence: Sentence, noun: int) -> Iterator[tuple[int, int, str]]:
 def unknown_phrases(sentence: Sentence) -> Sentence:
     """Noun phrases of which the network says nothing, in captions of a foreign kind; at least one in any caption.
 
-    There, adjectives before nouns that photographs lack are attributes, too.
-
     "a nodule in the lung": object lung -> object nodule
     """
     if not sentence.is_foreign and _has_object(sentence):
@@ -178,20 +181,7 @@ def unknown_phrases(sentence: Sentence) -> Sentence:
     for phrase in _drawable(sentence, silent):
         if not sentence.labels.objects or is_noun(words[phrase.head]):
             sentence = _with_phrase(sentence, phrase, said)
-    return _described(sentence) if sentence.is_foreign else sentence
-
-
-def _described(sentence: Sentence) -> Sentence:
-    """Return a sentence in which nouns that photographs lack have the adjectives and numbers before them."""
-    words, labels, said = sentence.words, sentence.labels, sentence.said() | sentence.unread
-    return sentence.adding(
-        attributes=[
-            pair
-            for start, head in sentence.phrases
-            if head in labels.objects and words[head] not in sentence.names.known
-            for pair in _adjectives(sentence, range(start, head), said)
-        ]
-    )
+    return sentence
 
 
 def _has_object(sentence: Sentence) -> bool:
@@ -251,25 +241,21 @@ def _relations_between(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
 
 
 def pictures(sentence: Sentence) -> Sentence:
-    """Pictures are "of" what they show, and not had by it; they have their caption, and do not what is done in them.
+    """Pictures are "of" what they show, and not had by it; a caption is theirs.
 
     "a map of the subway": relation subway - have - map -> relation map - of - subway
     """
-    words, rows = sentence.words, sentence.labels.relations
+    words = sentence.words
     of = [at for at in range(len(words) - 1) if words[at] in WORDS["depictions"] and words[at + 1] == "of"]
-    if not of:
-        return sentence
-    subjects = Counter(row[1:] for row in rows if not is_preposition_word(row[2].partition(" ")[0]))
-    shown = [_of_picture(words, of, row) for row in rows if row[0] not in of or subjects[row[1:]] < 2]
+    shown = [
+        (row[1], row[0], "of")
+        if row[1] in of and row[1] < row[0] and row[2] in {HAVE, "in", "on"}
+        else (of[0], *row[1:])
+        if of and of[0] < row[0] and words[row[1]] in WORDS["captions"]
+        else row
+        for row in sentence.labels.relations
+    ]
     return sentence.deciding(relations=list(dict.fromkeys(shown)))
-
-
-def _of_picture(words: Sequence[str], of: Sequence[int], row: tuple[int, int, str]) -> tuple[int, int, str]:
-    """Return a relation of a picture, by the nouns of pictures before "of"; any other as it is."""
-    subject, target, name = row
-    if target in of and target < subject and name in {HAVE, "in", "on"}:
-        return target, subject, "of"
-    return (of[0], target, name) if of[0] < subject and words[target] in WORDS["captions"] else row
 
 
 def amounts(sentence: Sentence) -> Sentence:
@@ -318,11 +304,11 @@ def _stated(sentence: Sentence, objects: Sequence[int], relation: tuple[int, int
 def _own_verb(sentence: Sentence, inner: Sequence[int], name: str) -> str | None:
     """Return what a caption states by a verb of its own, before a preposition that the network names alone, or else."""
     own = preposition_between(sentence.words, sentence.labels.tags, inner)
-    if not sentence.foreign:
-        return own if adds_verb(own, name) else None
     if own is None:
-        return other_verb(sentence.words, sentence.labels.tags, inner, name)
-    return None if own in GENERAL else own
+        return _verb_before(sentence, inner, name)
+    if sentence.foreign:
+        return None if own in GENERAL else own
+    return own if adds_verb(own, name) else None
 
 
 def _behind_another(sentence: Sentence, inner: range, name: str) -> str | None:
@@ -334,13 +320,23 @@ def _behind_another(sentence: Sentence, inner: range, name: str) -> str | None:
     nearer = inner.start - 1
     if (nearer, sentence.behind(nearer).head) in [row[:2] for row in sentence.labels.relations]:
         return None
-    if name in GENERAL and tags[inner.stop - 1].startswith("VB"):
-        return other_verb(words, tags, [inner.stop - 1], name)
+    if tags[inner.stop - 1].startswith("VB"):
+        return _verb_before(sentence, [inner.stop - 1], name)
     if len(inner) < 2 or not tags[inner[0]].startswith("VB") or name in OFTEN:
         return None
     said = preposition_between(words, tags, inner) or ""
     is_other = all(name.split(maxsplit=1)[0] not in stems(words[at]) for at in inner)
     return said if " " in said and is_other else None
+
+
+def _verb_before(sentence: Sentence, inner: Sequence[int], name: str) -> str | None:
+    """Return the one verb before a phrase where a relation's name has another ("saves a kick": read).
+
+    "Have", "wear" and prepositions stand for many verbs: there it counts if the closed list lacks it ("threads").
+    """
+    verb = other_verb(sentence.words, sentence.labels.tags, inner, name)
+    is_plain = name in OFTEN or (is_preposition_word(name.partition(" ")[0]) and name not in GENERAL)
+    return None if is_plain and not sentence.foreign and verb in sentence.names.verbs else verb
 
 
 def _is_quantity(words: Sequence[str], phrase: Phrase) -> bool:

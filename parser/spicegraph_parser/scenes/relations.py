@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import dropwhile, pairwise, takewhile
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
-from spicegraph_parser.scenes.words import FINITE, MOST, NAMES, WORDS
+from spicegraph_parser.scenes.words import MOST, NAMES, WORDS
 from spicegraph_parser.spice.wordnet import load_wordnet
 
 if TYPE_CHECKING:
@@ -36,14 +36,11 @@ OFTEN: Final = frozenset([HAVE, "wear"])
 """What people draw for verbs of many kinds."""
 
 RECIPROCAL: Final = (["each", "other"], ["one", "another"])
-_VERBS: Final = ("VBG", "VBN", "VBZ")
+_VERBS: Final = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 _NAMED: Final = re.compile(r"[XP.]*(?:B[XPBN.]*)?V[VXP.]*")
 """Kinds of the words between two things that name a relation: no other thing but in a list before the verb."""
-HAVE_MARGIN, RELATION_MARGIN, PREPOSITION_MARGIN = 0.0, 1.0, 3.0
-"""How far the scores of relations are lowered in descriptions; chosen as the network's margin of objects.
-
-"Have" is drawn sooner than other relations, prepositions of several words ("on side of") later.
-"""
+RELATION_MARGIN = 2.0
+"""How far the scores of relations but "have" are lowered in descriptions; chosen as the network's margin of objects."""
 HAVE_NAMES: Final = frozenset({"have", "with"})
 """Names of relations of a whole to its part: captions have "with" where people draw "have"."""
 
@@ -90,13 +87,12 @@ def last_preposition(words: tuple[str, ...]) -> tuple[int, Preposition | None]:
 
 def inner_nouns(words: Sequence[str]) -> set[int]:
     """Return the positions of nouns that are part of a preposition ("on the top of")."""
-    out: set[int] = set()
-    for at, word in enumerate(words):
-        if word in WORDS["adjectives_of_prepositions"] and words[at + 1 : at + 2] in (["to"], ["from"], ["of"]):
-            out.add(at)
-        if word in WORDS["places"]:
-            out |= _around(words, at)
-    return out
+    adjectives = {
+        at
+        for at, word in enumerate(words)
+        if word in WORDS["adjectives_of_prepositions"] and words[at + 1 : at + 2] in (["to"], ["from"], ["of"])
+    }
+    return adjectives.union(*(_around(words, at) for at, word in enumerate(words) if word in WORDS["places"]))
 
 
 def _around(words: Sequence[str], at: int) -> set[int]:
@@ -138,11 +134,6 @@ def verb_base(form: str, tag: str) -> str:
     return NAMES["irregular"].get(lower, bundled_lemmas().lemma(lower, tag)).partition(" ")[0]
 
 
-def has_ing_form(base: str, known: Collection[str]) -> bool:
-    """Say whether words have the "-ing" form of a verb."""
-    return any(form in known for form in (f"{base}ing", f"{base[:-1]}ing", f"{base}{base[-1:]}ing"))
-
-
 @lru_cache(maxsize=MOST)
 def _kind(word: str, tag: str) -> str:
     """Return what a word is in the name of a relation: verb, auxiliary, preposition, noun, joint, "than" or none."""
@@ -170,48 +161,20 @@ def own_name(words: Sequence[str], tags: Sequence[str], start: int, end: int, *,
     return " ".join([base, *others])
 
 
-def is_misquoted(name: str, words: Sequence[str]) -> bool:
-    """Say whether a relation's name has its first word from a sentence, and others not."""
-    first, *others = name.split()
-    if not others:
-        return False
-    said = frozenset().union(*map(stems, words))
-    return first in said and not said.issuperset(others)
-
-
-def in_two_clauses(words: Sequence[str], tags: Sequence[str], start: int, end: int) -> bool:
-    """Say whether a clause ends between two things: a verb, and behind it a word that joins clauses."""
-    between = dropwhile(lambda at: not tags[at].startswith("VB"), range(start, end))
-    behind = takewhile(lambda tag: tag not in {"WDT", "WP", "WP$", "WRB"}, tags[end:])
-    joints = WORDS["joints"] if FINITE.isdisjoint(behind) else WORDS["joints"] | WORDS["prepositions_or_joints"]
-    tagged_words = [(words[at].lower(), tags[at]) for at in between]
-    return any(word in joints or (word, tag) == ("that", "IN") for word, tag in tagged_words)
-
-
-def relation_name(
-    listed: str, words: Sequence[str], labels: Labels, ends: tuple[int, int], *, is_sure: bool
-) -> str | None:
-    """Return the likeliest name, or where it is not sure the caption's words; none across two clauses."""
-    if is_sure and not is_misquoted(listed, words):
+def relation_name(listed: str, words: Sequence[str], labels: Labels, ends: tuple[int, int], *, is_sure: bool) -> str:
+    """Return the likeliest name, or where it is not sure the caption's words."""
+    if is_sure:
         return listed
     first, later = sorted(ends)
-    if in_two_clauses(words, labels.tags, first + 1, later):
-        return listed if is_sure else None
     words_of_later = [word for head, word in (*labels.parts, *labels.attributes) if head == later]
     end = min([later, *(word for word in words_of_later if word > first)])
     caption_name = own_name(words, labels.tags, first + 1, end, turned=ends[1] < ends[0])
-    if caption_name is None or (is_sure and caption_name.partition(" ")[0] != listed.partition(" ")[0]):
-        return listed
-    return caption_name
+    return caption_name or listed
 
 
-@lru_cache(maxsize=MOST)
 def margin(name: str) -> float:
-    """Return how far a relation's score is lowered in descriptions: "have" least, "on side of" and its like most."""
-    if name in HAVE_NAMES:
-        return HAVE_MARGIN
-    first, space, _ = name.partition(" ")
-    return PREPOSITION_MARGIN if space and is_preposition_word(first) else RELATION_MARGIN
+    """Return how far a relation's score is lowered in descriptions: that of "have" not at all."""
+    return 0.0 if name in HAVE_NAMES else RELATION_MARGIN
 
 
 def relation_tokens(

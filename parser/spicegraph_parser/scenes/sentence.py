@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spicegraph_parser.scenes.relations import forms_of, relation_tokens
 from spicegraph_parser.scenes.values import Value, owner
-from spicegraph_parser.scenes.visible import ApartReason
-from spicegraph_parser.scenes.words import NOUNS
+from spicegraph_parser.scenes.words import NOUNS, ApartReason
 from spicegraph_parser.spice.loose import SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.parse import is_word
 

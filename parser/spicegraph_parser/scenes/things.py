@@ -1,8 +1,4 @@
-"""The things of a description: what pronouns and short names stand for, what belongs to what, and who wears what.
-
-People draw wholes with their parts though no word relates them: what belongs to nothing yet is given to the nearest
-thing that such a part belongs to in the graphs that people drew of captions.
-"""
+"""The things of a description: what pronouns and short names stand for, what belongs to what, and who wears what."""
 
 from __future__ import annotations
 
@@ -12,14 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.scenes.relations import HAVE, HAVE_NAMES
 from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph
-from spicegraph_parser.scenes.visible import name_noun, singular
-from spicegraph_parser.scenes.words import MOST, NAMES, PLURAL, PREPOSITIONS, WORDS
+from spicegraph_parser.scenes.words import MOST, NAMES, PLURAL, PREPOSITIONS, WORDS, name_noun, singular
 from spicegraph_parser.spice.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.spice.loose import OWNER_RULE
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
 PRONOUNS: Final = PERSONAL | THINGS | SEVERAL
 _WEAR: Final = "wear"
@@ -278,16 +273,3 @@ def described(subject: str, target: str, name: str) -> tuple[str, bool]:
     if name == HAVE or joined in WORDS["full"]:
         return (_WEAR if is_worn(subject, target) else HAVE), False
     return name, False
-
-
-def is_faint(subject: str, target: str, name: str) -> bool:
-    """Say whether a relation only compares ("contrast with"), or gives a garment to another garment, or to hair."""
-    if name in WORDS["belonging"]:
-        wearer = singular(subject)
-        return singular(target) in WORDS["garments"] and (wearer in WORDS["garments"] or wearer in WORDS["body_parts"])
-    return name.partition(" ")[0] in WORDS["comparing"] or name.startswith("stand out")
-
-
-def may_have(whole: str, part: str, parts: Collection[str]) -> bool:
-    """Say whether people draw a whole with such a part, or it may wear it."""
-    return f"{singular(whole)}|{singular(part)}" in parts or is_worn(whole, part)

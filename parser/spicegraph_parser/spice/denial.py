@@ -132,8 +132,7 @@ def _predicate(tree: _Tree, at: int) -> list[int]:
     if tree.words[at] == "longer":  # "is no longer on the sofa"
         out += [word for place in tree.under(at, ("nmod",)) for word in tree.under(place, ("case",))]
     if tree.under(at, _OBJECTS):  # "never takes his eyes off the ball"
-        cases = [word for place in tree.under(at, ("nmod",)) for word in tree.under(place, ("case",))]
-        out += [word for word in cases if tree.words[word] in _TOWARDS]
+        out += [word for word in _places(tree, at) if tree.words[word] in _TOWARDS]
     for verb in tree.under(at, ("xcomp", "prt")):
         out += _predicate(tree, verb) if tree.tags[verb] not in _FINITE else []
     if tree.words_under(at, ("cc",)) & {"or", "nor"}:
@@ -189,6 +188,8 @@ def _lacked(tree: _Tree, at: int) -> Iterator[Scope]:
     governor = tree.head[at]
     if tree.behind(at) != _LINKS.get(tree.words[at], tree.behind(at)):
         return  # "instead, it ...", "rather large"
+    if tree.label[at + 1 : at + 2] == ["mark"]:  # "rather than climbing, she rides"
+        governor = tree.head[at + 1]
     if tree.label[at] == "cc":  # "a cap rather than a hat"
         governor = next((word for word in tree.under(governor, ("conj",)) if word > at), 0)
     if governor and tree.is_noun(governor):
@@ -261,8 +262,28 @@ def _gone(tree: _Tree, at: int) -> Iterator[Scope]:
 
 
 def _failed(tree: _Tree, at: int) -> Iterator[Scope]:
-    """Scope of "fails to", "unable to": the verb behind; its object is there."""
-    yield from (Scope(at, (verb,)) for verb in tree.under(at, _VERBS) if tree.tags[verb].startswith("VB"))
+    """Scope of "fails to", "unable to": the verb behind, and where its object would go; the object itself is there."""
+    for verb in tree.under(at, _VERBS):
+        if tree.tags[verb].startswith("VB"):
+            places = _places(tree, verb) if tree.under(verb, _OBJECTS) else []
+            yield Scope(at, (verb, *(word for word in places if tree.words[word] in _TOWARDS)))
+
+
+def _prevented(tree: _Tree, at: int) -> Iterator[Scope]:
+    """Scope of "prevents a man from entering": the verb behind."""
+    yield from (Scope(at, (verb,)) for verb in tree.under(at, _VERBS) if "from" in tree.words_under(verb, ("mark",)))
+
+
+def _nearly(tree: _Tree, at: int) -> Iterator[Scope]:
+    """Scope of "nearly trips over a hurdle": the verb, and its prepositions."""
+    verb = tree.head[at]
+    if tree.tags[verb] in _FINITE or tree.tags[verb] == "VBG":
+        yield Scope(at, (verb, *_places(tree, verb)), Standing.HEDGED)
+
+
+def _places(tree: _Tree, at: int) -> list[int]:
+    """Return the prepositions of the places of a verb."""
+    return [word for place in tree.under(at, ("nmod",)) for word in tree.under(place, ("case",))]
 
 
 def _yet(tree: _Tree, at: int) -> Iterator[Scope]:
@@ -374,7 +395,7 @@ def _with_commas(tree: _Tree, inside: Collection[int]) -> range:
 _ADVERBS: Final = word_set("longer yet")
 _CEASING: Final = word_set("stop cease quit fail")
 _ALMOST_NONE: Final = word_set("like but other")
-_TOWARDS: Final = word_set("off into onto from to toward towards over through across out")
+_TOWARDS: Final = word_set("off into onto from to toward towards over through across out with")
 _VERBS: Final = ("xcomp", "ccomp", "acl", "advcl", "dep")
 _JOINED: Final = ("conj", "nmod", "dobj", "dep", "appos")
 _FINITE: Final = frozenset({"VBZ", "VBP", "VBD", "MD"})
@@ -401,11 +422,14 @@ TRIGGERS: Final[Mapping[str, Callable[[_Tree, int], Iterable[Scope]]]] = {
             "forgot forgetting neglects neglected neglecting avoids avoided avoiding avoid",
             _failed,
         ),
+        ("prevents prevented preventing prevent", _prevented),
+        ("nearly almost", _nearly),
         ("yet", _yet),
         ("apart aside", _apart),
         (
             "about trying tries try tried attempting attempts attempt attempted preparing prepares prepared ready "
-            "wants want wanting waiting waits intends intending hoping hopes planning plans",
+            "wants want wanting waiting waits intends intending hoping hopes planning plans "
+            "pretends pretending pretend pretended",
             _meant,
         ),
     )

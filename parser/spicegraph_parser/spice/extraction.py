@@ -45,7 +45,7 @@ class ParsedCaption:
     """A caption, the parses of its sentences and the facts that the rules found in it, in SPICE's order.
 
     ``apart`` has what the scene parser read, but what can't be seen or what people do not draw; the ``rule`` of each of
-    these facts says why (``denied``, ``hedged``: ``scenes.visible.ApartReason``). ``entities`` are the things of a
+    these facts says why (``denied``, ``hedged``: ``scenes.words.ApartReason``). ``entities`` are the things of a
     scene graph, told apart also where they share a name; ``is_scene``: this is a scene graph, and not SPICE's own.
     """
 
@@ -79,7 +79,7 @@ class ParsedCaption:
         """The facts that people draw, and what else the caption states of the picture."""
         if not self.apart:
             return self.facts
-        from spicegraph_parser.scenes.visible import SAID  # noqa: PLC0415 (only scene graphs keep facts apart)
+        from spicegraph_parser.scenes.words import SAID  # noqa: PLC0415 (only scene graphs keep facts apart)
 
         return (*self.facts, *[fact._replace(rule=SAID_RULE) for fact in self.apart if fact.rule in SAID])
 

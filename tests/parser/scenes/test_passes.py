@@ -10,7 +10,7 @@ import pytest
 from tests.support.scenes import labels_of, sentence
 
 from spicegraph_parser import load_pipeline
-from spicegraph_parser.scenes import attachment, denials, phrases
+from spicegraph_parser.scenes import clauses, phrases
 from spicegraph_parser.scenes.passes import PASSES, changes, run
 from spicegraph_parser.scenes.sentence import Sentence, shown
 from spicegraph_parser.spice.denial import scopes
@@ -37,7 +37,7 @@ def _before(own: Pass, case: dict[str, Any]) -> Sentence:
     if "arcs" in case:
         arcs = [(label, *map(int, ends.split(">"))) for ends, label in (arc.split(":") for arc in case["arcs"].split())]
         parse = Parse.from_columns(words, tags, words, [(label, a, b) for label, a, b in arcs], ())
-        given = denials.not_seen(given._replace(scopes=scopes(parse)))
+        given = clauses.not_seen(given._replace(scopes=scopes(parse)))
     return given if own.treat is phrases.noun_phrases else phrases.noun_phrases(given)
 
 
@@ -80,7 +80,7 @@ def test_a_trace_has_what_each_pass_changes_and_rules_say_who_decided() -> None:
 
 def test_nobody_does_something_to_each_other_where_nothing_is_named() -> None:
     nothing = sentence("next to each other", "JJ TO DT JJ")
-    assert attachment.reciprocals(nothing) == nothing
+    assert clauses.reciprocals(nothing) == nothing
 
 
 @pytest.mark.model
@@ -96,20 +96,23 @@ def test_nobody_does_something_to_each_other_where_nothing_is_named() -> None:
             "A sign leans against a fence covered in ivy.",
             {("ivy", "fence", "cover"), ("sign", "fence", "lean against")},
         ),
-        ("A man pushes a cart through a gate.", {("man", "cart", "push"), ("man", "gate", "push through")}),
-        ("A film still of two people", {("still", "people", "of")}),
+        ("A man pushes a cart through a gate.", {("man", "cart", "push"), ("cart", "gate", "through")}),
+        ("A film still of two people", {("film still", "people", "of")}),
         ("A ball that is bigger than a box.", {("ball", "box", "bigger than")}),
-        ("a man in a helmet skis", {("man", "helmet", "in")}),
+        ("a man in a helmet skis down a hill", {("man", "helmet", "wear"), ("man", "hill", "ski down")}),
         ("A goalkeeper in yellow dives to the left.", {("goalkeeper", "yellow", "in")}),
-        ("A carpenter drives nails into a plank with a hammer.", {("carpenter", "hammer", "drive with")}),
-        ("A man removes leaves from a pool with a net.", {("man", "net", "remove with")}),
-        ("A woman pours tea into a cup with a gold handle.", {("cup", "handle", "with")}),
+        (
+            "A carpenter drives nails into a plank with a hammer.",
+            {("carpenter", "hammer", "use"), ("nails", "plank", "into")},
+        ),
+        ("A man removes leaves from a pool with a net.", {("man", "net", "use")}),
+        ("A woman pours tea into a cup with a gold handle.", {("cup", "handle", "have")}),
         ("A man holds a bag near a wall with a brush.", {("man", "bag", "hold")}),
         (
             "A handwritten recipe for pancakes pinned to a refrigerator with a magnet shaped like a pig.",
-            {("recipe", "magnet", "pin with")},
+            {("recipe", "refrigerator", "pin to"), ("magnet", "pig", "shape like")},
         ),
-        ("A swimmer touches the wall ahead of her rival.", {("swimmer", "rival", "touch ahead of")}),
+        ("A swimmer touches the wall ahead of her rival.", {("swimmer", "wall", "touch")}),
         (
             'A meme of a cat staring at a salad with the caption "what is this".',
             {("meme", "caption", "with"), ("cat", "salad", "stare at")},

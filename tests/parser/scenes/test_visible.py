@@ -14,8 +14,7 @@ from spicegraph_parser.caption_pipeline.encoder import float_product
 from spicegraph_parser.scenes import SCENE_WEIGHTS
 from spicegraph_parser.scenes.parser import load_network, read_texts
 from spicegraph_parser.scenes.passes import run
-from spicegraph_parser.scenes.visible import ApartReason
-from spicegraph_parser.scenes.words import NOUNS
+from spicegraph_parser.scenes.words import NOUNS, ApartReason
 from spicegraph_parser.spice.denial import Scope, Standing, scopes
 from spicegraph_parser.spice.parse import Parse
 

@@ -6,7 +6,7 @@ import pytest
 from tests.support.scenes import sentence
 
 from spicegraph_parser.networks.scenes import Labels
-from spicegraph_parser.scenes import attachment, phrases
+from spicegraph_parser.scenes import clauses, phrases
 
 
 def _attributes(words: str, tags: str, objects: str, given: str) -> tuple[list[str], Labels]:
@@ -53,5 +53,5 @@ def test_attributes_stay_with_their_nouns(text: str, tags: str, objects: str, gi
     """In a description's clauses; numbers and portions before "of" are not said of what stands behind it."""
     words, labels = _attributes(text, tags, objects, given)
     own = sentence(words, tags, labels, is_alone=False)
-    kept = attachment.of_others(own).labels.attributes
+    kept = clauses.of_others(own).labels.attributes
     assert [f"{words[noun]}={words[at]}" for noun, at in kept] == wanted.split()

@@ -6,9 +6,7 @@ from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.scenes.phrases import Phrase, phrases
 from spicegraph_parser.scenes.relations import (
     forms_of,
-    in_two_clauses,
     inner_nouns,
-    is_misquoted,
     means_same,
     own_name,
     preposition,
@@ -16,9 +14,9 @@ from spicegraph_parser.scenes.relations import (
     stems,
     verb_base,
 )
-from spicegraph_parser.scenes.things import described, is_faint, is_worn
+from spicegraph_parser.scenes.things import described, is_worn
 from spicegraph_parser.scenes.values import values_of
-from spicegraph_parser.scenes.visible import is_summary
+from spicegraph_parser.scenes.words import is_summary
 from spicegraph_parser.spice.denial import hedged
 
 
@@ -39,9 +37,6 @@ def test_phrases(tags: str, values_at: tuple[int, ...], expected: list[Phrase]) 
 def test_garments_are_worn_by_those_who_may_wear_them() -> None:
     assert is_worn("old men", "red hats")
     assert not is_worn("table", "cap")
-    assert is_faint("shirt", "tie", "have")
-    assert not is_faint("shirt", "sleeves", "have")
-    assert is_faint("tree", "sky", "contrast with")
     assert described("vase", "roses", "fill with") == ("have", False)
     assert described("wall", "tiles", "adorn with") == ("adorn", True)
 
@@ -87,13 +82,6 @@ def test_the_captions_own_name_of_a_relation() -> None:
     assert own_name(*runs, 2, 6) == "run after"
     chased = ["A", "cat", "chased", "by", "a", "dog"], ["DT", "NN", "VBN", "IN", "DT", "NN"]
     assert own_name(*chased, 2, 5, turned=True) == "chase"
-    assert is_misquoted("run behind", ["A", "dog", "runs", "after", "a", "cat"])
-    assert not is_misquoted("wear", ["in"])
-
-
-def test_clauses_end_at_a_word_that_joins_them() -> None:
-    assert in_two_clauses(["A", "man", "speaks", "as", "wind", "blows"], ["DT", "NN", "VBZ", "IN", "NN", "VBZ"], 2, 4)
-    assert not in_two_clauses(["A", "dog", "runs", "after", "a", "cat"], ["DT", "NN", "VBZ", "IN", "DT", "NN"], 2, 5)
 
 
 def test_words_that_state_a_relation() -> None:
