@@ -16,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("e2e", "support")]
 
 import test_docs as docs  # noqa: E402 (found by the line above)
 

@@ -183,7 +183,7 @@ def _is_others(sentence: Sentence, noun: int, at: int) -> bool:
     words, tags = sentence.words, sentence.labels.tags
     between = {words[p] for p in range(at + 1, noun) if tags[p] in FINITE | PREPOSITIONS}
     if not between:  # "four students and two teachers"
-        return noun < at and (tags[at - 1], tags[at]) == ("CC", "CD")
+        return (noun < at, tags[at - 1], tags[at]) == (True, "CC", "CD")
     is_part = tags[at] == "CD" or words[at] in WORDS["portions"]
     if not sentence.is_alone:
         return is_part or between != {"of"}

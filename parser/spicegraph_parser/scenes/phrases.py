@@ -141,21 +141,18 @@ def inside_of_prepositions(sentence: Sentence) -> Sentence:
     "a dog at the foot of the stairs": object foot -> relation dog - at foot of - stairs
     """
     labels = sentence.labels
-    inner = sentence.inner & {*labels.objects, *sentence.linked()}
+    inner = sentence.inner and sentence.inner & {*labels.objects, *sentence.linked()}
+    if not inner:
+        return sentence
     outside = sentence.deciding(
         objects=[at for at in labels.objects if at not in inner],
         attributes=[pair for pair in labels.attributes if pair[0] not in inner],
         relations=[relation for relation in labels.relations if inner.isdisjoint(relation[:2])],
     )
-    return outside.adding(relations=_all_joined(sentence, inner, [{*row[:2]} for row in outside.labels.relations]))
-
-
-def _all_joined(
-    sentence: Sentence, inner: Collection[int], related: Collection[set[int]]
-) -> Iterator[tuple[int, int, str]]:
-    """Yield the relations of what nouns of prepositions join, where nothing relates it."""
-    for noun in sorted(inner):
-        yield from (row for row in _joined(sentence, noun) if {*row[:2]} not in related)
+    related = [{*row[:2]} for row in outside.labels.relations]
+    return outside.adding(
+        relations=[row for noun in sorted(inner) for row in _joined(sentence, noun) if {*row[:2]} not in related]
+    )
 
 
 def _joined(sentence: Sentence, noun: int) -> Iterator[tuple[int, int, str]]:
@@ -246,16 +243,16 @@ def pictures(sentence: Sentence) -> Sentence:
     "a map of the subway": relation subway - have - map -> relation map - of - subway
     """
     words = sentence.words
-    of = [at for at in range(len(words) - 1) if words[at] in WORDS["depictions"] and words[at + 1] == "of"]
-    shown = [
+    of = [at for at, (word, behind) in enumerate(pairwise(words)) if behind == "of" and word in WORDS["depictions"]]
+    shown = (
         (row[1], row[0], "of")
         if row[1] in of and row[1] < row[0] and row[2] in {HAVE, "in", "on"}
         else (of[0], *row[1:])
-        if of and of[0] < row[0] and words[row[1]] in WORDS["captions"]
+        if of[0] < row[0] and words[row[1]] in WORDS["captions"]
         else row
         for row in sentence.labels.relations
-    ]
-    return sentence.deciding(relations=list(dict.fromkeys(shown)))
+    )
+    return sentence.deciding(relations=list(dict.fromkeys(shown))) if of else sentence
 
 
 def amounts(sentence: Sentence) -> Sentence:

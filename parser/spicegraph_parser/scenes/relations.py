@@ -28,6 +28,7 @@ GENERAL: Final = WORDS["general_prepositions"]
 _SECOND: Final = {first: frozenset(seconds.split()) for first, seconds in NAMES["second"].items()}
 """Words that may stand behind a first word of a preposition, and belong to it."""
 _FIRST: Final = WORDS["prepositions"] | _SECOND.keys()
+_INSIDE: Final = WORDS["adjectives_of_prepositions"] | WORDS["places"]
 _PLAIN: Final = 3  # words of the longest preposition without a noun
 _LONGEST: Final = 7  # words of a preposition with its articles
 
@@ -87,6 +88,8 @@ def last_preposition(words: tuple[str, ...]) -> tuple[int, Preposition | None]:
 
 def inner_nouns(words: Sequence[str]) -> set[int]:
     """Return the positions of nouns that are part of a preposition ("on the top of")."""
+    if _INSIDE.isdisjoint(words):
+        return set()
     adjectives = {
         at
         for at, word in enumerate(words)
@@ -103,6 +106,7 @@ def _around(words: Sequence[str], at: int) -> set[int]:
     return {token for token in own if words[token] in WORDS["places"] | WORDS["before_places"]}
 
 
+@lru_cache(maxsize=MOST)
 def means_same(name: str, caption_name: str) -> bool:
     """Say whether a relation's name says what a caption's preposition does, one of many meanings ("in") always."""
     first, *others = caption_name.split()
@@ -217,6 +221,7 @@ def _is_said(name: str, stated: str, before: Sequence[tuple[str, str]]) -> bool:
     return first in said and means_same(name, stated)
 
 
+@lru_cache(maxsize=MOST)
 def adds_verb(stated: str | None, name: str) -> bool:
     """Say whether what a caption states is a relation's name, a preposition, with a verb before it."""
     verb, _, preposition_name = (stated or "").partition(" ")
