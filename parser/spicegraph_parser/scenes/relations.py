@@ -223,12 +223,12 @@ def _is_said(name: str, stated: str, before: Sequence[tuple[str, str]]) -> bool:
 
 @lru_cache(maxsize=MOST)
 def adds_verb(stated: str | None, name: str) -> bool:
-    """Say whether what a caption states is a relation's name, a preposition, with a verb before it."""
-    verb, _, preposition_name = (stated or "").partition(" ")
-    if preposition_name != name or verb in WORDS["plain_verbs"]:
+    """Say whether a caption states a relation's preposition with a verb of its own ("wave at": smile at)."""
+    verb, _, said = (stated or "").partition(" ")
+    first, _, rest = name.partition(" ")
+    if said != (name if is_preposition_word(first) else rest) or verb in {first, *WORDS["plain_verbs"]}:
         return False
-    is_verb = not is_preposition_word(verb) and bool(load_wordnet().senses(verb, "v"))
-    return is_verb and is_preposition_word(name.partition(" ")[0])
+    return not is_preposition_word(verb) and bool(load_wordnet().senses(verb, "v"))
 
 
 def other_verb(words: Sequence[str], tags: Sequence[str], inner: Sequence[int], name: str) -> str | None:

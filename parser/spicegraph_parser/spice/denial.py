@@ -299,7 +299,7 @@ def _apart(tree: _Tree, at: int) -> Iterator[Scope]:
 
 
 def _meant(tree: _Tree, at: int) -> Iterator[Scope]:
-    """Scope of "about to", "trying to", "ready to": the verb behind is not seen yet; its object is there."""
+    """Scope of "about to", "trying to", "dives to": the verb behind is not seen yet; its object is there."""
     if tree.label[at] != "amod" or at > tree.head[at]:
         yield from (
             Scope(at, (verb,), Standing.HEDGED)
@@ -429,7 +429,7 @@ TRIGGERS: Final[Mapping[str, Callable[[_Tree, int], Iterable[Scope]]]] = {
         (
             "about trying tries try tried attempting attempts attempt attempted preparing prepares prepared ready "
             "wants want wanting waiting waits intends intending hoping hopes planning plans "
-            "pretends pretending pretend pretended",
+            "pretends pretending pretend pretended dives dive diving lunges lunge lunging leaps leap leaping",
             _meant,
         ),
     )
