@@ -161,6 +161,26 @@ def _scopes(text: str, arcs: str) -> list[Scope]:
             "2>1:det 3>2:nsubj 0>3:root 3>4:xcomp 7>5:case 7>6:det 4>7:nmod",
             [Scope(3, (4,))],
         ),
+        (
+            "a/DT runner/NN nearly/RB trips/VBZ over/IN a/DT hurdle/NN",
+            "2>1:det 4>2:nsubj 4>3:advmod 0>4:root 7>5:case 7>6:det 4>7:nmod",
+            [Scope(3, (4, 5), Standing.HEDGED)],
+        ),
+        (
+            "guards/NNS prevent/VBP a/DT man/NN from/IN entering/VBG a/DT bank/NN",
+            "2>1:nsubj 0>2:root 4>3:det 2>4:dobj 6>5:mark 2>6:advcl 8>7:det 6>8:dobj",
+            [Scope(2, (6,))],
+        ),
+        (
+            "rather/RB than/IN climbing/VBG the/DT stairs/NNS the/DT woman/NN rides/VBZ",
+            "8>1:advmod 3>2:mark 8>3:advcl 5>4:det 3>5:dobj 7>6:det 8>7:nsubj 0>8:root",
+            [Scope(1, (3,))],
+        ),
+        (
+            "a/DT man/NN refuses/VBZ to/TO shake/VB hands/NNS with/IN a/DT mayor/NN",
+            "2>1:det 3>2:nsubj 0>3:root 5>4:mark 3>5:xcomp 5>6:dobj 9>7:case 9>8:det 5>9:nmod",
+            [Scope(3, (5, 7))],
+        ),
         ("a/DT hiker/NN never/RB stop/VB smiling/VBG", "2>1:det 4>2:nsubj 4>3:neg 0>4:root 4>5:xcomp", []),
         (
             "a/DT Do/VB Not/RB Enter/VB sign/NN stands/VBZ near/IN a/DT hydrant/NN",
@@ -186,6 +206,10 @@ def _scopes(text: str, arcs: str) -> list[Scope]:
         "neither nor",
         "off",
         "avoids",
+        "nearly",
+        "prevents from",
+        "rather than at the start",
+        "refuses to",
         "never stops",
         "a title",
         "none other than",
