@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Tests that start servers wait much of their time: one more worker than there are cores. A file's fixtures are made once.
-WAITING = -n $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))') --dist loadgroup
+WAITING = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadgroup
 
 # Processes of tests and commands share their byte code, also where the surroundings say that none is written: without it
 # each one compiles all that it imports, a server for two seconds.
