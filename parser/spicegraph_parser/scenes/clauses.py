@@ -1,4 +1,4 @@
-"""Passes over what clauses say: what they deny or hedge, what several do to each other, what is compared.
+"""Passes over what clauses say: what they deny or hedge, what several do to each other, what is compared and used.
 
 Denials go by the scopes of their triggers, and hedges (:mod:`.denial`).
 """
@@ -203,8 +203,8 @@ def instruments(sentence: Sentence) -> Sentence:
 
 def _used(row: Relation, rows: Sequence[Relation]) -> Relation:
     """Return the relation of a tool, by who does what is done last before it; any other as it is."""
-    done = [own for own in rows if own[1] < row[1] and own[2] not in OFTEN]
-    done = [own for own in done if not is_preposition_word(own[2].partition(" ")[0])]
-    subject, _, name = done[-1] if done else row
+    before = [own for own in rows if own[1] < row[1] and own[2] not in OFTEN]
+    done = [own for own in before if not is_preposition_word(own[2].partition(" ")[0])]
+    subject, _, name = max(done, key=lambda own: own[1], default=row)
     verb, space, _ = name.partition(" ")
     return (subject, row[1], f"{verb} with" if space else "use") if done else row

@@ -40,7 +40,7 @@ RECIPROCAL: Final = (["each", "other"], ["one", "another"])
 _VERBS: Final = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 _NAMED: Final = re.compile(r"[XP.]*(?:B[XPBN.]*)?V[VXP.]*")
 """Kinds of the words between two things that name a relation: no other thing but in a list before the verb."""
-RELATION_MARGIN = 2.0
+RELATION_MARGIN: Final = 2.0
 """How far the scores of relations but "have" are lowered in descriptions; chosen as the network's margin of objects."""
 HAVE_NAMES: Final = frozenset({"have", "with"})
 """Names of relations of a whole to its part: captions have "with" where people draw "have"."""

@@ -130,7 +130,7 @@ def _predicate(tree: _Tree, at: int) -> list[int]:
         if not tree.is_definite(thing) and tree.is_noun(thing):
             out += _things(tree, thing)
     if tree.words[at] == "longer":  # "is no longer on the sofa"
-        out += [word for place in tree.under(at, ("nmod",)) for word in tree.under(place, ("case",))]
+        out += _places(tree, at)
     if tree.under(at, _OBJECTS):  # "never takes his eyes off the ball"
         out += [word for word in _places(tree, at) if tree.words[word] in _TOWARDS]
     for verb in tree.under(at, ("xcomp", "prt")):
