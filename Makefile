@@ -11,7 +11,7 @@ WAITING = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check quick test-core test-studies test-challenge test-graded test-viewer test-platforms wings test-e2e e2e hosts lint format proto \
+.PHONY: help setup demo test check quick test-core test-studies test-challenge test-graded test-viewer test-compat wings test-e2e e2e hosts lint format proto \
   serve train meaning bench bench-checkouts graded examples docs release clean
 
 help:  ## Show this list
@@ -68,8 +68,8 @@ test-studies: $(READY)  ## Tests of agreement and bounds
 test-challenge: $(READY)  ## Tests of the evaluation server: PostgreSQL and Chromium where installed
 	$(BIN)/python -m pytest $(WAITING) tests/challenge
 
-test-platforms: $(READY)  ## Tests of Codabench, CapEvalKit and the SPICE program's command line
-	$(BIN)/python -m pytest -n auto tests/platforms
+test-compat: $(READY)  ## Tests of Codabench, CapEvalKit and the SPICE program's command line
+	$(BIN)/python -m pytest -n auto tests/compat
 
 test-viewer: $(READY)  ## Tests of the pages on this machine: view and demo
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests/viewer
@@ -78,7 +78,7 @@ test-graded: $(READY)  ## Tests of graded scores, descriptions, rewards and the 
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests/graded
 
 wings: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/graded tests/viewer tests/platforms
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/graded tests/viewer tests/compat
 
 test-e2e: hosts e2e  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
 

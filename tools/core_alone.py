@@ -23,7 +23,7 @@ WINGS = (
     "spicegraph_challenge",
     "spicegraph_graded",
     "spicegraph_viewer",
-    "spicegraph_platforms",
+    "spicegraph_compat",
     "spicegraph_ray",
 )
 TESTS = tuple(f"tests/{part}" for part in ("parser", "scorer", "service"))

@@ -13,7 +13,7 @@ from mlflow.genai.scorers import Scorer, scorer
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.caption_metric import per_caption_metric
+from spicegraph_compat.caption_metric import per_caption_metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ import weave
 from pydantic import PrivateAttr
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.caption_metric import CaptionMetric, per_caption_metric
+from spicegraph_compat.caption_metric import CaptionMetric, per_caption_metric
 
 
 class CaptionScorer(weave.Scorer):

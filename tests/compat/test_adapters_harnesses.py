@@ -14,8 +14,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # there are no types for it in the lock
 
 from spicegraph_scorer import Item, score
-from spicegraph_scorer.adapters.lmms_eval import spice, with_spice
-from spicegraph_scorer.compat.pycocoevalcap import COCO, COCOEvalCap, PTBTokenizer
+from spicegraph_compat.lmms_eval import spice, with_spice
+from spicegraph_compat.pycocoevalcap import COCO, COCOEvalCap, PTBTokenizer
 
 pytestmark = pytest.mark.model
 
@@ -138,7 +138,7 @@ def test_an_aggregation_on_the_shim_starts_no_process(results: list[dict[str, An
     """The order of calls of lmms-eval's aggregation functions, with no program to be found and none allowed."""
     (tmp_path / "results.json").write_text(json.dumps(results))
     (tmp_path / "task.py").write_text(NO_PROCESS + AGGREGATION)
-    command = [sys.executable, "-m", "spicegraph_shim", "task.py"]
+    command = [sys.executable, "-m", "spicegraph_compat.shim", "task.py"]
     environment = {**os.environ, "PATH": str(tmp_path)}
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, read_items, score
-from spicegraph_scorer.adapters import aac_metrics, metric_path
-from spicegraph_scorer.adapters.caption_metric import CaptionMetric, flat_scores, paired_items
-from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceMetric, means_of_sums, sums_of
+from spicegraph_compat import aac_metrics
+from spicegraph_compat.caption_metric import CaptionMetric, flat_scores, metric_path, paired_items
+from spicegraph_compat.torchmetrics import SPICE_CATEGORIES, SpiceMetric, means_of_sums, sums_of
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.graded.building import build_table
@@ -157,7 +157,7 @@ def test_torchmetrics_shape_gives_the_librarys_numbers_and_imports_no_torch(
     assert metric(["a dog"], ["a dog"])["spice"] == 1.0
     metric.reset()
     assert math.isnan(metric.compute()["spice"])
-    assert "torch" not in sys.modules or "spicegraph_scorer.adapters.torch_metric" in sys.modules
+    assert "torch" not in sys.modules or "spicegraph_compat.torch_metric" in sys.modules
 
 
 def test_a_faulty_batch_changes_no_state(pipeline: CaptionPipeline) -> None:
@@ -196,7 +196,7 @@ def test_the_real_torchmetrics_adds_up_exactly(
     torchmetrics = pytest.importorskip("torchmetrics", reason="torchmetrics (and torch, 6 GB) is not installed")
     import copy
 
-    from spicegraph_scorer.adapters.torch_metric import TorchSpice
+    from spicegraph_compat.torch_metric import TorchSpice
 
     metric = TorchSpice()
     for preds, target in zip(batches(candidates), batches(references), strict=True):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_platforms.benchmarks import score_submission
-from spicegraph_platforms.jar import main as jar
+from spicegraph_compat.benchmarks import score_submission
+from spicegraph_compat.jar import main as jar
 from spicegraph_scorer import read_items, score
-from spicegraph_scorer.adapters.evalai import evaluate
+from spicegraph_compat.evalai import evaluate
 from spicegraph_service.cli import main as spicegraph
 
 if TYPE_CHECKING:

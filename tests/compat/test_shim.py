@@ -1,4 +1,4 @@
-"""Programs that import pycocoevalcap run on spicegraph_shim: they, their children, and copies under other names."""
+"""Programs that import pycocoevalcap run on the shim: they, their children, and copies under other names."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import spicegraph_shim
-from spicegraph_shim.record import report
+from spicegraph_compat.shim import read_names
+from spicegraph_compat.shim.record import report
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCORERS = "spicegraph_scorer.adapters.pycocoevalcap.scorers"
+SCORERS = "spicegraph_compat.pycocoevalcap.scorers"
 pytestmark = pytest.mark.slow  # nearly every test starts a program
 JAVA = "#!/bin/sh\necho started >> {log}\nexit 1\n"
 
@@ -39,7 +39,7 @@ def run(folder: Path, *arguments: str, environment: dict[str, str] | None = None
 
 def shim(script: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "script.py").write_text(script)
-    return run(folder, "-m", "spicegraph_shim", *(arguments or ("script.py",)))
+    return run(folder, "-m", "spicegraph_compat.shim", *(arguments or ("script.py",)))
 
 
 def starts_of_java(folder: Path) -> int:
@@ -78,7 +78,7 @@ def test_pycocotools_is_answered_where_it_is_absent(tmp_path: Path) -> None:
         "from coco_caption.pycocotools.coco import COCO as Same\n"
         "print(COCO.__module__, COCO is Same)\n"
     )
-    assert shim(script, folder=tmp_path).stdout == "spicegraph_scorer.adapters.pycocoevalcap.evaluation True\n"
+    assert shim(script, folder=tmp_path).stdout == "spicegraph_compat.pycocoevalcap.evaluation True\n"
 
 
 CHILDREN = """
@@ -101,8 +101,8 @@ def test_child_processes_are_covered_however_they_start(tmp_path: Path) -> None:
     done = shim(CHILDREN, folder=tmp_path)
     assert sorted(done.stdout.splitlines()) == sorted([SCORERS, *[f"[('{SCORERS}', {{1: ['a dog']}})]"] * 3])
     assert done.stderr.splitlines() == [
-        "spicegraph_shim: replaced pycocoevalcap.spice.spice, pycocoevalcap.tokenizer.ptbtokenizer, in 4 processes",
-        "spicegraph_shim: Java would have started for PTBTokenizer",
+        "spicegraph_compat.shim: replaced pycocoevalcap.spice.spice, pycocoevalcap.tokenizer.ptbtokenizer, in 4 processes",
+        "spicegraph_compat.shim: Java would have started for PTBTokenizer",
     ]
     assert starts_of_java(tmp_path) == 0
 
@@ -123,10 +123,10 @@ def test_launchers_run_their_workers_on_the_shim(by_environment: bool, tmp_path:
         done = run(tmp_path, "outer.py", environment={"SPICEGRAPH_SHIM": "1"})
     else:
         path = {"PATH": f"{launcher.parent}{os.pathsep}{os.environ['PATH']}"}
-        done = run(tmp_path, "-m", "spicegraph_shim", "launch", "train.py", environment=path)
+        done = run(tmp_path, "-m", "spicegraph_compat.shim", "launch", "train.py", environment=path)
         assert done.returncode == 3
-    assert done.stdout.splitlines() == ["spicegraph_scorer.adapters.pycocoevalcap.cider"] * 2
-    assert done.stderr == "spicegraph_shim: replaced pycocoevalcap.cider.cider, in 2 processes\n"
+    assert done.stdout.splitlines() == ["spicegraph_compat.pycocoevalcap.cider"] * 2
+    assert done.stderr == "spicegraph_compat.shim: replaced pycocoevalcap.cider.cider, in 2 processes\n"
 
 
 SCORER = """
@@ -175,18 +175,18 @@ def test_a_copy_under_another_name_is_told_with_the_option_that_replaces_it(name
     assert starts_of_java(tmp_path) == 2
     tokenizer = tmp_path.joinpath(*name.split("."), "tokenizer.py")
     assert before.stderr.splitlines() == [
-        f"spicegraph_shim: warning: Java was started by {tokenizer}:6",
-        "spicegraph_shim: warning: nothing was replaced",
-        f"spicegraph_shim: warning: {name} is a copy of pycocoevalcap and ran as it is",
-        "spicegraph_shim: warning: to replace it, run python -m spicegraph_shim "
+        f"spicegraph_compat.shim: warning: Java was started by {tokenizer}:6",
+        "spicegraph_compat.shim: warning: nothing was replaced",
+        f"spicegraph_compat.shim: warning: {name} is a copy of pycocoevalcap and ran as it is",
+        "spicegraph_compat.shim: warning: to replace it, run python -m spicegraph_compat.shim "
         f"--as {name}=pycocoevalcap ..., or set SPICEGRAPH_SHIM={name}=pycocoevalcap",
     ]
     option = f"{name}=pycocoevalcap"
     after = shim(f"{script}import {name}.bleu.bleu_scorer\n", "--as", option, "script.py", folder=tmp_path)
     assert after.stdout.startswith(f"('{SCORERS}', [0.999")
     assert after.stderr.splitlines() == [
-        f"spicegraph_shim: replaced {name}.bleu.bleu, {name}.tokenizer",
-        "spicegraph_shim: Java would have started for PTBTokenizer",
+        f"spicegraph_compat.shim: replaced {name}.bleu.bleu, {name}.tokenizer",
+        "spicegraph_compat.shim: Java would have started for PTBTokenizer",
     ]
     assert starts_of_java(tmp_path) == 2
 
@@ -213,8 +213,8 @@ def test_relative_imports_of_a_submodule_that_is_absent(empty_folder: bool, tmp_
         "print(COCO.__module__, COCOEvalCap.__module__)\n"
     )
     done = shim("import src.evalcap.evaluate\n", folder=tmp_path)
-    assert done.stdout == f"{' '.join(['spicegraph_scorer.adapters.pycocoevalcap.evaluation'] * 2)}\n"
-    assert done.stderr == "spicegraph_shim: replaced src.evalcap.coco_caption.pycocoevalcap.eval\n"
+    assert done.stdout == f"{' '.join(['spicegraph_compat.pycocoevalcap.evaluation'] * 2)}\n"
+    assert done.stderr == "spicegraph_compat.shim: replaced src.evalcap.coco_caption.pycocoevalcap.eval\n"
 
 
 def test_a_folder_with_a_part_of_pycocoevalcap_does_not_hide_meteors_data(tmp_path: Path) -> None:
@@ -235,20 +235,20 @@ def test_a_script_without_pycocoevalcap_is_warned(tmp_path: Path) -> None:
     done = shim("print(1)\n", folder=tmp_path)
     assert (done.stdout, done.returncode) == ("1\n", 0)
     assert done.stderr == (
-        "spicegraph_shim: warning: nothing was replaced: "
+        "spicegraph_compat.shim: warning: nothing was replaced: "
         "no process imported pycocoevalcap, pyciderevalcap or a copy of them\n"
     )
 
 
 def test_processes_without_the_variable_do_not_load_the_shim(tmp_path: Path) -> None:
-    done = run(tmp_path, "-c", "import sys; print('spicegraph_shim' in sys.modules)")
+    done = run(tmp_path, "-c", "import sys; print('spicegraph_compat.shim' in sys.modules)")
     assert (done.stdout, done.stderr) == ("False\n", "")
 
 
 def test_a_shim_that_comes_too_late_says_so(tmp_path: Path) -> None:
-    (tmp_path / "late.py").write_text("import pycocoevalcap\nimport spicegraph_shim\nspicegraph_shim.install()\n")
+    (tmp_path / "late.py").write_text("import pycocoevalcap\nfrom spicegraph_compat import shim\nshim.install()\n")
     done = run(tmp_path, "late.py")
-    assert "ImportError: pycocoevalcap: imported already; call spicegraph_shim.install() before" in done.stderr
+    assert "ImportError: pycocoevalcap: imported already; call spicegraph_compat.shim.install() before" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_shim_that_comes_too_late_says_so(tmp_path: Path) -> None:
 )
 def test_command_lines_that_name_nothing(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("")
-    done = run(tmp_path, "-m", "spicegraph_shim", *arguments)
+    done = run(tmp_path, "-m", "spicegraph_compat.shim", *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith(message)
 
@@ -284,7 +284,7 @@ def test_report_of_several_processes() -> None:
 
 
 def test_names_are_read() -> None:
-    assert spicegraph_shim.read_names(["a.b = pycocoevalcap", "c=pyciderevalcap.ciderD"]) == {
+    assert read_names(["a.b = pycocoevalcap", "c=pyciderevalcap.ciderD"]) == {
         "a.b": "pycocoevalcap",
         "c": "pyciderevalcap.ciderD",
     }

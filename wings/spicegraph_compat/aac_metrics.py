@@ -1,7 +1,7 @@
 """SPICE, CIDEr-D, SPIDEr, SPIDEr-max and SPIDEr-FL in the shape of aac-metrics, without Java and without torch.
 
 To change over, replace ``from aac_metrics.functional import spice, spider`` by
-``from spicegraph_scorer.adapters.aac_metrics import spice, spider``. As there, a call returns the corpus scores
+``from spicegraph_compat.aac_metrics import spice, spider``. As there, a call returns the corpus scores
 and the scores of every item, both by name; they are numpy values, which have ``item()`` and ``tolist()`` as
 tensors do. Options of the Java programs (paths, memory, timeouts) are accepted and do nothing; an option that
 aac-metrics does not have, or a value that would change the result, is refused.
@@ -18,7 +18,7 @@ import numpy as np
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.spice.parse import word_set
-from spicegraph_scorer.adapters.caption_metric import paired_items
+from spicegraph_compat.caption_metric import paired_items
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.cider import ORDERS, SCALE, SIGMA, Cider, cider_statistics, mean_of

@@ -19,7 +19,7 @@ import msgspec
 
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.evalai import leaderboard_scores, score_files
+from spicegraph_compat.evalai import leaderboard_scores, score_files
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.metrics import check_names
 from spicegraph_service.kit import System, made_folder, refuse_overwriting, render_page
@@ -76,7 +76,7 @@ def score_submission(
             "items": len(result.items),
             "signature": msgspec.json.format(msgspec.json.encode(result.signature), indent=2).decode(),
         }
-        page = render_page("scores.html.j2", values, package="spicegraph_platforms")
+        page = render_page("scores.html.j2", values, package="spicegraph_compat")
     page_file.write_text(page, encoding="utf-8")
     scores_file.write_bytes(msgspec.json.format(msgspec.json.encode(scores), indent=2) + b"\n")
     return scores

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.readers.marks import ControlTokens
 
 
-__all__ = ["CaptionMetric", "References", "flat_scores", "paired_items", "per_caption_metric"]
+__all__ = ["CaptionMetric", "References", "flat_scores", "metric_path", "paired_items", "per_caption_metric"]
 
 _SUFFIXES = {"pr": "precision", "re": "recall"}
 
@@ -124,6 +124,11 @@ class CaptionMetric:
     def _scores(self, items: CheckedItems) -> dict[str, float]:
         result = score(items, self._metrics, data=self._data, pipeline=self._pipeline, evidence=False)
         return flat_scores(result, by_category=self._by_category)
+
+
+def metric_path() -> str:
+    """Return the path of the metric file that Hugging Face's ``evaluate.load`` takes."""
+    return str(Path(__file__).with_name("evaluate_metric.py"))
 
 
 def per_caption_metric(

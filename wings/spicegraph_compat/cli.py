@@ -8,11 +8,11 @@ import msgspec
 import typer
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_platforms.benchmarks import plugin_output, score_submission
+from spicegraph_compat.benchmarks import plugin_output, score_submission
 from spicegraph_service import kit
 
 platform = typer.Typer(
-    help="Score for Codabench or CapEvalKit (for EvalAI: spicegraph_scorer.adapters.evalai).", no_args_is_help=True
+    help="Score for Codabench or CapEvalKit (for EvalAI: spicegraph_compat.evalai).", no_args_is_help=True
 )
 
 

@@ -3,7 +3,7 @@
 In a challenge's ``evaluation_script/__init__.py``:
 
 ```python
-from spicegraph_scorer.adapters.evalai import evaluate
+from spicegraph_compat.evalai import evaluate
 ```
 
 :func:`score_files` and :func:`leaderboard_scores` serve other platforms too: files in, one flat table of numbers out.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from spicegraph_parser.errors import counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_scorer.adapters.caption_metric import flat_scores
+from spicegraph_compat.caption_metric import flat_scores
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import Empty, notes_on
 from spicegraph_scorer.scoring import score

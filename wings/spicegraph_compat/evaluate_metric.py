@@ -4,7 +4,7 @@ import datasets
 
 import evaluate
 import spicegraph_parser.pipelines
-import spicegraph_scorer.adapters.caption_metric
+import spicegraph_compat.caption_metric
 import spicegraph_scorer.core.data
 import spicegraph_scorer.metrics.graded.vectors
 
@@ -44,7 +44,7 @@ class Spicegraph(evaluate.Metric):  # type: ignore[misc] # evaluate has no types
         control_tokens: spicegraph_scorer.readers.marks.ControlTokens = "refuse",
     ) -> dict[str, float]:
         names = ("spice",) if self.config_name == "default" else tuple(self.config_name.split(","))
-        metric = spicegraph_scorer.adapters.caption_metric.CaptionMetric(
+        metric = spicegraph_compat.caption_metric.CaptionMetric(
             names, data=data, pipeline=pipeline, empty=empty, control_tokens=control_tokens
         )
         return metric.compute(predictions=predictions, references=references)

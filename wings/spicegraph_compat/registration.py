@@ -9,7 +9,7 @@ from spicegraph_service.kit import Command
 COMMANDS: Final = (
     Command(
         "platform",
-        "spicegraph_platforms.cli:platform",
+        "spicegraph_compat.cli:platform",
         "Score for an evaluation platform (Codabench, CapEvalKit).",
         "Server",
     ),

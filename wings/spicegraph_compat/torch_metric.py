@@ -8,12 +8,12 @@ import torch
 from torchmetrics import Metric
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, batch_sums, means_of_sums, sums_of
+from spicegraph_compat.torchmetrics import SPICE_CATEGORIES, batch_sums, means_of_sums, sums_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spicegraph_scorer.adapters.caption_metric import References
+    from spicegraph_compat.caption_metric import References
     from spicegraph_scorer.core.facts import FactSource
 
 

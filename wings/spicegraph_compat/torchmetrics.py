@@ -1,7 +1,7 @@
 """SPICE in the shape of torchmetrics: ``update``, ``compute``, ``reset``; torch is not imported.
 
 Where torchmetrics is installed and its own base class is wanted (for ``MetricCollection``, Lightning, or
-synchronization over processes): :class:`spicegraph_scorer.adapters.torch_metric.TorchSpice`.
+synchronization over processes): :class:`spicegraph_compat.torch_metric.TorchSpice`.
 
 Only SPICE is offered in this shape. CIDEr's document frequencies belong to the whole corpus, so that its
 state does not add up; collect the captions and call :func:`spicegraph_scorer.score`.
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_scorer.adapters.caption_metric import References, paired_items
+from spicegraph_compat.caption_metric import References, paired_items
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES

@@ -3,9 +3,9 @@
 # but for :class:`Spice`, which takes any text. Unlike there, nothing is printed or written; what the originals check
 # with a bare ``assert`` raises an error that names the id (and is an ``AssertionError`` too).
 
-from spicegraph_scorer.adapters.pycocoevalcap.cider import Cider, CiderD, CiderScorer, PlainCider
-from spicegraph_scorer.adapters.pycocoevalcap.evaluation import COCO, COCOEvalCap, COCOEvalCapSpice, compute_scores
-from spicegraph_scorer.adapters.pycocoevalcap.scorers import Bleu, Meteor, PTBTokenizer, Rouge, Spice
+from spicegraph_compat.pycocoevalcap.cider import Cider, CiderD, CiderScorer, PlainCider
+from spicegraph_compat.pycocoevalcap.evaluation import COCO, COCOEvalCap, COCOEvalCapSpice, compute_scores
+from spicegraph_compat.pycocoevalcap.scorers import Bleu, Meteor, PTBTokenizer, Rouge, Spice
 
 __all__ = [
     "COCO",

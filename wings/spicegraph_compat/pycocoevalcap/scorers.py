@@ -78,7 +78,7 @@ class PTBTokenizer:
 
 
 def _without_java(program: str) -> None:
-    """Tell audit hooks that the original would start a Java program here; ``spicegraph_shim`` reports it."""
+    """Tell audit hooks that the original would start a Java program here; ``spicegraph_compat.shim`` reports it."""
     sys.audit("spicegraph.without_java", program)
 
 

@@ -1,15 +1,16 @@
 """Programs that import pycocoevalcap or pyciderevalcap run on spicegraph, without Java and without a changed line.
 
-``python -m spicegraph_shim script.py ...`` runs a script, ``python -m spicegraph_shim -m package.module ...`` a module,
-and ``python -m spicegraph_shim torchrun ...`` any other command. Processes that the program starts are covered too:
-they find ``SPICEGRAPH_SHIM`` in their environment, and a start-up hook (``spicegraph_shim.pth``) installs the shim.
+``python -m spicegraph_compat.shim script.py ...`` runs a script, ``python -m spicegraph_compat.shim -m module ...`` a
+module, and ``python -m spicegraph_compat.shim torchrun ...`` any other command. Processes that the program starts are
+covered too: they find ``SPICEGRAPH_SHIM`` in their environment, and a start-up hook (``spicegraph_compat.pth``)
+installs the shim.
 
 From Python:
 
 ```python
-import spicegraph_shim
+from spicegraph_compat import shim
 
-spicegraph_shim.install()  # before the first import of pycocoevalcap
+shim.install()  # before the first import of pycocoevalcap
 ```
 
 This module is imported at the start of each covered process, so it imports little.
@@ -21,7 +22,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from spicegraph_shim import record
+from spicegraph_compat.shim import record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +70,7 @@ def install(names: Mapping[str, str] | None = None, *, quiet: bool = False) -> N
     specs = {name: sys.modules[name].__spec__ for name in asked if sys.modules.get(name) is not None}
     early = [name for name, spec in specs.items() if not isinstance(getattr(spec, "loader", None), _RecordedLoader)]
     if early:
-        raise ImportError(f"{', '.join(sorted(early))}: imported already; call spicegraph_shim.install() before")
+        raise ImportError(f"{', '.join(sorted(early))}: imported already; call spicegraph_compat.shim.install() before")
     if finder is None:
         finder = _Finder()
         sys.meta_path.insert(0, finder)
@@ -167,8 +168,8 @@ class _Finder:
 
 
 def _spec(fullname: str, place: str, kind: str) -> ModuleSpec | None:
-    """Return what answers a module with a path of ``spicegraph_scorer.compat``, or ``None`` for an unknown path."""
-    from spicegraph_scorer.compat import module_spec  # noqa: PLC0415 (only processes that import such a module need it)
+    """Return what answers a module with a path of pycocoevalcap, or ``None`` for an unknown path."""
+    from spicegraph_compat.shim.paths import module_spec  # noqa: PLC0415 (only processes that import such a module need it)
 
     spec = module_spec(fullname, place.removeprefix("coco_caption").removeprefix("."))
     if spec is not None:

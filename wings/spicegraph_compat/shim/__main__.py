@@ -1,4 +1,4 @@
-"""``python -m spicegraph_shim script.py ...``: run a script, a module (``-m``) or a command with the shim installed."""
+"""``python -m spicegraph_compat.shim script.py ...``: run a program with the shim installed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import spicegraph_shim
+from spicegraph_compat import shim
 
 _USAGE = """\
-usage: python -m spicegraph_shim [-q] [--as NAME=pycocoevalcap]... (script.py | -m module | command) [argument ...]
+usage: python -m spicegraph_compat.shim [-q] [--as NAME=pycocoevalcap]... (script.py | -m module | command) [argument ...]
 
 Runs a program that imports pycocoevalcap or pyciderevalcap, and the processes that it starts, on spicegraph: no Java.
 
@@ -35,7 +35,7 @@ def main() -> None:
     if arguments[0] != "-m" and not Path(arguments[0]).is_file() and shutil.which(arguments[0]) is None:
         _fail(f"{arguments[0]}: there is no such file, and no such command")
     try:
-        spicegraph_shim.install(spicegraph_shim.read_names(names), quiet=quiet)
+        shim.install(shim.read_names(names), quiet=quiet)
     except ValueError as error:
         _fail(str(error))
     _run(arguments)

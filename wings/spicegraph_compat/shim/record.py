@@ -20,7 +20,7 @@ AUDIT_EVENT: Final = "spicegraph.without_java"
 _PATH_VARIABLE: Final = "SPICEGRAPH_SHIM_RECORD"
 _STARTS: Final = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system")
 _JAVA: Final = re.compile(r"(?:^|[\s/\\;&|'\"])java(?:\.exe)?(?:$|[\s'\"])")
-_OF_PYTHON: Final = ("subprocess.py", "os.py", "spicegraph_shim/record.py", "spicegraph_shim\\record.py")
+_OF_PYTHON: Final = ("subprocess.py", "os.py", "spicegraph_compat/shim/record.py", "spicegraph_compat\\shim\\record.py")
 _SCORERS: Final = {
     "Bleu": "pycocoevalcap.bleu.bleu",
     "Cider": "pycocoevalcap.cider.cider",
@@ -138,7 +138,7 @@ def _finish(path: str, process: int, *, quiet: bool) -> None:
         os.remove(path)  # noqa: PTH107
     except OSError:
         return
-    sys.stderr.write("".join(f"spicegraph_shim: {line}\n" for line in report(rows, quiet=quiet)))
+    sys.stderr.write("".join(f"spicegraph_compat.shim: {line}\n" for line in report(rows, quiet=quiet)))
 
 
 def _replaced(processes: dict[str, set[str]]) -> str:
@@ -171,5 +171,5 @@ def report(rows: list[list[str]], *, quiet: bool = False) -> list[str]:
     if copies:
         options = " ".join(f"--as {name}" for name in copies)
         variable = f"SPICEGRAPH_SHIM={','.join(copies)}"
-        lines.append(f"warning: to replace it, run python -m spicegraph_shim {options} ..., or set {variable}")
+        lines.append(f"warning: to replace it, run python -m spicegraph_compat.shim {options} ..., or set {variable}")
     return lines
