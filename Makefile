@@ -11,7 +11,7 @@ WAITING = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms wings test-e2e e2e hosts lint format proto \
+.PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-web test-platforms wings test-e2e e2e hosts lint format proto \
   serve train meaning bench bench-checkouts graded examples docs release clean
 
 help:  ## Show this list
@@ -71,8 +71,8 @@ test-challenge: $(READY)  ## Tests of the evaluation server: PostgreSQL and Chro
 test-platforms: $(READY)  ## Tests of Codabench, CapEvalKit and the SPICE program's command line
 	$(BIN)/python -m pytest -n auto tests/platforms
 
-test-viewer: $(READY)  ## Tests of the pages on this machine: view and demo
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/viewer
+test-web: $(READY)  ## Tests of JSON over HTTP, and of the pages: report form, view, demo
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/web
 
 test-detail: $(READY)  ## Tests of the scores of descriptions
 	$(BIN)/python -m pytest -n auto tests/detail
@@ -81,7 +81,7 @@ test-rewards: $(READY)  ## Tests of rewards for training, and of the fluency det
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests/rewards
 
 wings: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/detail tests/rewards tests/viewer tests/platforms
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/detail tests/rewards tests/web tests/platforms
 
 test-e2e: hosts e2e  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
 

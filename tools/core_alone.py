@@ -23,7 +23,7 @@ WINGS = (
     "spicegraph_challenge",
     "spicegraph_detail",
     "spicegraph_rewards",
-    "spicegraph_viewer",
+    "spicegraph_web",
     "spicegraph_platforms",
     "spicegraph_ray",
 )

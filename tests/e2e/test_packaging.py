@@ -36,7 +36,7 @@ PACKAGES = (
     "spicegraph_detail",
     "spicegraph_platforms",
     "spicegraph_ray",
-    "spicegraph_viewer",
+    "spicegraph_web",
     "spicegraph_parser",
     "spicegraph_rewards",
     "spicegraph_scorer",

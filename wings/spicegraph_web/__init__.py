@@ -1,1 +1,1 @@
-"""Pages for this machine's user alone: results of any size to look at, and a box to try captions in. A wing."""
+"""A wing: JSON over HTTP, the report form, and ``view`` and ``demo`` in the browser."""
