@@ -11,7 +11,7 @@ WAITING = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-web test-platforms wings test-e2e e2e hosts lint format proto \
+.PHONY: help setup demo test check quick test-core test-studies test-challenge test-graded test-web test-platforms wings test-e2e e2e hosts lint format proto \
   serve train meaning bench bench-checkouts graded examples docs release clean
 
 help:  ## Show this list
@@ -74,14 +74,11 @@ test-platforms: $(READY)  ## Tests of Codabench, CapEvalKit and the SPICE progra
 test-web: $(READY)  ## Tests of JSON over HTTP, and of the pages: report form, view, demo
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests/web
 
-test-detail: $(READY)  ## Tests of the scores of descriptions
-	$(BIN)/python -m pytest -n auto tests/detail
-
-test-rewards: $(READY)  ## Tests of rewards for training, and of the fluency detector
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/rewards
+test-graded: $(READY)  ## Tests of graded scores, descriptions, rewards and the fluency detector
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/graded
 
 wings: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/detail tests/rewards tests/web tests/platforms
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/graded tests/web tests/platforms
 
 test-e2e: hosts e2e  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
 

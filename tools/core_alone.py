@@ -21,8 +21,7 @@ FOLDER = ROOT / "build" / "core-alone"
 WINGS = (
     "spicegraph_studies",
     "spicegraph_challenge",
-    "spicegraph_detail",
-    "spicegraph_rewards",
+    "spicegraph_graded",
     "spicegraph_web",
     "spicegraph_platforms",
     "spicegraph_ray",
