@@ -11,9 +11,9 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from spicegraph_compat.caption_metric import per_caption_metric
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_compat.caption_metric import per_caption_metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ from __future__ import annotations
 import weave
 from pydantic import PrivateAttr
 
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_compat.caption_metric import CaptionMetric, per_caption_metric
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 
 
 class CaptionScorer(weave.Scorer):

@@ -16,9 +16,6 @@ from pycocoevalcap.cider.cider import Cider as TheirCider
 from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
 from pycocotools.coco import COCO as TheirCOCO
 
-from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.spice.rules import Fact
-from spicegraph_compat.shim.paths import module_spec
 from spicegraph_compat import pycocoevalcap as ours
 from spicegraph_compat.pycocoevalcap import (
     COCO,
@@ -32,6 +29,9 @@ from spicegraph_compat.pycocoevalcap import (
     Rouge,
     compute_scores,
 )
+from spicegraph_compat.shim.paths import module_spec
+from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.metrics.cider import CiderWarning
 

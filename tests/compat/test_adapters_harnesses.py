@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # there are no types for it in the lock
 
-from spicegraph_scorer import Item, score
 from spicegraph_compat.lmms_eval import spice, with_spice
 from spicegraph_compat.pycocoevalcap import COCO, COCOEvalCap, PTBTokenizer
+from spicegraph_scorer import Item, score
 
 pytestmark = pytest.mark.model
 

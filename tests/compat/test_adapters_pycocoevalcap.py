@@ -14,9 +14,9 @@ from pycocoevalcap.bleu.bleu import Bleu as TheirBleu
 from pycocoevalcap.cider.cider import Cider as TheirCider
 from pycocoevalcap.rouge.rouge import Rouge as TheirRouge
 
+from spicegraph_compat.pycocoevalcap import COCO, Bleu, Cider, COCOEvalCap, Meteor, PTBTokenizer, Rouge, Spice
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.spice.rules import Fact
-from spicegraph_compat.pycocoevalcap import COCO, Bleu, Cider, COCOEvalCap, Meteor, PTBTokenizer, Rouge, Spice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

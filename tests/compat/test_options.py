@@ -12,8 +12,7 @@ from spicegraph_compat.caption_metric import CaptionMetric, per_caption_metric
 from spicegraph_compat.pycocoevalcap import COCO, Bleu, Cider, COCOEvalCap, Meteor, PTBTokenizer, Rouge, Spice
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_scorer import Item, make_categories, read_items, score
-from spicegraph_scorer.core.categories import CategoryDefinition
+from spicegraph_scorer import CategoryDefinition, Item, make_categories, read_items, score
 from spicegraph_scorer.core.data import MetricData
 from word_facts import WordFacts
 

@@ -10,9 +10,9 @@ import pytest
 from empty_candidates import check_empty_candidates, files
 from metric_data import check_other_files_are_refused, check_unused_is_refused, metric_data_folder, run
 from overwriting import INPUTS, SPELLINGS, check_refused, input_folder
-from spicegraph_parser.errors import InputError
 from spicegraph_compat import jar
 from spicegraph_compat.benchmarks import score_submission
+from spicegraph_parser.errors import InputError
 from spicegraph_scorer.metrics.graded.vectors import VectorTable
 from table_width import check_table_width, table_folder
 

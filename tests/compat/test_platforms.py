@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spicegraph_parser.errors import InputError
 from spicegraph_compat.benchmarks import score_submission
-from spicegraph_compat.jar import main as jar
-from spicegraph_scorer import read_items, score
 from spicegraph_compat.evalai import evaluate
+from spicegraph_compat.jar import main as jar
+from spicegraph_parser.errors import InputError
+from spicegraph_scorer import read_items, score
 from spicegraph_service.cli import main as spicegraph
 
 if TYPE_CHECKING:

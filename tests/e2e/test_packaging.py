@@ -26,7 +26,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.full("packaging")]
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
@@ -36,7 +36,7 @@ PACKAGES = (
     "spicegraph_graded",
     "spicegraph_compat",
     "spicegraph_ray",
-    "spicegraph_viewer",
+    "spicegraph_web",
     "spicegraph_parser",
     "spicegraph_scorer",
     "spicegraph_service",

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import TOKENIZER, Corpus, toolkit_text
 from spicegraph_scorer.metrics.spice.metric import Spice
-from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import choose_best, compare_systems, score
 from word_facts import WordFacts
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spicegraph_compat.caption_metric import paired_items
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_parser.spice.parse import word_set
-from spicegraph_compat.caption_metric import paired_items
 from spicegraph_scorer.core.tokens import Corpus, TokenizedItem
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.cider import ORDERS, SCALE, SIGMA, Cider, cider_statistics, mean_of

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from spicegraph_compat.evalai import leaderboard_scores, score_files
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_compat.evalai import leaderboard_scores, score_files
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.metrics import check_names
 from spicegraph_service.kit import System, made_folder, refuse_overwriting, render_page

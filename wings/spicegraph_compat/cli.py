@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_compat.benchmarks import plugin_output, score_submission
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_service import kit
 
 platform = typer.Typer(

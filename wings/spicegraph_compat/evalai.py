@@ -15,9 +15,9 @@ import math
 import warnings
 from typing import TYPE_CHECKING
 
+from spicegraph_compat.caption_metric import flat_scores
 from spicegraph_parser.errors import counted
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE
-from spicegraph_compat.caption_metric import flat_scores
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.readers.checks import Empty, notes_on
 from spicegraph_scorer.scoring import score

@@ -3,8 +3,8 @@
 import datasets
 
 import evaluate
-import spicegraph_parser.pipelines
 import spicegraph_compat.caption_metric
+import spicegraph_parser.pipelines
 import spicegraph_scorer.core.data
 import spicegraph_scorer.metrics.graded.vectors
 

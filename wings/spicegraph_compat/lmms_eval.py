@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 from spicegraph_compat.pycocoevalcap import PTBTokenizer, Spice
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

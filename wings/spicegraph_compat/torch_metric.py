@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torchmetrics import Metric
 
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_compat.torchmetrics import SPICE_CATEGORIES, batch_sums, means_of_sums, sums_of
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_compat.caption_metric import References, paired_items
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from spicegraph_parser.errors import DataError, InputError, expect
 from spicegraph_compat.pycocoevalcap import scorers
+from spicegraph_parser.errors import DataError, InputError, expect
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import TokenizedItem
 from spicegraph_scorer.metrics import cider

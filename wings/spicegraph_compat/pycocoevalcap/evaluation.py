@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from spicegraph_parser.errors import InputError, expect, kind_of
-from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_compat.pycocoevalcap import scorers
 from spicegraph_compat.pycocoevalcap.cider import CORPUS, Cider
+from spicegraph_parser.errors import InputError, expect, kind_of
+from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.facts import FactSource, FunctionSource
 from spicegraph_scorer.readers.checks import Fault, id_faults, refuse_faults, shown
 from spicegraph_scorer.readers.records import decode, read_all

@@ -12,7 +12,7 @@ from pathlib import Path
 from spicegraph_compat import shim
 
 _USAGE = """\
-usage: python -m spicegraph_compat.shim [-q] [--as NAME=pycocoevalcap]... (script.py | -m module | command) [argument ...]
+usage: python -m spicegraph_compat.shim [-q] [--as NAME=pycocoevalcap]... (script.py | -m module | command) ARGUMENTS
 
 Runs a program that imports pycocoevalcap or pyciderevalcap, and the processes that it starts, on spicegraph: no Java.
 
