@@ -125,7 +125,7 @@ def find_imports(module: Module, known: frozenset[str]) -> Iterator[str]:
 
 
 def measure_structure(modules: list[Module]) -> dict[str, int]:
-    """Return the figures that concern imports: public modules, imports of wings, imports between folders in a circle."""
+    """Return the figures that concern imports: public modules, imports of wings, circles of folders."""
     by_name = {module.name: module for module in modules}
     known = frozenset(by_name)
     public: set[str] = set()
