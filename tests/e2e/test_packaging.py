@@ -36,7 +36,7 @@ PACKAGES = (
     "spicegraph_graded",
     "spicegraph_platforms",
     "spicegraph_ray",
-    "spicegraph_viewer",
+    "spicegraph_web",
     "spicegraph_parser",
     "spicegraph_scorer",
     "spicegraph_service",

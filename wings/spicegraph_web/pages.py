@@ -28,7 +28,7 @@ from spicegraph_service.report import ReportOptions, build_report, chunks, index
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-_PACKAGE: Final = "spicegraph_viewer"
+_PACKAGE: Final = "spicegraph_web"
 _HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 LONGEST_TEXT: Final = 20_000
 _MOST_REFERENCES: Final = 50

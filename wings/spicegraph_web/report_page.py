@@ -8,31 +8,41 @@ import tempfile
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import grpc
 from aiohttp import BodyPartReader, web
 
 from spicegraph_api.report.v1 import report_pb2 as pb
 from spicegraph_parser.errors import SpicegraphError
-from spicegraph_service.output.pages import PAGE_HEADERS, REPORT_HEADERS, render_page, static
-from spicegraph_service.pool.processes import read_frame
-from spicegraph_service.pool.report_tasks import Made, ReadTask, decode_items
-from spicegraph_service.rpc.gateway import FailedCallError
-from spicegraph_service.rpc.http import HTTP_STATUSES, is_own_form, names_of, origin_of
-from spicegraph_service.rpc.limits import ByteBudget, FullError
-from spicegraph_service.rpc.status import CallError
+from spicegraph_service.kit import (
+    HTTP_STATUSES,
+    PAGE_HEADERS,
+    REPORT_HEADERS,
+    ByteBudget,
+    CallError,
+    FailedCallError,
+    FullError,
+    is_own_form,
+    read_frame,
+    read_part_names,
+    render_page,
+    static,
+)
+from spicegraph_web.calls import origin_of
+from spicegraph_web.reading import FilesToRead, read_in_process
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
-    from spicegraph_service.rpc.gateway import Gateway, Origin
-    from spicegraph_service.rpc.limits import Limits
+    from spicegraph_service.kit import Gateway, Limits, Origin
 
-_RENDER: Final = "/spicegraph.report.v1.ReportService/RenderReport"
+_PACKAGE: Final = "spicegraph_web"
+RENDER: Final = "/spicegraph.report.v1.ReportService/RenderReport"
 _FILES: Final = ("candidates", "references")
 _MOST_BYTES: Final = 64 << 20  # of a file, packed or not
 _MOST_PARTS: Final = 8
+_READERS: Final = 1  # processes that read files at the same time
 _PIECE: Final = 256 << 10
 _LONGEST: Final = 200  # characters of a system's name
 _LONGEST_TOKEN: Final = 4_096
@@ -64,21 +74,12 @@ class _Form:
 class ReportPage:
     """The form and its answer; files are read by a process that ends with the request, as reports are made."""
 
-    def __init__(
-        self,
-        gateway: Gateway,
-        run: Callable[[ReadTask], AsyncGenerator[Any]],
-        limits: Limits,
-        *,
-        tokens: bool,
-        memory: int,
-    ) -> None:
+    def __init__(self, gateway: Gateway, limits: Limits, *, tokens: bool) -> None:
         self._gateway = gateway
-        self._run = run
+        self._turns = asyncio.Semaphore(_READERS)
         self._silence_s = limits.max_silence_s
         self._budget = ByteBudget(limits.max_unanswered_bytes, limits.max_unanswered_bytes // 2)
         self._tokens = tokens
-        self._memory = memory
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
         """Yield the routes."""
@@ -90,7 +91,9 @@ class ReportPage:
 
     def _page(self, status: int = 200, message: str = "", faults: Iterable[tuple[str, str]] = ()) -> web.Response:
         values = {"message": message, "faults": list(faults), "tokens": self._tokens, "most": _MOST_BYTES >> 20}
-        text = render_page("report_form.html.j2", values, style=static("web.css"), served=True)
+        text = render_page(
+            "report_form.html.j2", values, style=static("web.css"), served=True, package="spicegraph_web"
+        )
         return web.Response(text=text, content_type="text/html", status=status, headers=PAGE_HEADERS)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
@@ -115,11 +118,11 @@ class ReportPage:
 
     async def _received(self, request: web.Request, folder: Path, count: Callable[[int], None]) -> _Form:
         """Write a form's files into a folder; nothing of them is read before their sender may have a report."""
-        if not (is_own_form(request) and request.content_type == "multipart/form-data"):
+        if not (is_own_form(request.headers, request.host) and request.content_type == "multipart/form-data"):
             raise _RefusedError(403, _NOT_OURS)
         form = _Form(origin_of(request))
         if not self._tokens:
-            await self._gateway.admit(_RENDER, form.origin)
+            await self._gateway.admit(RENDER, form.origin)
         try:
             async with asyncio.timeout(self._silence_s):
                 parts = await request.multipart()
@@ -139,13 +142,13 @@ class ReportPage:
         return form
 
     async def _take(self, part: BodyPartReader, form: _Form, folder: Path, count: Callable[[int], None]) -> None:
-        name, file_name = names_of(part)
+        name, file_name = read_part_names(part.headers)
         if name == "token" and file_name is None:
             token = (await part.read_chunk(_LONGEST_TOKEN)).decode("utf-8", "replace").strip()
             form.origin = replace(form.origin, headers={**form.origin.headers, "authorization": f"Bearer {token}"})
         if name not in _FILES or not file_name:
             return
-        await self._gateway.admit(_RENDER, form.origin)  # before anything is read
+        await self._gateway.admit(RENDER, form.origin)  # before anything is read
         hashed, size = hashlib.sha256(), 0
         with (folder / name).open("wb") as file:
             while chunk := await part.read_chunk(_PIECE):
@@ -160,15 +163,12 @@ class ReportPage:
     async def _report(self, request: web.Request, form: _Form, folder: Path) -> web.StreamResponse:
         items = folder / "items"
         paths = {name: str(folder / name) for name in form.files}
-        made = Made()
-        task = ReadTask(paths["candidates"], paths.get("references"), str(items), self._memory)
-        async with aclosing(self._run(task)) as steps:
-            async for step in steps:
-                made = step
+        async with self._turns:
+            integer_ids = await read_in_process(FilesToRead(paths["candidates"], paths.get("references"), str(items)))
         response = web.StreamResponse(headers=REPORT_HEADERS)
         response.content_type, response.charset = "text/html", "utf-8"
-        messages = _messages(form, items, integer_ids=made.integer_ids)
-        async with aclosing(self._gateway.stream(_RENDER, messages, form.origin)) as answers:
+        messages = _messages(form, items, integer_ids=integer_ids)
+        async with aclosing(self._gateway.stream(RENDER, messages, form.origin)) as answers:
             async for answer in answers:
                 if not isinstance(answer, pb.RenderReportResponse):
                     raise FailedCallError(grpc.StatusCode.INTERNAL, "the server has another answer")
@@ -188,7 +188,4 @@ async def _messages(form: _Form, items: Path, *, integer_ids: bool) -> AsyncIter
     yield pb.RenderReportRequest(settings=pb.RenderSettings(analysis=analysis, format=pb.PAGE_FORMAT_HTML))
     with items.open("rb") as stream:
         while (part := read_frame(stream)) is not None:
-            batch = [
-                pb.SystemsItem(id=i.id, candidates=i.candidates, references=i.references) for i in decode_items(part)
-            ]
-            yield pb.RenderReportRequest(items=pb.SystemsBatch(items=batch))
+            yield pb.RenderReportRequest(items=pb.SystemsBatch.FromString(part))

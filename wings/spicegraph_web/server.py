@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,21 +14,19 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.config import is_local
-from spicegraph_service.rpc.gateway import FailedCallError, Gateway, openapi
-from spicegraph_service.rpc.home import home
-from spicegraph_service.rpc.http import CallRoutes, error_response
-from spicegraph_service.rpc.limits import MOST_CONNECTIONS
+from spicegraph_service.kit import MOST_CONNECTIONS, FailedCallError, host_and_port, is_local
+from spicegraph_web.calls import CallRoutes, error_response
+from spicegraph_web.gateway import InnerGateway
+from spicegraph_web.home import home
+from spicegraph_web.openapi import openapi
+from spicegraph_web.report_page import RENDER, ReportPage
 
 if TYPE_CHECKING:
     import asyncio
-    import ssl
 
     from aiohttp.typedefs import Middleware
 
-    from spicegraph_service.rpc.host import Dialect
-    from spicegraph_service.rpc.limits import Limits
-    from spicegraph_service.rpc.service import HealthMonitor
+    from spicegraph_service.kit import DoorParts
 
 _ALLOWED = "authorization, connect-protocol-version, connect-timeout-ms, content-type, traceparent, x-request-id"
 _EXPOSED = "retry-after, traceparent, x-request-id"
@@ -47,33 +45,23 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebServer:
-    """Serves a gateway's methods, ``/``, health, ``/openapi.json`` and other routes; ``origins``: as CORS has them."""
+    """Serves a server's methods, ``/``, health, ``/openapi.json`` and the pages of its services over HTTP."""
 
-    def __init__(
-        self,
-        address: str,
-        gateway: Gateway,
-        limits: Limits,
-        health: HealthMonitor,
-        *,
-        routes: Iterable[web.AbstractRouteDef] = (),
-        dialects: Iterable[Dialect] = (),
-        tls: ssl.SSLContext | None = None,
-        reuse_port: bool = False,
-        grace_s: float = 30.0,
-        origins: frozenset[str] = frozenset(),
-        hosts: frozenset[str] = frozenset("*"),
-    ) -> None:
-        self._address = address
-        self._health = health
-        self._tls = tls
-        self._reuse_port = reuse_port
-        app = web.Application(middlewares=[_of_hosts(hosts), _across(origins), _safe])
+    def __init__(self, parts: DoorParts) -> None:
+        config = parts.config
+        self._address = config.http or ""
+        self._health = parts.health
+        self._tls = parts.tls
+        self._reuse_port = config.reuse_port
+        gateway = InnerGateway(parts.services, parts.interceptor)
+        app = web.Application(middlewares=[_of_hosts(config.allowed_hosts), _across(config.origins), _safe])
         app.on_response_prepare.append(_add_headers)
-        routes, dialects = tuple(routes), tuple(dialects)
-        calls = CallRoutes(gateway, limits, dialects)
+        routes = [route for pages in parts.pages for route in pages(gateway)]
+        if RENDER in gateway.methods:
+            routes += ReportPage(gateway, parts.limits, tokens=config.needs_tokens).routes()
+        calls = CallRoutes(gateway, parts.limits, parts.dialects)
         # A service whose page is ``/`` has it: the first route of a path answers.
-        own = (web.get("/health", self._report_health), *routes, home(gateway, dialects, routes))
+        own = (web.get("/health", self._report_health), *routes, home(gateway, parts.dialects, routes))
         app.add_routes([*calls.routes(), *own])
         app.router.add_get("/openapi.json", partial(_send, openapi(gateway)))
         self._runner = _Runner(
@@ -81,12 +69,12 @@ class WebServer:
             access_log=None,
             handler_cancellation=True,
             keepalive_timeout=75.0,
-            shutdown_timeout=max(grace_s, _AT_ONCE_S),
+            shutdown_timeout=max(config.grace, _AT_ONCE_S),
         )
 
-    async def start(self, listen: tuple[str, int]) -> int:
-        """Listen on a host and a port (or ``unix:PATH``); return the port."""
-        host, port = listen
+    async def start(self) -> int:
+        """Listen; return the port, 0 of a ``unix:PATH``."""
+        host, port = host_and_port(self._address)
         await self._runner.setup()
         site: web.BaseSite
         if host.startswith("unix:"):

@@ -29,8 +29,8 @@ from spicegraph_service.report.verdict import (
     strongest_and_weakest,
     verdict,
 )
-from spicegraph_viewer.pages import LONGEST_TEXT, local_page
-from spicegraph_viewer.table import ORDERS, PARTS, ItemValues, Query, ResultTable, by_category
+from spicegraph_web.pages import LONGEST_TEXT, local_page
+from spicegraph_web.table import ORDERS, PARTS, ItemValues, Query, ResultTable, by_category
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.data import MetricData
     from spicegraph_scorer.core.facts import FactSource
     from spicegraph_service.report.verdict import TellingError
-    from spicegraph_viewer.table import Keys, Numbers
+    from spicegraph_web.table import Keys, Numbers
 
 
 _ROWS: Final = 50

@@ -14,7 +14,7 @@ from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.tokens import SpiceText
 from spicegraph_service.kit import ParsingOptions, PipelineOption, say, system_name, system_names
 from spicegraph_service.report import Pictures, image_sources
-from spicegraph_viewer.table import ResultTable
+from spicegraph_web.table import ResultTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,8 +59,8 @@ def view(
         spice_text: What SPICE parsed when the results were made: captions as written, or COCO's tokens.
     """
     with needs_extra("web", "spicegraph view"):
-        from spicegraph_viewer.pages import serve_here  # noqa: PLC0415
-        from spicegraph_viewer.viewer import Viewer  # noqa: PLC0415
+        from spicegraph_web.pages import serve_here  # noqa: PLC0415
+        from spicegraph_web.viewer import Viewer  # noqa: PLC0415
     names = system_names(results)
     files = [(name, system_name(source)[1]) for name, source in zip(names, results, strict=True)]
     texts = _captions_by_result(captions or [], names)
@@ -89,7 +89,7 @@ def view(
 def demo(*, pipeline: PipelineOption = DEFAULT_PIPELINE, port: PortOption = 0, browser: BrowserOption = True) -> None:
     """Try captions in the browser: their graph, their tuples and their scores as you type, until Ctrl-C."""
     with needs_extra("web", "spicegraph demo"):
-        from spicegraph_viewer.pages import demo_routes, serve_here  # noqa: PLC0415
+        from spicegraph_web.pages import demo_routes, serve_here  # noqa: PLC0415
     serve_here(demo_routes(pipeline), port=port, browse=browser, announce=_announce)
 
 

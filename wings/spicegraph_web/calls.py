@@ -12,10 +12,8 @@ import time
 from base64 import b64encode
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
-from email.message import Message as Header
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 import grpc
 from aiohttp import web
@@ -24,19 +22,31 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from spicegraph_parser.errors import InputError
-from spicegraph_service.rpc import codec
-from spicegraph_service.rpc.gateway import FailedCallError, Gateway, Origin, Requests
-from spicegraph_service.rpc.interceptor import Malformed
-from spicegraph_service.rpc.limits import ByteBudget, FullError, Limits
-from spicegraph_service.rpc.status import TOO_LONG, CallError, Violation, exhausted, invalid, too_long
+from spicegraph_service.kit import (
+    HTTP_STATUSES,
+    TOO_LONG,
+    ByteBudget,
+    CallError,
+    FailedCallError,
+    FullError,
+    Limits,
+    Malformed,
+    Origin,
+    Violation,
+    exhausted,
+    format_peer,
+    invalid,
+    too_long,
+)
+from spicegraph_web import codec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
-    from aiohttp import BodyPartReader
     from google.protobuf.descriptor import MethodDescriptor
 
-    from spicegraph_service.rpc.host import Dialect
+    from spicegraph_service.kit import Dialect, Requests
+    from spicegraph_web.gateway import InnerGateway
 
 _JSON = "application/json"
 _PROTO = "application/proto"
@@ -51,27 +61,7 @@ _LEAST_RATE = 64  # bytes per second of a body, on average
 _PATIENCE_S = 30.0  # before the rate counts
 _MALFORMED = "MALFORMED"
 _SOON_S = 29.0  # for an answer in the words of another program
-_OURS = frozenset({None, "same-origin", "none"})
 _FULL = "too many bytes of calls are not answered yet"
-
-HTTP_STATUSES = {
-    grpc.StatusCode.CANCELLED: 499,
-    grpc.StatusCode.UNKNOWN: 500,
-    grpc.StatusCode.INVALID_ARGUMENT: 400,
-    grpc.StatusCode.DEADLINE_EXCEEDED: 504,
-    grpc.StatusCode.NOT_FOUND: 404,
-    grpc.StatusCode.ALREADY_EXISTS: 409,
-    grpc.StatusCode.PERMISSION_DENIED: 403,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
-    grpc.StatusCode.FAILED_PRECONDITION: 400,
-    grpc.StatusCode.ABORTED: 409,
-    grpc.StatusCode.OUT_OF_RANGE: 400,
-    grpc.StatusCode.UNIMPLEMENTED: 501,
-    grpc.StatusCode.INTERNAL: 500,
-    grpc.StatusCode.UNAVAILABLE: 503,
-    grpc.StatusCode.DATA_LOSS: 500,
-    grpc.StatusCode.UNAUTHENTICATED: 401,
-}  # The HTTP status of each status of gRPC, by Connect.
 
 _WRITERS: Mapping[str, Callable[[Message], bytes]] = {
     "json": codec.to_json,
@@ -166,7 +156,7 @@ def error_response(failure: FailedCallError, *, status: int | None = None) -> we
 class CallRoutes:
     """The methods of a gateway as routes, and those that services offer in the words of other programs."""
 
-    def __init__(self, gateway: Gateway, limits: Limits, dialects: Iterable[Dialect] = ()) -> None:
+    def __init__(self, gateway: InnerGateway, limits: Limits, dialects: Iterable[Dialect] = ()) -> None:
         self._gateway = gateway
         self._limits = limits
         self._dialects = dialects
@@ -309,22 +299,6 @@ class CallRoutes:
             yield chunk
 
 
-def is_own_form(request: web.Request) -> bool:
-    """Say whether a form comes from a page of this site, as far as browsers say."""
-    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    return site in _OURS and (origin is None or urlsplit(origin).netloc == request.host)
-
-
-def names_of(part: BodyPartReader) -> tuple[str, str | None]:
-    """Return the name of a form's field, and that of its file without folders; ``None``: it is no file."""
-    # What aiohttp refuses, such as semicolons in a name, the standard library reads.
-    header = Header()
-    header["Content-Disposition"] = part.headers.get("Content-Disposition", "")
-    file_name = header.get_filename()
-    short = None if file_name is None else file_name.replace("\\", "/").rpartition("/")[2]
-    return str(header.get_param("name", "", header="Content-Disposition")), short
-
-
 async def _answered(
     request: web.Request, answer: Callable[[Origin], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
@@ -378,7 +352,7 @@ def origin_of(request: web.Request) -> Origin:
     if timeout is not None and not (timeout.isascii() and timeout.isdigit() and len(timeout) <= _LONGEST_TIMEOUT):
         raise invalid([Violation("connect-timeout-ms", "expected up to 10 digits")], reason=_MALFORMED)
     deadline = time.monotonic() + int(timeout) / 1000 if timeout is not None else None
-    return Origin(headers, peer_of(request), _certified_names(request), deadline)
+    return Origin(headers, format_peer(request.get_extra_info("peername")), _certified_names(request), deadline)
 
 
 def _certified_names(request: web.Request) -> tuple[bytes, ...]:
@@ -387,15 +361,6 @@ def _certified_names(request: web.Request) -> tuple[bytes, ...]:
     names = [name for _, name in certificate.get("subjectAltName", ())]
     common = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
     return tuple(name.encode() for name in names or common)
-
-
-def peer_of(request: web.Request) -> str:
-    """Return the address of a connection, written as gRPC writes it."""
-    name = request.get_extra_info("peername")
-    if not isinstance(name, tuple):
-        return "unix:"
-    host, port = name[:2]
-    return f"ipv6:[{host}]:{port}" if ":" in host else f"ipv4:{host}:{port}"
 
 
 @asynccontextmanager

@@ -21,8 +21,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_viewer.table import Query, ResultTable, by_category
-from spicegraph_viewer.viewer import category_tables, choices, overview_of
+from spicegraph_web.table import Query, ResultTable, by_category
+from spicegraph_web.viewer import category_tables, choices, overview_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

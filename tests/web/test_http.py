@@ -24,7 +24,7 @@ from spicegraph_api.rewards.v1 import rewards_pb2
 from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_api.v1 import reference_service_pb2, scores_pb2
 from spicegraph_service.client import Client, item
-from spicegraph_service.rpc import codec
+from spicegraph_web import codec
 from waiting import wait_until
 
 if TYPE_CHECKING:

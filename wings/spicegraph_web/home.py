@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from spicegraph_service.output.pages import PAGE_HEADERS, render_page
+from spicegraph_service.kit import PAGE_HEADERS, render_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spicegraph_service.rpc.gateway import Gateway
-    from spicegraph_service.rpc.host import Dialect
+    from spicegraph_service.kit import Dialect
+    from spicegraph_web.gateway import InnerGateway
 
 _OWN: Final = ("/health", "/openapi.json")
 
 
-def home(gateway: Gateway, dialects: Iterable[Dialect], routes: Iterable[web.AbstractRouteDef]) -> web.RouteDef:
+def home(gateway: InnerGateway, dialects: Iterable[Dialect], routes: Iterable[web.AbstractRouteDef]) -> web.RouteDef:
     """Return the route; ``routes`` are the server's pages, of which those with one address are linked."""
     pages = [each.path for each in routes if isinstance(each, web.RouteDef) and each.method == "GET"]
     dialects = tuple(dialects)
@@ -30,7 +30,7 @@ def home(gateway: Gateway, dialects: Iterable[Dialect], routes: Iterable[web.Abs
         "links": [*_OWN, *(path for path in pages if "{" not in path)],
     }
     answer = values | {key: text for dialect in dialects for key, text in dialect.home.items()}
-    page = render_page("home.html.j2", values)
+    page = render_page("home.html.j2", values, package="spicegraph_web")
 
     async def show(request: web.Request) -> web.Response:
         if "text/html" in request.headers.get("Accept", ""):
