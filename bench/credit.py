@@ -23,7 +23,7 @@ from spicegraph_scorer.core.credit import Credit, Span, Words
 from spicegraph_scorer.core.facts import FactCache, FunctionSource
 from spicegraph_scorer.core.ngrams import frequencies_of
 from spicegraph_scorer.metrics import make_metrics
-from spicegraph_scorer.metrics.graded.texts import weighted_stem
+from spicegraph_graded.spice_g.texts import weighted_stem
 from spicegraph_scorer.scoring import resources
 
 if TYPE_CHECKING:

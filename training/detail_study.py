@@ -34,8 +34,8 @@ from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.chair import CLASSES
-from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_graded.chair import CLASSES
+from spicegraph_graded.spice_g.metric import SpiceG
 
 COLUMNS = ("correctness", "coverage", "Detail", "claim")
 COLOURS = ("red", "blue", "green", "yellow", "black", "white", "brown", "orange", "pink", "purple", "gray")

@@ -32,7 +32,7 @@ from spicegraph_graded.fluency.detector import (
     features_of,
     sentences_of,
 )
-from spicegraph_scorer.metrics.chair import CLASSES
+from spicegraph_graded.chair import CLASSES
 
 Tagged = list[tuple[str, str]]  # words in lower case and tags, without end punctuation
 JOINTS = ("and", "while", "as", "then", "followed", "before", "after")

@@ -17,8 +17,8 @@ from spicegraph_scorer import Item
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
-from spicegraph_scorer.metrics.graded.verdicts import judge
+from spicegraph_graded.spice_g.vectors import load_vectors
+from spicegraph_graded.spice_g.verdicts import judge
 
 pytestmark = pytest.mark.model
 

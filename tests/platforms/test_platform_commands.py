@@ -13,7 +13,7 @@ from overwriting import INPUTS, SPELLINGS, check_refused, input_folder
 from spicegraph_parser.errors import InputError
 from spicegraph_platforms import jar
 from spicegraph_platforms.benchmarks import score_submission
-from spicegraph_scorer.metrics.graded.vectors import VectorTable
+from spicegraph_graded.spice_g.vectors import VectorTable
 from table_width import check_table_width, table_folder
 
 __all__ = ["files", "input_folder", "metric_data_folder", "table_folder"]

@@ -25,8 +25,8 @@ from spicegraph_scorer.adapters.caption_metric import CaptionMetric, flat_scores
 from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceMetric, means_of_sums, sums_of
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.building import build_table
-from spicegraph_scorer.metrics.graded.vectors import Vectors
+from spicegraph_graded.spice_g.building import build_table
+from spicegraph_graded.spice_g.vectors import Vectors
 from spicegraph_scorer.metrics.spice.metric import Spice, score_tuples
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from spicegraph_scorer.core.facts import FactCache, FunctionSource
 from spicegraph_scorer.core.ngrams import frequencies_of
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.cider import Cider
-from spicegraph_scorer.metrics.graded.credit import Shares, earned_by, of_maximum
+from spicegraph_graded.spice_g.credit import Shares, earned_by, of_maximum
 from spicegraph_scorer.metrics.spice.match import tuple_credits
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import resources

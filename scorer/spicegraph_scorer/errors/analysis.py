@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.errors import rules
-from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED
+from spicegraph_graded.spice_g.verdicts import CONTRADICTED, SUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spicegraph_parser.spice.graph import SceneTuple
-    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_graded.spice_g.explain import GradedExplanation
     from spicegraph_scorer.metrics.spice.match import Match
     from spicegraph_scorer.metrics.spice.metric import SpiceStatistic
 

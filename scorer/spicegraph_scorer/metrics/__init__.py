@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 READERS: Mapping[str, str] = {
     "frequencies": "spicegraph_scorer.core.ngrams:DocumentFrequencies.read",
     "categories": "spicegraph_scorer.metrics.spice.categories:read_categories",
-    "vectors": "spicegraph_scorer.metrics.graded.vectors:Vectors.read",
-    "meaning": "spicegraph_scorer.metrics.graded.texts:Meaning.read",
-    "instances": "spicegraph_scorer.metrics.chair:read_instances",
+    "vectors": "spicegraph_graded.spice_g.vectors:Vectors.read",
+    "meaning": "spicegraph_graded.spice_g.texts:Meaning.read",
+    "instances": "spicegraph_graded.chair:read_instances",
 }  # What reads a field of :class:`MetricData` from a file, as ``module:name``.
 
 

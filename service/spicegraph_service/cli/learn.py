@@ -11,9 +11,9 @@ from spicegraph_parser.errors import counted
 from spicegraph_scorer.core.facts import FactCache
 from spicegraph_scorer.core.ngrams import DocumentFrequencies
 from spicegraph_scorer.core.tokens import tokenize_texts
-from spicegraph_scorer.metrics.graded.building import DIMENSIONS, FEWEST, build_table, extended_table, word_sets
-from spicegraph_scorer.metrics.graded.texts import learn_order
-from spicegraph_scorer.metrics.graded.vectors import VectorTable, load_table
+from spicegraph_graded.spice_g.building import DIMENSIONS, FEWEST, build_table, extended_table, word_sets
+from spicegraph_graded.spice_g.texts import learn_order
+from spicegraph_graded.spice_g.vectors import VectorTable, load_table
 from spicegraph_scorer.readers import read_references
 from spicegraph_service.cli.options import ParsingOptions
 from spicegraph_service.output.terminal import check_output, progress_bar, whole_path

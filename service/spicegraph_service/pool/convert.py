@@ -10,9 +10,9 @@ from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
 from spicegraph_parser.scenes.words import CERTAINTY, ApartReason
 from spicegraph_scorer.core.categories import CategoryScore, Counts, micro_shares
 from spicegraph_scorer.errors import KINDS, ErrorSide, explain
-from spicegraph_scorer.metrics.chair import ChairExplanation
-from spicegraph_scorer.metrics.graded.explain import GradedExplanation, GradedTuple
-from spicegraph_scorer.metrics.graded.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED, Verdicts
+from spicegraph_graded.chair import ChairExplanation
+from spicegraph_graded.spice_g.explain import GradedExplanation, GradedTuple
+from spicegraph_graded.spice_g.verdicts import CONTRADICTED, SUPPORTED, UNMENTIONED, Verdicts
 from spicegraph_scorer.metrics.spice.match import Match
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.significance import Comparison
     from spicegraph_scorer.errors import ErrorKind, Hallucination, WrongStatement
-    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_graded.spice_g.explain import GradedExplanation
     from spicegraph_service.output.standing import Standing
 
 

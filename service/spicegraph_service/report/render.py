@@ -20,7 +20,7 @@ from spicegraph_parser.spice.rules import RULES
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.errors import CHANCES, KINDS, ErrorKind
-from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+from spicegraph_graded.spice_g.explain import GradedExplanation
 from spicegraph_service.output.charts import HUMAN_INK, Line, Mark, histogram, ink, interval_chart, line_chart
 from spicegraph_service.output.pages import permalink, render_page, static
 from spicegraph_service.output.standing import label, standing_grid

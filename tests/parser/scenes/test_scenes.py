@@ -22,7 +22,7 @@ from spicegraph_parser.spice.denial import Scope
 from spicegraph_parser.spice.extraction import ParsedCaption
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, WORD_RULE, drawn
-from spicegraph_scorer.metrics.graded.facts import read_caption
+from spicegraph_graded.spice_g.facts import read_caption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

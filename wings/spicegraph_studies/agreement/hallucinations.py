@@ -17,7 +17,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.results import Json, collect, result_of
 from spicegraph_scorer.core.significance import Resampling, percentile_bounds
 from spicegraph_scorer.metrics import lower_is_better, make_metrics
-from spicegraph_scorer.metrics.graded.verdicts import conformal_threshold, object_words
+from spicegraph_graded.spice_g.verdicts import conformal_threshold, object_words
 from spicegraph_scorer.readers.checks import Fault, refuse_faults
 from spicegraph_scorer.scoring import resources
 from spicegraph_studies.agreement.coefficients import Bounded, Indices, Matrix, Vector, numbered, ratio, resamples

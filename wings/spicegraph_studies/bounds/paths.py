@@ -18,7 +18,7 @@ from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.ngrams import CorpusCounts, count_ngrams, split_at_spaces
 from spicegraph_scorer.core.tokens import Corpus, tokenize_texts
 from spicegraph_scorer.metrics.cider import Cider, CiderStatistic, Spider, statistics_of_counts
-from spicegraph_scorer.metrics.graded.metric import SpiceG
+from spicegraph_graded.spice_g.metric import SpiceG
 from spicegraph_scorer.metrics.meteor import Meteor
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_studies.bounds.study import BoundsStudy, Candidates, Cube, Matrix, Table, batches, joined, part

@@ -9,16 +9,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.spice.rules import Fact
-from spicegraph_scorer.metrics.graded.facts import deny, values_of
-from spicegraph_scorer.metrics.graded.matching import NO_PARTNER, GradedMatch, Side
-from spicegraph_scorer.metrics.graded.texts import Likeness, Meaning, likeness
-from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
+from spicegraph_graded.spice_g.facts import deny, values_of
+from spicegraph_graded.spice_g.matching import NO_PARTNER, GradedMatch, Side
+from spicegraph_graded.spice_g.texts import Likeness, Meaning, likeness
+from spicegraph_graded.spice_g.verdicts import Verdicts, judge
 
 if TYPE_CHECKING:
     from spicegraph_parser.spice.graph import SceneTuple
     from spicegraph_parser.spice.index import Concept
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
+    from spicegraph_graded.spice_g.vectors import Rows, Vectors
 
 _HEAD: Final = {1: 0, 2: 1, 3: 1}  # the slot that a tuple adds, by its length
 

@@ -13,8 +13,8 @@ from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import wrong_statements
-from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.verdicts import (
+from spicegraph_graded.spice_g.metric import SpiceG
+from spicegraph_graded.spice_g.verdicts import (
     CALIBRATIONS,
     CONTRADICTED,
     DEFAULT_RATE,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("CHAIRi", "CHAIRs", "CHAIR_Recall")
 
-_SYNONYMS: Final = files("spicegraph_scorer").joinpath("metrics", "data", "chair.txt").read_text(encoding="utf-8")
+_SYNONYMS: Final = files("spicegraph_graded").joinpath("data", "chair.txt").read_text(encoding="utf-8")
 # The published synonyms, as far as they can match: "motor bike" and "cheesecake" stand behind two spaces in the list,
 # so that the original program never finds them; "iPhone" has a capital letter.
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_scorer.metrics.graded.building import build_table, extended_table, word_sets
-from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
+from spicegraph_graded.spice_g.building import build_table, extended_table, word_sets
+from spicegraph_graded.spice_g.vectors import Vectors, VectorTable, load_table, load_vectors
 from word_facts import WordFacts
 
 if TYPE_CHECKING:

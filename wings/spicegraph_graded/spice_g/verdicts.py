@@ -21,7 +21,7 @@ from spicegraph_parser.spice.loose import SCENE_RULES
 from spicegraph_parser.spice.parse import word_set
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
-from spicegraph_scorer.metrics.graded.facts import NO, Values, content_words, deny, values_of
+from spicegraph_graded.spice_g.facts import NO, Values, content_words, deny, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from spicegraph_parser.spice.graph import SceneGraph
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.matching import GradedMatch
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
+    from spicegraph_graded.spice_g.matching import GradedMatch
+    from spicegraph_graded.spice_g.vectors import Vectors
 
 SUPPORTED: Final = "supported"
 CONTRADICTED: Final = "contradicted"
