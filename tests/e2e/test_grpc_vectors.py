@@ -15,12 +15,12 @@ import grpc
 import pytest
 
 from spicegraph_api.v1 import scores_pb2
-from spicegraph_scorer import score
-from spicegraph_scorer.core.data import MetricData
-from spicegraph_scorer.core.items import Item
 from spicegraph_graded.chair import read_instances
 from spicegraph_graded.spice_g.building import build_table
 from spicegraph_graded.spice_g.vectors import Vectors
+from spicegraph_scorer import score
+from spicegraph_scorer.core.data import MetricData
+from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
 from spicegraph_service.client import Client, category, item
 

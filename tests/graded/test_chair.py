@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from spicegraph_graded.chair import CLASSES, Chair, mentions, read_instances
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_graded.chair import CLASSES, Chair, mentions, read_instances
 
 if TYPE_CHECKING:
     from pathlib import Path

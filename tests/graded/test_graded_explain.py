@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spicegraph_graded.spice_g.explain import facts_of
+from spicegraph_graded.spice_g.metric import SpiceG
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_graded.spice_g.explain import facts_of
-from spicegraph_graded.spice_g.metric import SpiceG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

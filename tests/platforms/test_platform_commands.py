@@ -10,10 +10,10 @@ import pytest
 from empty_candidates import check_empty_candidates, files
 from metric_data import check_other_files_are_refused, check_unused_is_refused, metric_data_folder, run
 from overwriting import INPUTS, SPELLINGS, check_refused, input_folder
+from spicegraph_graded.spice_g.vectors import VectorTable
 from spicegraph_parser.errors import InputError
 from spicegraph_platforms import jar
 from spicegraph_platforms.benchmarks import score_submission
-from spicegraph_graded.spice_g.vectors import VectorTable
 from table_width import check_table_width, table_folder
 
 __all__ = ["files", "input_folder", "metric_data_folder", "table_folder"]

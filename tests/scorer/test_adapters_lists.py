@@ -17,6 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spicegraph_graded.spice_g.building import build_table
+from spicegraph_graded.spice_g.vectors import Vectors
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, read_items, score
@@ -25,8 +27,6 @@ from spicegraph_scorer.adapters.caption_metric import CaptionMetric, flat_scores
 from spicegraph_scorer.adapters.torchmetrics import SPICE_CATEGORIES, SpiceMetric, means_of_sums, sums_of
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_graded.spice_g.building import build_table
-from spicegraph_graded.spice_g.vectors import Vectors
 from spicegraph_scorer.metrics.spice.metric import Spice, score_tuples
 
 if TYPE_CHECKING:

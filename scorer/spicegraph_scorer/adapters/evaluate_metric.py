@@ -6,7 +6,6 @@ import evaluate
 import spicegraph_parser.pipelines
 import spicegraph_scorer.adapters.caption_metric
 import spicegraph_scorer.core.data
-import spicegraph_graded.spice_g.vectors
 
 _CITATION = """\
 @inproceedings{spice2016,

@@ -12,12 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.layout import ranges
-from spicegraph_parser.spice.graph import SceneGraph, merge, merge_counted
-from spicegraph_parser.spice.lexicon import load_lexicon
-from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
-from spicegraph_scorer.core.facts import FactsInOrder, FactSource, captions_of
-from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_graded.spice_g import matching
 from spicegraph_graded.spice_g.credit import Shares, graded_credit, shares_of
 from spicegraph_graded.spice_g.explain import GradedExplanation, explain_match
@@ -32,7 +26,13 @@ from spicegraph_graded.spice_g.texts import (
     words_of_text,
 )
 from spicegraph_graded.spice_g.vectors import Rows, Vectors, load_vectors, vectors_of
-from spicegraph_graded.spice_g.verdicts import Verdicts, judge, told_by_captions
+from spicegraph_graded.spice_g.verdicts import Verdicts, WordVerdict, judge, object_words, told_by_captions
+from spicegraph_parser.caption_pipeline.layout import ranges
+from spicegraph_parser.spice.graph import SceneGraph, merge, merge_counted
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource, captions_of
+from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, DIGITS, NUMERALS, categories_digest
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
 
@@ -312,6 +312,12 @@ class SpiceG(Metric[GradedStatistic]):
         if statistic.match is None:
             raise ValueError("the statistic has no match to judge")
         return judge(statistic.match, statistic.match.texts.candidate, self.vectors, threshold=threshold)
+
+    def suspects(self, statistic: GradedStatistic) -> list[tuple[WordVerdict, bool]]:
+        """Return the verdict on each word of an item's candidate, and whether the word is an object."""
+        words = self.verdicts(statistic).words
+        objects = object_words(statistic.match) if statistic.match else frozenset()
+        return [(word, word.word in objects) for word in words]
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
         """Merge the facts of one image's captions, loose words included, tuples that say nothing left out."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spicegraph_graded.spice_g.facts import NO, Values, values_of
+from spicegraph_graded.spice_g.texts import WordOrder
 from spicegraph_parser.errors import DataError, InputError, reading
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
-from spicegraph_graded.spice_g.facts import NO, Values, values_of
-from spicegraph_graded.spice_g.texts import WordOrder
 from spicegraph_scorer.metrics.porter import stem
 
 if TYPE_CHECKING:
