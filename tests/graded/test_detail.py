@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_graded.detail.claims import MISSING, SUPPORT_EXPONENT, aspect_of, is_checkable
@@ -64,7 +64,6 @@ def test_another_colour_is_contradicted_and_holds_nothing() -> None:
 
 
 @given(st.permutations(SENTENCES))
-@settings(max_examples=15, deadline=None)
 def test_the_order_of_references_does_not_matter(sentences: list[str]) -> None:
     given_order, other_order = _detail(CANDIDATE, *SENTENCES), _detail(CANDIDATE, *sentences)
     expected = pytest.approx((given_order.correctness, given_order.coverage))
@@ -72,7 +71,6 @@ def test_the_order_of_references_does_not_matter(sentences: list[str]) -> None:
 
 
 @given(st.permutations(SENTENCES), st.integers(0, len(SENTENCES)))
-@settings(max_examples=15, deadline=None)
 def test_splitting_of_references_matters_little(sentences: list[str], cut: int) -> None:
     """References say nearly the same as one text, as two, or as a list of facts: weights differ a little."""
     whole = _detail(CANDIDATE, " ".join(SENTENCES))

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_graded import Differences, find_differences
@@ -66,7 +66,6 @@ def test_a_thing_that_nobody_names_is_one_difference_with_all_that_is_said_of_it
     st.lists(st.sampled_from(SENTENCES), min_size=1, unique=True),
     st.lists(st.sampled_from(REFERENCES), min_size=1, unique=True),
 )
-@settings(max_examples=25, deadline=None)
 def test_differences_give_back_the_scores(said: list[str], references: list[str]) -> None:
     """1 minus a score is what the differences and the other claims take from it; all shares are within bounds."""
     found = _of(" ".join(said), *references)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_graded import RewardModel
@@ -46,7 +46,6 @@ WORDS = st.lists(
 )
 
 
-@settings(max_examples=200)
 @given(WORDS.map(" ".join))
 def test_parts_are_of_the_caption_and_bounded_in_number(text: str) -> None:
     parts = without_statements(text, REFERENCES)
