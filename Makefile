@@ -11,7 +11,7 @@ WAITING = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms wings test-e2e e2e hosts lint format proto \
+.PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms test-scenes wings test-e2e e2e hosts lint format proto \
   serve train meaning bench bench-checkouts graded examples docs release clean
 
 help:  ## Show this list
@@ -80,8 +80,11 @@ test-detail: $(READY)  ## Tests of the scores of descriptions
 test-rewards: $(READY)  ## Tests of rewards for training, and of the fluency detector
 	$(BIN)/python -m pytest -n auto --dist loadgroup tests/rewards
 
+test-scenes: $(READY)  ## Tests of the scene parser
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/scenes
+
 wings: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/detail tests/rewards tests/viewer tests/platforms
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/detail tests/rewards tests/viewer tests/platforms tests/scenes
 
 test-e2e: hosts e2e  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
 

@@ -26,6 +26,7 @@ WINGS = (
     "spicegraph_viewer",
     "spicegraph_platforms",
     "spicegraph_ray",
+    "spicegraph_scenes",
 )
 TESTS = tuple(f"tests/{part}" for part in ("parser", "scorer", "service"))
 SOURCES = tuple(str(ROOT / part) for part in ("proto", "parser", "scorer", "service", "wings"))

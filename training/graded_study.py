@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau, rankdata
 
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_scorer.core.facts import FactSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus

@@ -36,6 +36,7 @@ PACKAGES = (
     "spicegraph_detail",
     "spicegraph_platforms",
     "spicegraph_ray",
+    "spicegraph_scenes",
     "spicegraph_viewer",
     "spicegraph_parser",
     "spicegraph_rewards",

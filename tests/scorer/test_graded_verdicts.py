@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.errors import wrong_statements

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.words import PICTURES
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.parse import normalise, tables, word_set
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_scenes.passages import read_text
+from spicegraph_scenes.words import PICTURES
 from spicegraph_scorer.core.credit import Span, Words
 from spicegraph_scorer.metrics.chair import mentions
 from spicegraph_scorer.metrics.graded.facts import NO, content_words, values_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from spicegraph_detail.claims import MEANING_SHARE, SUPPORT_EXPONENT, WHOLE_SHARE, Claims, claims_of, sentence_spans
 from spicegraph_detail.differences import Differences, differences_of
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_parser.scenes.passages import LONGEST_CAPTION
+from spicegraph_scenes.passages import LONGEST_CAPTION
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache
