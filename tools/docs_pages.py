@@ -39,7 +39,7 @@ COPIES: Mapping[str, str] = {
     "contributing.md": "CONTRIBUTING.md",
     "deployment.md": "deploy/README.md",
     "models/en_caption.md": "parser/spicegraph_parser/en_caption/README.md",
-    "models/fluency.md": "wings/spicegraph_rewards/fluency/data/README.md",
+    "models/fluency.md": "wings/spicegraph_graded/fluency/data/README.md",
     "models/scenes.md": "wings/spicegraph_scenes/weights/README.md",
     "models/spice-g.md": "scorer/spicegraph_scorer/metrics/graded/data/README.md",
     "server.md": "service/README.md",

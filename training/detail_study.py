@@ -27,8 +27,8 @@ from scipy.stats import kendalltau, rankdata
 
 from graded_study import Array, auc, error_of
 from graded_study import Judged as Short
-from spicegraph_detail.claims import Claims, sentence_spans
-from spicegraph_detail.metric import Detail
+from spicegraph_graded.detail.claims import Claims, sentence_spans
+from spicegraph_graded.detail.metric import Detail
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache

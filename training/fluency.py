@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix, vstack
 
 from captions import read_captions
 from heldout import Hashes, add_hashes, kind_of
-from spicegraph_rewards.fluency.detector import (
+from spicegraph_graded.fluency.detector import (
     BUCKETS,
     COUNTERS,
     KINDS,

@@ -65,7 +65,7 @@ def score(
             per item.
         credit: divide every item's score among the words of its candidate, of metrics that do so: ``run.credits``
             of each of ``result.runs``.
-        more: what makes further metrics, by their names here, such as a reward of ``spicegraph_rewards``.
+        more: what makes further metrics, by their names here, such as a reward of ``spicegraph_graded``.
         evidence: keep what each item's score comes from: the tuples and their matches. Reports, explanations and
             SPICE's own output need it; without, SPICE and SPICE-G take less time and memory.
         empty: ``refuse`` an empty candidate as a fault, or let it score ``zero``, as the original programs do;

@@ -26,9 +26,9 @@ from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.tasks import pack_data
 from spicegraph_service.pool.workers import WorkerPool
-from spicegraph_service.registry import services
+from spicegraph_service.registry import open_http, services
 from spicegraph_service.rpc.auth import Authenticator, Certificates
-from spicegraph_service.rpc.host import Host
+from spicegraph_service.rpc.host import Door, DoorParts, Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
 from spicegraph_service.rpc.limits import MOST_CONNECTIONS, Budget, Limits, allow_descriptors
 from spicegraph_service.rpc.metrics_port import serve_metrics
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
     from wsgiref.simple_server import WSGIServer
 
-    from spicegraph_service.rpc.http_server import WebServer
     from spicegraph_service.rpc.tracing import Tracing
 
 _PRIVATE = " private"  # parses of private references are not found by guesses
@@ -110,7 +109,7 @@ class Server:
         self._open_calls = OpenCalls(
             self._interceptor.methods, silence_s=config.silence, refused=self.telemetry.refused
         )
-        self._web = self._build_web(config.http) if config.http is not None else None
+        self._web = self._open_web() if config.http is not None else None
         self._server: grpc.aio.Server | None = None
         self._metrics_server: WSGIServer | None = None
         self._background: set[asyncio.Task[object]] = set()
@@ -165,25 +164,20 @@ class Server:
                 yield resolve_name(entry.opens)(options, host)
         self._pages, self._dialects = host.pages, host.dialects
 
-    def _build_web(self, address: str) -> WebServer:
-        # What it is made of takes a tenth of a second to import.
-        from spicegraph_service.rpc.gateway import Gateway  # noqa: PLC0415
-        from spicegraph_service.rpc.http_server import WebServer  # noqa: PLC0415
-
-        gateway = Gateway(self.services, self._interceptor)
-        return WebServer(
-            address,
-            gateway,
-            self._limits,
-            self._health,
-            routes=[route for pages in self._pages for route in pages(gateway)],
-            dialects=self._dialects,
-            tls=self._certificates.context() if self._certificates is not None else None,
-            reuse_port=self.config.reuse_port,
-            grace_s=self.config.grace,
-            origins=self.config.origins,
-            hosts=self.config.allowed_hosts,
+    def _open_web(self) -> Door:
+        door: Door = open_http()(
+            DoorParts(
+                self.config,
+                self.services,
+                self._interceptor,
+                self._limits,
+                self._health,
+                self._pages,
+                self._dialects,
+                self._certificates.context() if self._certificates is not None else None,
+            )
         )
+        return door
 
     def _open_way(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
         self._ways.append((scheduler, suffix, reserve))
@@ -195,8 +189,8 @@ class Server:
         self._server = self._listen()
         await self._server.start()
         allow_descriptors()
-        if self._web is not None and self.config.http is not None:
-            self.web_port = await self._web.start(host_and_port(self.config.http))
+        if self._web is not None:
+            self.web_port = await self._web.start()
             _log.info("HTTP on port %d", self.web_port)
         if self.config.metrics_address is not None:
             host, port = host_and_port(self.config.metrics_address)

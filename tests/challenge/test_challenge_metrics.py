@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_api.challenge.v1 import challenge_pb2 as pb
@@ -226,7 +226,6 @@ def test_errors_are_counted_and_told_rounded_down(tmp_path: Path) -> None:
     assert [row.name for row in done.scores][:2] == ["ROUGE_L", "SPICE"]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 400), st.integers(0, 400), st.text(max_size=3), st.sampled_from([10, 40, 100]))
 def test_a_number_of_images_is_rounded_down_by_less_than_two_steps(
     start: int, count: int, secret: str, step: int

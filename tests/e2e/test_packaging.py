@@ -26,20 +26,19 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.full("packaging")]
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     "spicegraph",
     "spicegraph_api",
     "spicegraph_challenge",
-    "spicegraph_detail",
+    "spicegraph_graded",
     "spicegraph_platforms",
     "spicegraph_ray",
     "spicegraph_scenes",
-    "spicegraph_viewer",
+    "spicegraph_web",
     "spicegraph_parser",
-    "spicegraph_rewards",
     "spicegraph_scorer",
     "spicegraph_service",
     "spicegraph_shim",

@@ -213,6 +213,7 @@ def test_connections_over_grpc_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     asyncio.run(connect())
 
 
+@pytest.mark.full("floods")
 def test_floods_of_strangers_starve_nobody() -> None:
     """Open calls, resets, lists of words, refused files, pings, a frozen server and a stop: in the short form."""
     assert attacks_held() == 7
@@ -236,6 +237,7 @@ def test_a_client_of_many_calls_at_once_has_none_refused(server: RunningServer, 
     assert asyncio.run(ask()) == {1}
 
 
+@pytest.mark.full("floods")
 def test_behind_a_proxy_a_stop_waits_for_no_client_that_has_gone(program: Callable[[str], str]) -> None:
     """The proxy keeps the connection of a client that left a frozen server, and reads nothing of it."""
     program("haproxy")

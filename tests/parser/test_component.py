@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy import displacy
 from spacy.language import Language
@@ -240,7 +240,6 @@ def test_words_that_are_joined_later_are_read_again(nlp: Language) -> None:
     assert graph_of(doc).tuples == (("man", "brown horse", "ride"), ("man",), ("brown horse",))
 
 
-@settings(max_examples=40, deadline=None)
 @given(text=st.text(max_size=60))
 def test_no_text_makes_it_fail(nlp: Language, text: str) -> None:
     doc = nlp(text)

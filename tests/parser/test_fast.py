@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError
@@ -71,7 +71,6 @@ def test_two_products_fit_16_bits() -> None:
 
 
 @given(st.permutations(range(40)), st.integers(1, 40))
-@settings(max_examples=20, deadline=None)
 def test_a_row_does_not_depend_on_its_company(order: list[int], size: int) -> None:
     product = IntegerProduct(_weights(64, 24, large=3))
     values = _values(40, 64)

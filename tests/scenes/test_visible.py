@@ -92,6 +92,21 @@ _RIDES = (
 
 
 @pytest.mark.model
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bar stools, some with backs and some without, stand there.",
+        "It looks down at the bouquet but not directly overhead.",
+    ],
+)
+def test_a_trigger_with_nothing_behind_it_denies_nothing(text: str) -> None:
+    """What stands before it is drawn."""
+    (caption,) = load_pipeline("scene").captions([text])
+    assert caption.tuples
+    assert "denied" not in [fact.rule for fact in caption.apart]
+
+
+@pytest.mark.model
 def test_a_subject_without_something_does_what_it_does() -> None:
     """All 504: the graph is that of the same caption without what is lacked, which is denied."""
     forms = [
@@ -193,6 +208,11 @@ def _scopes(text: str, arcs: str) -> list[Scope]:
             "6>1:nsubj 1>2:amod 5>3:case 5>4:det 1>5:nmod 0>6:root 8>7:det 6>8:dobj",
             [],
         ),
+        (
+            "stools/NNS with/IN backs/NNS and/CC some/DT without/IN stand/VBP",
+            "7>1:nsubj 3>2:case 1>3:nmod 3>4:cc 3>5:conj 3>6:dep 0>7:root",
+            [Scope(6, ())],
+        ),
         ("a/DT no/DT parking/NN sign/NN", "4>1:det 4>2:neg 4>3:compound 0>4:root", []),
         ("a/DT rather/RB tall/JJ man/NN", "4>1:det 3>2:advmod 4>3:amod 0>4:root", []),
         ("a/DT man/NN sits/VBZ", "2>1:det 3>2:nsubj 0>3:root", []),
@@ -214,6 +234,7 @@ def _scopes(text: str, arcs: str) -> list[Scope]:
         "never stops",
         "a title",
         "none other than",
+        "some without",
         "a name",
         "rather tall",
         "no trigger",

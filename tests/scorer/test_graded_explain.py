@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.spice.rules import Fact
@@ -108,7 +108,6 @@ def test_a_perfect_caption_has_nothing_to_change() -> None:
 
 
 @given(_CAPTIONS, st.lists(_CAPTIONS, min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
 def test_changes_gain_what_they_say_best_first(candidate: str, references: list[str]) -> None:
     now, found = explained(candidate, *references)
     gains = [change.gain for change in found.changes]
@@ -120,7 +119,6 @@ def test_changes_gain_what_they_say_best_first(candidate: str, references: list[
 
 
 @given(_CAPTIONS, st.lists(_CAPTIONS, min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
 def test_support_is_no_more_than_the_word_and_partners_are_on_the_other_side(
     candidate: str, references: list[str]
 ) -> None:

@@ -36,7 +36,7 @@ COMMANDS = {
     "reward": ("reward", "marked.json", "--terms", "spice=1", "-o", "out.json"),
     "differences": ("differences", "marked.json", "--format", "jsonl", "-o", "out.json"),
 }
-WINGS = {"reward": "spicegraph_rewards", "differences": "spicegraph_detail"}
+WINGS = {"reward": "spicegraph_graded", "differences": "spicegraph_graded"}
 
 
 def of_wing(command: str) -> pytest.MarkDecorator:

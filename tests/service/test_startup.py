@@ -18,8 +18,8 @@ from spicegraph_scorer.core.metric import Metric
 LIBRARY = "from spicegraph_scorer import Item, score; score([Item(1, 'a dog', ('a dog',))], ['rouge'])"
 SERVER = {"google.protobuf", "grpc", "jinja2", "sqlalchemy"}
 METRIC_MODULES = {f"spicegraph_scorer.metrics.{name}" for name in ("chair", "graded", "meteor")} | {
-    "spicegraph_detail.capture",
-    "spicegraph_rewards.fluency",
+    "spicegraph_graded.detail.capture",
+    "spicegraph_graded.fluency",
 }
 PARSING = {"spicegraph_parser.caption_pipeline.network", "spicegraph_scenes.parser", "networkx", "ray", "spacy"}
 STUDIES = {

@@ -336,7 +336,8 @@ def _lacking(tree: _Tree, at: int, noun: int, standing: Standing = Standing.DENI
     start = at
     while tree.words[start - 1] in _OF_MODIFIERS:
         start -= 1
-    if tree.label[noun] not in {"nmod", "conj"} or tree.words[start] not in _OF_MODIFIERS or start == 1:
+    is_modifier = tree.label[noun] in {"nmod", "conj"} and tree.words[start] in _OF_MODIFIERS and start > 1
+    if noun < at or not is_modifier:  # "some with backs and some without": nothing stands behind it
         owner, name = _done_by(tree, noun)
         return Scope(at, words, standing, owner=owner, name=name)
     inside = {*range(start, last + 1), *words}
