@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spicegraph_parser.scenes.things import PRONOUNS, Entities, Resolved, described, with_short_names
-from spicegraph_parser.scenes.words import PICTURES, WORDS, ApartReason, is_place, is_summary, name_noun
-from spicegraph_parser.spice.extraction import Entity
+from spicegraph_parser.spice.extraction import ApartReason, Entity
 from spicegraph_parser.spice.loose import SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.rules import Fact
+from spicegraph_scenes.things import PRONOUNS, Entities, Resolved, described, with_short_names
+from spicegraph_scenes.words import PICTURES, WORDS, is_place, is_summary, name_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spicegraph_parser.networks.scenes import Names
-    from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph, Tokens
+    from spicegraph_scenes.network import Names
+    from spicegraph_scenes.sentence import Link, Node, Property, SentenceGraph, Tokens
 
 _RULES: Final = {standing: standing.value for standing in ApartReason}  # an enum's own lookup of a value is slow
 _WORST_FIRST: Final = (ApartReason.DENIED, ApartReason.ABSTRACT, ApartReason.HEDGED)
@@ -57,6 +58,14 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names, *, is_long: bool)
     relations, attributes, objects = (_each_once(rows, size) for size in (3, 2, 1))
     every = _with_subject([*relations, *attributes, *objects], objects)
     return Facts(*_told_apart(every), _entities(said, entities.groups))
+
+
+def plain_facts(sentences: Sequence[SentenceGraph]) -> Facts:
+    """Return the facts of sentences as their graphs have them, each once, with no things told apart."""
+    starts = accumulate((len(sentence.words) for sentence in sentences), initial=0)
+    said = (_Said(own, frozenset(), start, is_long=False).statements() for own, start in zip(sentences, starts))  # noqa: B905 (the last start is the end)
+    rows = list(chain.from_iterable(said))
+    return Facts(*_told_apart([row for size in (3, 2, 1) for row in _each_once(rows, size)]))
 
 
 def _told_apart(every: Sequence[_Statement]) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
