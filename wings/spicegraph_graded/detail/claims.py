@@ -20,12 +20,12 @@ from spicegraph_graded.chair import mentions
 from spicegraph_graded.spice_g.facts import NO, content_words, values_of
 from spicegraph_graded.spice_g.texts import Meaning, cosines
 from spicegraph_graded.spice_g.verdicts import PLACES_AND_PARTS, SUPPORTED, judge
-from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.words import PICTURES
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.parse import normalise, tables, word_set
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_scenes.passages import read_text
+from spicegraph_scenes.words import PICTURES
 from spicegraph_scorer.core.credit import Span, Words
 from spicegraph_scorer.metrics.spice.categories import SIZES
 

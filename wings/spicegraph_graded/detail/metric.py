@@ -17,7 +17,7 @@ from spicegraph_graded.detail.differences import Differences, differences_of
 from spicegraph_graded.spice_g.metric import GradedStatistic, SpiceG
 from spicegraph_graded.spice_g.texts import load_meaning
 from spicegraph_parser.pipelines import DEFAULT_PIPELINE, load_pipeline
-from spicegraph_parser.scenes.passages import LONGEST_CAPTION
+from spicegraph_scenes.passages import LONGEST_CAPTION
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.data import Resources
 from spicegraph_scorer.core.facts import FactCache

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spicegraph_parser.scenes.relations import forms_of, relation_tokens
-from spicegraph_parser.scenes.values import Value, owner
-from spicegraph_parser.scenes.words import NOUNS, ApartReason
+from spicegraph_parser.spice.extraction import ApartReason
 from spicegraph_parser.spice.loose import SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.parse import is_word
+from spicegraph_scenes.relations import forms_of, relation_tokens
+from spicegraph_scenes.values import Value, owner
+from spicegraph_scenes.words import NOUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from spicegraph_parser.networks.scenes import Labels, Names
-    from spicegraph_parser.spice.denial import Scope
+    from spicegraph_scenes.denial import Scope
+    from spicegraph_scenes.network import Labels, Names
 
 Relation = tuple[int, int, str]
 Tokens = tuple[int, ...]  # Positions of words in their sentence, from 0.

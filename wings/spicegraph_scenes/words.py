@@ -5,7 +5,6 @@ What cannot be seen is kept apart: summaries, places, impressions, nouns of no t
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -57,34 +56,6 @@ def is_a(noun: str, *kinds: str) -> bool:
     wordnet = load_wordnet()
     return any(wordnet.is_kind_of(noun, wordnet.find(kind)) for kind in kinds)
 
-
-class ApartReason(StrEnum):
-    """Why a tuple is kept apart from what can be seen."""
-
-    DENIED = "denied"
-    HEDGED = "hedged"
-    ABSTRACT = "abstract"
-    PLACE = "place"
-    SUMMARY = "summary"
-    FAINT = "faint"
-
-
-CERTAINTY: Final = {
-    ApartReason.DENIED: 0.0,
-    ApartReason.ABSTRACT: 0.05,
-    ApartReason.HEDGED: 0.1,
-    ApartReason.PLACE: 0.1,
-    ApartReason.SUMMARY: 0.05,
-    ApartReason.FAINT: 0.2,
-}
-"""How certain it is that what a tuple says can be seen; 1 for all others.
-
-Rounded shares of what people drew all the same in 300 descriptions of DiscoSG; of places, summaries and what is faint,
-in 100 (``training/scenes.md``).
-"""
-
-SAID: Final = frozenset(ApartReason) - {ApartReason.DENIED}
-"""Why people do not draw what a text says of the picture; scores count it all the same."""
 
 PICTURES: Final = WORDS["pictures"]
 """Nouns of what holds or frames a picture, or stands for what is named elsewhere."""

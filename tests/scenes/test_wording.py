@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.scenes import sentence
 
-from spicegraph_parser.networks.scenes import Labels
-from spicegraph_parser.scenes import clauses, phrases
+from spicegraph_scenes import clauses, phrases
+from spicegraph_scenes.network import Labels
 
 
 def _attributes(words: str, tags: str, objects: str, given: str) -> tuple[list[str], Labels]:

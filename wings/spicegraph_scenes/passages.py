@@ -12,13 +12,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.analyser import ReadTokens, read_tokens
-from spicegraph_parser.scenes.words import WORDS, is_noun
 from spicegraph_parser.spice.parse import find_spans, normalise
+from spicegraph_scenes.words import WORDS, is_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spicegraph_parser.networks.scenes import Names
+    from spicegraph_scenes.network import Names
 
 _MARKED: Final = re.compile(r"[\n*`#]|__|[.!?][A-Z]")
 """What only a text has that is not read as it stands."""

@@ -17,6 +17,7 @@ import pytest
 import spicegraph_parser
 from spicegraph_parser.caption_pipeline.encoder import Encoder, Vocabulary, read_weights
 from spicegraph_parser.caption_pipeline.layout import Layout
+from spicegraph_scenes import SCENE_WEIGHTS
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,7 +26,7 @@ torch = pytest.importorskip("torch", reason="torch (6 GB) is not installed")
 
 _TRAINING = Path(__file__).parents[2] / "training"
 _PACKAGE = Path(spicegraph_parser.__file__).parent
-_CAPTION, _SCENE = _PACKAGE / "en_caption" / "parser", _PACKAGE / "scenes" / "weights"
+_CAPTION, _SCENE = _PACKAGE / "en_caption" / "parser", SCENE_WEIGHTS
 _WORDS = [
     "Two",
     "dogs",

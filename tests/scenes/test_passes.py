@@ -10,18 +10,18 @@ import pytest
 from tests.support.scenes import labels_of, sentence
 
 from spicegraph_parser import load_pipeline
-from spicegraph_parser.scenes import clauses, phrases
-from spicegraph_parser.scenes.passes import PASSES, changes, run
-from spicegraph_parser.scenes.sentence import Sentence, shown
-from spicegraph_parser.spice.denial import scopes
 from spicegraph_parser.spice.loose import PREPOSITION_RULE, SCENE_RULE
 from spicegraph_parser.spice.parse import Parse
+from spicegraph_scenes import clauses, phrases
+from spicegraph_scenes.denial import scopes
+from spicegraph_scenes.passes import PASSES, changes, run
+from spicegraph_scenes.sentence import Sentence, shown
 
 if TYPE_CHECKING:
-    from spicegraph_parser.scenes.passes import Pass
+    from spicegraph_scenes.passes import Pass
 
 _CASES: Final[dict[str, dict[str, Any]]] = tomllib.loads(
-    (Path(__file__).parents[2] / "cases" / "passes.toml").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "cases" / "passes.toml").read_text(encoding="utf-8")
 )
 
 

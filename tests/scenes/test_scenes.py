@@ -12,17 +12,17 @@ from spicegraph_graded.spice_g.facts import read_caption
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, dsg_dict, thing_graph, visual_genome_dict
-from spicegraph_parser.networks.scenes import Labels, Names, SceneNetwork, Stated
-from spicegraph_parser.scenes import SCENE_WEIGHTS
-from spicegraph_parser.scenes.facts import facts_of
-from spicegraph_parser.scenes.parser import load_network
-from spicegraph_parser.scenes.passes import run
-from spicegraph_parser.scenes.relations import own_name, stems
-from spicegraph_parser.scenes.sentence import Link, Node, Property, Sentence, SentenceGraph, sentence_graph
-from spicegraph_parser.spice.denial import Scope
 from spicegraph_parser.spice.extraction import ParsedCaption
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, WORD_RULE, drawn
+from spicegraph_scenes import SCENE_WEIGHTS
+from spicegraph_scenes.denial import Scope
+from spicegraph_scenes.facts import facts_of
+from spicegraph_scenes.network import Labels, Names, SceneNetwork, Stated
+from spicegraph_scenes.parser import load_network
+from spicegraph_scenes.passes import run
+from spicegraph_scenes.relations import own_name, stems
+from spicegraph_scenes.sentence import Link, Node, Property, Sentence, SentenceGraph, sentence_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

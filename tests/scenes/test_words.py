@@ -2,9 +2,10 @@
 
 import pytest
 
-from spicegraph_parser.scenes.passages import read_text
-from spicegraph_parser.scenes.phrases import Phrase, phrases
-from spicegraph_parser.scenes.relations import (
+from spicegraph_scenes.denial import hedged
+from spicegraph_scenes.passages import read_text
+from spicegraph_scenes.phrases import Phrase, phrases
+from spicegraph_scenes.relations import (
     forms_of,
     inner_nouns,
     means_same,
@@ -14,10 +15,9 @@ from spicegraph_parser.scenes.relations import (
     stems,
     verb_base,
 )
-from spicegraph_parser.scenes.things import described, is_worn
-from spicegraph_parser.scenes.values import values_of
-from spicegraph_parser.scenes.words import is_summary
-from spicegraph_parser.spice.denial import hedged
+from spicegraph_scenes.things import described, is_worn
+from spicegraph_scenes.values import values_of
+from spicegraph_scenes.words import is_summary
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from spicegraph_parser import LimitError
 from spicegraph_parser.caption_pipeline.analyser import read_tokens
-from spicegraph_parser.scenes.passages import read_text
 from spicegraph_parser.spice.parse import MAX_CAPTION_LENGTH, normalise
+from spicegraph_scenes.passages import read_text
 
 
 def _sentences(text: str) -> list[str]:

@@ -7,9 +7,7 @@ graphs drawn by people, sentence by sentence, and from rules over the sentences 
 from pathlib import Path
 from typing import Final
 
-__all__ = ["SCENE", "SCENE_VERSION", "SCENE_WEIGHTS"]
-
-SCENE: Final = "scene"  # The name of the graph style.
+__all__ = ["SCENE_VERSION", "SCENE_WEIGHTS"]
 
 SCENE_VERSION: Final = "1.23.0"
 SCENE_WEIGHTS: Final = Path(__file__).with_name("weights")  # The folder of the bundled network.

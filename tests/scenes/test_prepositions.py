@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from spicegraph_parser import CaptionPipeline, load_pipeline
-from spicegraph_parser.scenes.relations import inner_nouns, means_same, preposition
+from spicegraph_scenes.relations import inner_nouns, means_same, preposition
 
 _LINES: Final = Path(__file__).with_name("prepositions.txt").read_text(encoding="utf-8").splitlines()
 _NAMES: Final = {said: names.split(" | ") for said, _, names in (line.partition(" = ") for line in _LINES)}

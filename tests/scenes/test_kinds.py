@@ -12,15 +12,15 @@ from tests.support.scenes import sentence
 
 from spicegraph_parser import CaptionPipeline, load_pipeline
 from spicegraph_parser.export.graph_text import read_graph_text
-from spicegraph_parser.networks.scenes import Labels
-from spicegraph_parser.scenes import SCENE_WEIGHTS
-from spicegraph_parser.scenes.parser import load_network
-from spicegraph_parser.scenes.passages import Kind, kind_of
-from spicegraph_parser.scenes.phrases import amounts, apart_from_names, noun_phrases, pictures, verbs_behind_nouns
-from spicegraph_parser.scenes.relations import adds_verb, other_verb, preposition_between
-from spicegraph_parser.scenes.values import owner, values_of
+from spicegraph_scenes import SCENE_WEIGHTS
+from spicegraph_scenes.network import Labels
+from spicegraph_scenes.parser import load_network
+from spicegraph_scenes.passages import Kind, kind_of
+from spicegraph_scenes.phrases import amounts, apart_from_names, noun_phrases, pictures, verbs_behind_nouns
+from spicegraph_scenes.relations import adds_verb, other_verb, preposition_between
+from spicegraph_scenes.values import owner, values_of
 
-_GOLDEN: Final = Path(__file__).parents[2] / "golden" / "scenes"
+_GOLDEN: Final = Path(__file__).parents[1] / "golden" / "scenes"
 _KINDS: Final = 12
 _LEAST_OBJECTS: Final = 0.85
 """Least share of the objects of these captions that are drawn; before phrases were read it was .77."""

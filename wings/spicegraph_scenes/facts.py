@@ -5,17 +5,17 @@ from __future__ import annotations
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spicegraph_parser.scenes.things import PRONOUNS, Entities, Resolved, described, with_short_names
-from spicegraph_parser.scenes.words import PICTURES, WORDS, ApartReason, is_place, is_summary, name_noun
-from spicegraph_parser.spice.extraction import Entity
+from spicegraph_parser.spice.extraction import ApartReason, Entity
 from spicegraph_parser.spice.loose import SCENE_RULE, VALUE_RULE
 from spicegraph_parser.spice.rules import Fact
+from spicegraph_scenes.things import PRONOUNS, Entities, Resolved, described, with_short_names
+from spicegraph_scenes.words import PICTURES, WORDS, is_place, is_summary, name_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spicegraph_parser.networks.scenes import Names
-    from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph, Tokens
+    from spicegraph_scenes.network import Names
+    from spicegraph_scenes.sentence import Link, Node, Property, SentenceGraph, Tokens
 
 _RULES: Final = {standing: standing.value for standing in ApartReason}  # an enum's own lookup of a value is slow
 _WORST_FIRST: Final = (ApartReason.DENIED, ApartReason.ABSTRACT, ApartReason.HEDGED)

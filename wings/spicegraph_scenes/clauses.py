@@ -9,15 +9,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
-from spicegraph_parser.scenes.relations import OFTEN, RECIPROCAL, is_preposition_word, last_preposition, own_name
-from spicegraph_parser.scenes.words import FINITE, NOUNS, PLURAL, PREPOSITIONS, WORDS, ApartReason
-from spicegraph_parser.spice.denial import Standing, hedged
+from spicegraph_parser.spice.extraction import ApartReason
+from spicegraph_scenes.denial import Standing, hedged
+from spicegraph_scenes.relations import OFTEN, RECIPROCAL, is_preposition_word, last_preposition, own_name
+from spicegraph_scenes.words import FINITE, NOUNS, PLURAL, PREPOSITIONS, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from spicegraph_parser.scenes.sentence import Relation, Sentence
-    from spicegraph_parser.spice.denial import Scope
+    from spicegraph_scenes.denial import Scope
+    from spicegraph_scenes.sentence import Relation, Sentence
 
 _WITH: Final = "with"
 _REASONS: Final = {Standing.DENIED: ApartReason.DENIED, Standing.HEDGED: ApartReason.HEDGED}

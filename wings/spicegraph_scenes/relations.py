@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas, plural_lemma, verb_lemma
-from spicegraph_parser.scenes.words import MOST, NAMES, WORDS
 from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_scenes.words import MOST, NAMES, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from spicegraph_parser.networks.scenes import Labels
+    from spicegraph_scenes.network import Labels
 
 _SAME: Final = {name.replace("-", " "): frozenset(words.split()) for name, words in NAMES["same"].items()}
 """What means the same as a preposition; those that are not here are named by themselves alone."""

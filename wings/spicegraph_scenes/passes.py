@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes import clauses, phrases
-from spicegraph_parser.scenes.sentence import said_of, shown
 from spicegraph_parser.spice.loose import PHRASE_RULE, PREPOSITION_RULE, SCENE_RULE, WORDING_RULE
+from spicegraph_scenes import clauses, phrases
+from spicegraph_scenes.sentence import said_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from spicegraph_parser.networks.scenes import Labels
-    from spicegraph_parser.scenes.sentence import Rules, Sentence
+    from spicegraph_scenes.network import Labels
+    from spicegraph_scenes.sentence import Rules, Sentence
 
 
 class Pass(NamedTuple):
@@ -62,6 +62,11 @@ class Change(NamedTuple):
     name: str
     removed: tuple[str, ...]
     added: tuple[str, ...]
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each row that was taken away or added."""
+        for sign, rows in (("-", self.removed), ("+", self.added)):
+            yield from (f"  {self.name}: {sign} {row}" for row in rows)
 
 
 def run(sentence: Sentence, without: Collection[str] = ()) -> tuple[Sentence, Rules]:

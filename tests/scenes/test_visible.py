@@ -11,12 +11,13 @@ import pytest
 
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.caption_pipeline.encoder import float_product
-from spicegraph_parser.scenes import SCENE_WEIGHTS
-from spicegraph_parser.scenes.parser import load_network, read_texts
-from spicegraph_parser.scenes.passes import run
-from spicegraph_parser.scenes.words import NOUNS, ApartReason
-from spicegraph_parser.spice.denial import Scope, Standing, scopes
+from spicegraph_parser.spice.extraction import ApartReason
 from spicegraph_parser.spice.parse import Parse
+from spicegraph_scenes import SCENE_WEIGHTS
+from spicegraph_scenes.denial import Scope, Standing, scopes
+from spicegraph_scenes.parser import load_network, read_texts
+from spicegraph_scenes.passes import run
+from spicegraph_scenes.words import NOUNS
 
 if TYPE_CHECKING:
     from spicegraph_parser.spice.extraction import ParsedCaption

@@ -10,12 +10,12 @@ from typing import Final
 
 import pytest
 
-from spicegraph_parser.scenes import SCENE_WEIGHTS
-from spicegraph_parser.scenes.parser import SceneParser
-from spicegraph_parser.spice.denial import HEDGES, TRIGGERS
 from spicegraph_parser.spice.parse import word_set
+from spicegraph_scenes import SCENE_WEIGHTS
+from spicegraph_scenes.denial import HEDGES, TRIGGERS
+from spicegraph_scenes.parser import SceneParser
 
-_TESTS: Final = Path(__file__).parents[2]
+_TESTS: Final = Path(__file__).parents[1]
 _GOLDEN: Final = _TESTS / "golden" / "scenes"
 _TEXTS: Final = 5000
 _SIGNS: Final = (

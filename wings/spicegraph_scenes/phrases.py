@@ -13,7 +13,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
-from spicegraph_parser.scenes.relations import (
+from spicegraph_parser.spice.extraction import ApartReason
+from spicegraph_parser.spice.parse import is_word
+from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_scenes.relations import (
     GENERAL,
     HAVE,
     OFTEN,
@@ -25,21 +28,8 @@ from spicegraph_parser.scenes.relations import (
     stated_between,
     stems,
 )
-from spicegraph_parser.scenes.sentence import Phrase, Sentence, moved_ends
-from spicegraph_parser.scenes.words import (
-    FINITE,
-    MOST,
-    NOUNS,
-    PICTURES,
-    PLURAL,
-    WORDS,
-    ApartReason,
-    is_a,
-    is_noun,
-    lives,
-)
-from spicegraph_parser.spice.parse import is_word
-from spicegraph_parser.spice.wordnet import load_wordnet
+from spicegraph_scenes.sentence import Phrase, Sentence, moved_ends
+from spicegraph_scenes.words import FINITE, MOST, NOUNS, PICTURES, PLURAL, WORDS, is_a, is_noun, lives
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

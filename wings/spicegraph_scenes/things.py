@@ -6,12 +6,12 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.scenes.relations import HAVE, HAVE_NAMES
-from spicegraph_parser.scenes.sentence import Link, Node, Property, SentenceGraph
-from spicegraph_parser.scenes.words import MOST, NAMES, PLURAL, PREPOSITIONS, WORDS, name_noun, singular
-from spicegraph_parser.spice.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
 from spicegraph_parser.spice.loose import OWNER_RULE
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
+from spicegraph_scenes.discourse import PERSONAL, PERSONS, SEVERAL, THINGS
+from spicegraph_scenes.relations import HAVE, HAVE_NAMES
+from spicegraph_scenes.sentence import Link, Node, Property, SentenceGraph
+from spicegraph_scenes.words import MOST, NAMES, PLURAL, PREPOSITIONS, WORDS, name_noun, singular
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spicegraph_parser.networks.scenes import Labels
-from spicegraph_parser.scenes.relations import is_preposition_word
-from spicegraph_parser.scenes.words import WORDS
 from spicegraph_parser.spice.parse import is_word
+from spicegraph_scenes.network import Labels
+from spicegraph_scenes.relations import is_preposition_word
+from spicegraph_scenes.words import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -14,28 +14,28 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spicegraph_parser.caption_pipeline.analyser import load_analyser
 from spicegraph_parser.caption_pipeline.encoder import MakeProduct, float_product
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
-from spicegraph_parser.networks.scenes import Labels, SceneNetwork
-from spicegraph_parser.scenes import relations
-from spicegraph_parser.scenes.facts import facts_of, plain_facts
-from spicegraph_parser.scenes.guard import Guard
-from spicegraph_parser.scenes.passages import Kind, kind_of, read_text
-from spicegraph_parser.scenes.passes import Change, changes, run
-from spicegraph_parser.scenes.sentence import Sentence, sentence_graph
-from spicegraph_parser.scenes.things import plain_start
-from spicegraph_parser.scenes.values import Value, has_word, placed, unread, values_of
-from spicegraph_parser.scenes.words import MOST, PICTURES
-from spicegraph_parser.spice.denial import TRIGGERS, Scope, scopes
 from spicegraph_parser.spice.extraction import ParsedCaption
 from spicegraph_parser.spice.parse import Caption, Parse
+from spicegraph_scenes import relations
+from spicegraph_scenes.denial import TRIGGERS, Scope, scopes
+from spicegraph_scenes.facts import facts_of, plain_facts
+from spicegraph_scenes.guard import Guard
+from spicegraph_scenes.network import Labels, SceneNetwork
+from spicegraph_scenes.passages import Kind, kind_of, read_text
+from spicegraph_scenes.passes import changes, run
+from spicegraph_scenes.sentence import Sentence, sentence_graph
+from spicegraph_scenes.things import plain_start
+from spicegraph_scenes.values import Value, has_word, placed, unread, values_of
+from spicegraph_scenes.words import MOST, PICTURES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from spicegraph_parser.caption_pipeline.analyser import ReadTokens
-    from spicegraph_parser.networks.scenes import Names
-    from spicegraph_parser.scenes.facts import Facts
-    from spicegraph_parser.scenes.sentence import SentenceGraph
+    from spicegraph_scenes.facts import Facts
+    from spicegraph_scenes.network import Names
+    from spicegraph_scenes.sentence import SentenceGraph
 
 _BATCH: Final = 1024  # captions that are labelled together
 _LONG: Final = 100  # words of a description of which people draw no more than the margins leave
@@ -76,13 +76,15 @@ class SceneParser:
         finally:
             guard.warn()
 
-    def trace(self, texts: Iterable[str]) -> Iterator[tuple[str, tuple[Change, ...]]]:
-        """Yield each sentence of texts with what the passes change of it, in order."""
+    def trace(self, texts: Iterable[str]) -> Iterator[str]:
+        """Yield lines of text: each sentence, and below it what each pass changes."""
         network = load_network(self.folder, self.product)
         for batch, first in _batches(texts, _BATCH):
             for text in read_texts(network, self.product, batch, first):
                 for sentence, _ in text.sentences:
-                    yield " ".join(sentence.words), tuple(changes(sentence))
+                    yield " ".join(sentence.words)
+                    for change in changes(sentence):
+                        yield from change.lines()
 
     def _parse(self, texts: Sequence[str], first: int, *, is_plain: bool = False) -> list[ParsedCaption]:
         network = load_network(self.folder, self.product)

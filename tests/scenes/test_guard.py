@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from spicegraph_parser import DataError, load_pipeline
-from spicegraph_parser.scenes import SCENE_WEIGHTS, parser
-from spicegraph_parser.scenes.guard import SceneFaultWarning
-from spicegraph_parser.scenes.parser import SceneParser
-from spicegraph_parser.scenes.sentence import Sentence
+from spicegraph_scenes import SCENE_WEIGHTS, parser
+from spicegraph_scenes.guard import SceneFaultWarning
+from spicegraph_scenes.parser import SceneParser
+from spicegraph_scenes.sentence import Sentence
 
 pytestmark = pytest.mark.model
 
