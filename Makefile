@@ -4,15 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Tests that start servers wait much of their time: one more worker than there are cores. A file's fixtures are made once.
-WAITING = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadgroup
+SHARED = -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist loadgroup
+
+PYTEST = $(BIN)/python -m pytest $(SHARED) --durations=60 --junitxml=build/junit.xml
 
 # Processes of tests and commands share their byte code, also where the surroundings say that none is written: without it
 # each one compiles all that it imports, a server for two seconds.
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check quick test-core test-studies test-challenge test-detail test-rewards test-viewer test-platforms wings test-e2e e2e hosts lint format proto \
-  serve train meaning bench bench-checkouts graded examples docs release clean
+.PHONY: help setup demo test test-full ci check quick times lint format hosts proto serve train meaning bench bench-checkouts graded \
+  examples docs release clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 18
@@ -47,9 +49,20 @@ demo: $(READY)  ## Score the two example systems: tables here; JSON and a report
 	@echo "The scores of every image are in demo-output/human.json and demo-output/retrieval.json;"
 	@echo "open demo-output/report.html in a browser for the errors of both systems."
 
-test: $(READY)  ## Every check and test, what can share the cores side by side: what CI runs
-	@$(MAKE) --no-print-directory -j2 lint test-core hosts wings
-	@$(MAKE) --no-print-directory test-challenge e2e
+test: lint  ## Lint, and every test but the parts that only the full run has (tools/lanes.py): minutes
+	$(PYTEST) tests
+
+test-full: lint hosts  ## Every test: Ray, floods, clients built from nothing, the wheel, every page, each wing removed
+	$(PYTEST) tests --full=all --hypothesis-profile=full
+	$(BIN)/python tools/core_alone.py $(SHARED)
+	for wing in wings/spicegraph_*; do $(BIN)/python tools/core_alone.py --without $${wing#wings/} -n auto -m "not slow" || exit 1; done
+
+ci: lint  ## Lint, and the tests that the files changed since the merge base concern: what CI runs
+	tests=$$($(BIN)/python tools/lanes.py) && $(PYTEST) $$tests
+	if $(BIN)/python tools/lanes.py --hosts; then $(MAKE) --no-print-directory hosts; fi
+
+times: $(READY)  ## Where the last run's time went: by folder beside tests/budgets.toml, and the slowest tests
+	$(BIN)/python tools/times.py build/junit.xml
 
 check: $(READY)  ## Style, types, layers and the quick tests, side by side: less than a minute on two idle cores
 	@$(MAKE) --no-print-directory -j2 lint quick
@@ -58,40 +71,11 @@ quick: $(READY)
 	$(BIN)/python -m pytest -q -n 2 -m "not model and not slow" --hypothesis-profile=quick \
 	  -o faulthandler_timeout=120 --ignore=tests/e2e
 
-test-core: $(READY)  ## Tests of parser, scorer and service, against a wheel without the wings; and of the repository's papers
-	$(BIN)/python -m pytest -q tests/test_*.py
-	$(BIN)/python tools/core_alone.py -n auto tests/parser tests/scorer tests/service
-
-test-studies: $(READY)  ## Tests of agreement and bounds
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies
-
-test-challenge: $(READY)  ## Tests of the evaluation server: PostgreSQL and Chromium where installed
-	$(BIN)/python -m pytest $(WAITING) tests/challenge
-
-test-platforms: $(READY)  ## Tests of Codabench, CapEvalKit and the SPICE program's command line
-	$(BIN)/python -m pytest -n auto tests/platforms
-
-test-viewer: $(READY)  ## Tests of the pages on this machine: view and demo
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/viewer
-
-test-detail: $(READY)  ## Tests of the scores of descriptions
-	$(BIN)/python -m pytest -n auto tests/detail
-
-test-rewards: $(READY)  ## Tests of rewards for training, and of the fluency detector
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/rewards
-
-wings: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/studies tests/detail tests/rewards tests/viewer tests/platforms
-
-test-e2e: hosts e2e  ## Servers, browsers, stores, Ray, clients in other languages, hosts, the wheel and the documentation's blocks
-
-e2e: $(READY)
-	$(BIN)/python -m pytest $(WAITING) tests/e2e
-
 lint: $(READY)  ## Style, formatting, types, the layers of the packages, and whether generated tables are fresh
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python tools/check_blocks.py
 	$(BIN)/lint-imports
 	$(BIN)/python tools/build_catalogue.py --check
 

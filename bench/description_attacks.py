@@ -15,8 +15,8 @@ from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from spicegraph_detail.claims import sentence_spans
-from spicegraph_detail.metric import Detail
+from spicegraph_graded.detail.claims import sentence_spans
+from spicegraph_graded.detail.metric import Detail
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer import Item, read_items
 from spicegraph_scorer.core.data import Resources

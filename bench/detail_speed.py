@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from statistics import fmean
 
-from spicegraph_detail.metric import Detail
+from spicegraph_graded.detail.metric import Detail
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.data import Resources

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from load.captions import REFERENCES, Candidate, new_candidates
 from load.server import server
+from spicegraph_graded import RewardClient, RewardModel
 from spicegraph_parser import load_pipeline
-from spicegraph_rewards import RewardClient, RewardModel
 from spicegraph_service.client import item
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from spicegraph_scorer.core.tokens import Corpus
 from spicegraph_scorer.metrics.spice.metric import Spice
 from spicegraph_service.client import Client, item
 from spicegraph_service.client.evaluation import SERVICE_CONFIG
-from spicegraph_service.rpc.codec import to_json
+from spicegraph_web.codec import to_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence

@@ -213,7 +213,7 @@ class Worker:
 
     def _items(self, task: str, item: ItemWork) -> ItemsWork | None:
         if task == f"reward {REWARD}":
-            given = RequestData(made=MadeMetric("reward", "spicegraph_rewards.reward:make_reward", REWARD))
+            given = RequestData(made=MadeMetric("reward", "spicegraph_graded.rewards.reward:make_reward", REWARD))
             return ItemsWork(("spice", "spice-g"), DETAILS["evidence"], (item,), finish=True, given=given)
         metric, _, detail = task.partition(", ")
         return ItemsWork((metric,), DETAILS[detail], (item,), finish=True) if detail else None

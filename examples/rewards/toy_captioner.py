@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from spicegraph_rewards import RewardModel
+from spicegraph_graded import RewardModel
 from spicegraph_scorer.core.tokens import tokenize_texts
 
 IMAGES, SAMPLES, STEPS, LONGEST, RATE = 24, 12, 50, 14, 2.0

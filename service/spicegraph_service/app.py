@@ -11,7 +11,6 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from functools import partial
 from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -20,15 +19,15 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2_grpc
 
-from spicegraph_parser.errors import DataError, InputError
+from spicegraph_parser.errors import InputError
 from spicegraph_service.config import ServerConfig, default_store, host_and_port
 from spicegraph_service.pool.batching import Dispatcher
 from spicegraph_service.pool.cache import Lru, ParseCache, StoreThread
 from spicegraph_service.pool.tasks import pack_data
 from spicegraph_service.pool.workers import WorkerPool
-from spicegraph_service.registry import services
+from spicegraph_service.registry import open_http, services
 from spicegraph_service.rpc.auth import Authenticator, Certificates
-from spicegraph_service.rpc.host import Host
+from spicegraph_service.rpc.host import Door, DoorParts, Host
 from spicegraph_service.rpc.interceptor import CallInterceptor
 from spicegraph_service.rpc.limits import MOST_CONNECTIONS, Budget, Limits, allow_descriptors
 from spicegraph_service.rpc.metrics_port import serve_metrics
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
     from wsgiref.simple_server import WSGIServer
 
-    from spicegraph_service.rpc.http_server import WebServer
     from spicegraph_service.rpc.tracing import Tracing
 
 _PRIVATE = " private"  # parses of private references are not found by guesses
@@ -86,7 +84,7 @@ class Server:
         self._make_pools((config.pipeline, data), count)
         # Ways to the workers, each a queue with a bound and the suffix of the signature that its parses have; they are
         # open, with a dispatcher and a cache, when the workers are ready.
-        self._ways: list[tuple[Scheduler, str, WorkerPool | None]] = []
+        self._ways: list[tuple[Scheduler, str]] = []
         self._memory = Lru(config.memory << 20)  # of all caches together
         self._open_ways: list[tuple[Dispatcher, ParseCache]] = []
         self.services = tuple(self._build_services(data, workers=count))
@@ -110,7 +108,7 @@ class Server:
         self._open_calls = OpenCalls(
             self._interceptor.methods, silence_s=config.silence, refused=self.telemetry.refused
         )
-        self._web = self._build_web(config.http) if config.http is not None else None
+        self._web = self._open_web() if config.http is not None else None
         self._server: grpc.aio.Server | None = None
         self._metrics_server: WSGIServer | None = None
         self._background: set[asyncio.Task[object]] = set()
@@ -126,16 +124,12 @@ class Server:
         )
 
     def _make_pools(self, loaded: tuple[str, bytes], count: int) -> None:
-        """Make the workers, and the one in reserve, which load a pipeline and the metrics' data when they start."""
-        start_pool = partial(
-            WorkerPool, loaded, task_timeout_s=120.0, growth_bytes=1 << 30, changed=self._workers_changed
-        )
-        self.pool = start_pool(count)
-        self.reserve = start_pool(1, name="reserve")
+        """Make the workers, which load a pipeline and the metrics' data when they start."""
+        self.pool = WorkerPool(loaded, count, task_timeout_s=120.0, growth_bytes=1 << 30, changed=self._workers_changed)
         self._deaths = 0
 
         def processes() -> dict[str, list[int]]:
-            return {"server": [os.getpid()], "worker": self.pool.pids, "reserve": self.reserve.pids}
+            return {"server": [os.getpid()], "worker": self.pool.pids}
 
         self.telemetry.registry.register(ProcessCollector(processes))
 
@@ -149,7 +143,7 @@ class Server:
             pipeline=config.pipeline,
             data=data,
             workers=workers,
-            scheduler=self._open_way(Scheduler(budget, chunks_at_once=2 * workers), reserve=self.reserve),
+            scheduler=self._open_way(Scheduler(budget, chunks_at_once=2 * workers)),
             open_scheduler=lambda: self._open_way(Scheduler(Budget(config.queue), chunks_at_once=1), suffix=_PRIVATE),
             authenticator=Authenticator(
                 self._tokens, self._writes, required=config.needs_tokens, rate=config.rate, max_calls=config.token_calls
@@ -163,30 +157,24 @@ class Server:
             options = self._options.get(name) or entry.options()
             if not entry.needs or getattr(options, entry.needs) is not None:
                 yield resolve_name(entry.opens)(options, host)
-        self._pages, self._dialects = host.pages, host.dialects
+        self._pages = host.pages
 
-    def _build_web(self, address: str) -> WebServer:
-        # What it is made of takes a tenth of a second to import.
-        from spicegraph_service.rpc.gateway import Gateway  # noqa: PLC0415
-        from spicegraph_service.rpc.http_server import WebServer  # noqa: PLC0415
-
-        gateway = Gateway(self.services, self._interceptor)
-        return WebServer(
-            address,
-            gateway,
-            self._limits,
-            self._health,
-            routes=[route for pages in self._pages for route in pages(gateway)],
-            dialects=self._dialects,
-            tls=self._certificates.context() if self._certificates is not None else None,
-            reuse_port=self.config.reuse_port,
-            grace_s=self.config.grace,
-            origins=self.config.origins,
-            hosts=self.config.allowed_hosts,
+    def _open_web(self) -> Door:
+        door: Door = open_http()(
+            DoorParts(
+                self.config,
+                self.services,
+                self._interceptor,
+                self._limits,
+                self._health,
+                self._pages,
+                self._certificates.context() if self._certificates is not None else None,
+            )
         )
+        return door
 
-    def _open_way(self, scheduler: Scheduler, *, suffix: str = "", reserve: WorkerPool | None = None) -> Scheduler:
-        self._ways.append((scheduler, suffix, reserve))
+    def _open_way(self, scheduler: Scheduler, *, suffix: str = "") -> Scheduler:
+        self._ways.append((scheduler, suffix))
         return scheduler
 
     async def start(self) -> None:
@@ -195,8 +183,8 @@ class Server:
         self._server = self._listen()
         await self._server.start()
         allow_descriptors()
-        if self._web is not None and self.config.http is not None:
-            self.web_port = await self._web.start(host_and_port(self.config.http))
+        if self._web is not None:
+            self.web_port = await self._web.start()
             _log.info("HTTP on port %d", self.web_port)
         if self.config.metrics_address is not None:
             host, port = host_and_port(self.config.metrics_address)
@@ -214,7 +202,7 @@ class Server:
         info = await self.pool.start()
         for name, reason in info.missing.items():
             _log.warning("the metric %s is not served: %s", name, reason)
-        for scheduler, suffix, reserve in self._ways:
+        for scheduler, suffix in self._ways:
             lasting = self._place != MEMORY  # what is in memory alone is bounded by --memory alone
             parses = ParseCache(
                 self._store if lasting else None,
@@ -230,7 +218,6 @@ class Server:
                 parsing=info.parsing,
                 batch_captions=256,
                 window_s=self.config.window_ms / 1000,
-                reserve=reserve,
                 observe=self.telemetry.batch,
             )
             scheduler.loaded(info, dispatcher)
@@ -240,7 +227,6 @@ class Server:
         self._serving = True
         await self._health.set_workers(alive=self.pool.alive > 0)
         self._in_background(self._reload_regularly())
-        self._in_background(self._start_reserve())
         gc.collect()
         gc.freeze()  # what is here stays: a full collection must not look through it in the middle of calls
         self.telemetry.server.info({"version": info.version, "pipeline": info.pipeline, "vectors": info.vectors})
@@ -250,13 +236,6 @@ class Server:
             info.vectors,
             ", ".join(metric.name for metric in info.metrics),
         )
-
-    async def _start_reserve(self) -> None:
-        """Start the worker in reserve, for which no call waits: until it is ready, the others do its work."""
-        try:
-            await self.reserve.start()
-        except DataError as error:
-            _log.error("there is no worker in reserve: %s", error)
 
     async def stop(self, grace_s: float | None = None) -> None:
         """Refuse new calls, let those under way finish, and release everything."""
@@ -278,7 +257,7 @@ class Server:
         for dispatcher, parses in self._open_ways:
             await dispatcher.close()
             await parses.flush()
-        closing: list[Coroutine[None, None, object]] = [self.pool.close(), self.reserve.close()]
+        closing: list[Coroutine[None, None, object]] = [self.pool.close()]
         closing.append(self._end_connections(leaving))
         if self._metrics_server is not None:
             closing.append(asyncio.to_thread(self._metrics_server.shutdown))  # it looks up twice a second
@@ -373,8 +352,8 @@ class Server:
     def _workers_changed(self) -> None:
         """Serve while there is a worker: called when one gets ready or ends."""
         self.telemetry.workers.set(self.pool.alive)
-        self.telemetry.worker_deaths.inc(self.pool.deaths + self.reserve.deaths - self._deaths)
-        self._deaths = self.pool.deaths + self.reserve.deaths
+        self.telemetry.worker_deaths.inc(self.pool.deaths - self._deaths)
+        self._deaths = self.pool.deaths
         if self._serving:
             self._in_background(self._health.set_workers(alive=self.pool.alive > 0))
 

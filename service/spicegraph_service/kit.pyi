@@ -14,6 +14,7 @@ from spicegraph_service.cli.options import (
     system_name as system_name,
     system_names as system_names,
 )
+from spicegraph_service.config import host_and_port as host_and_port, is_local as is_local
 from spicegraph_service.cli.stores import ExpiresOption as ExpiresOption, token_end as token_end
 from spicegraph_service.engines import Engine as Engine, Rewrite as Rewrite, System as System, Task as Task
 from spicegraph_service.engines.local import Spread as Spread, local_facts as local_facts, spread_over as spread_over
@@ -103,33 +104,60 @@ from spicegraph_service.pool.tasks import (
 )
 from spicegraph_service.registry import (
     Command as Command,
+    DoorEntry as DoorEntry,
     NoOptions as NoOptions,
     ServiceEntry as ServiceEntry,
     StatePart as StatePart,
 )
-from spicegraph_service.rpc.gateway import FailedCallError as FailedCallError, Gateway as Gateway, Origin as Origin
-from spicegraph_service.rpc.host import Dialect as Dialect, Host as Host
-from spicegraph_service.rpc.http import (
-    HTTP_STATUSES as HTTP_STATUSES,
-    is_own_form as is_own_form,
-    names_of as names_of,
-    peer_of as peer_of,
+from spicegraph_service.rpc.host import Door as Door, DoorParts as DoorParts, Host as Host
+from spicegraph_service.rpc.interceptor import (
+    CallInterceptor as CallInterceptor,
+    Context as Context,
+    Handler as Handler,
+    Malformed as Malformed,
+    Refusal as Refusal,
+    current_call as current_call,
 )
-from spicegraph_service.rpc.interceptor import Context as Context, current_call as current_call
+from spicegraph_service.rpc.limits import (
+    MOST_CONNECTIONS as MOST_CONNECTIONS,
+    ByteBudget as ByteBudget,
+    FullError as FullError,
+    Limits as Limits,
+)
+from spicegraph_service.rpc.routes import (
+    HTTP_STATUSES as HTTP_STATUSES,
+    FailedCallError as FailedCallError,
+    Gateway as Gateway,
+    Origin as Origin,
+    Pages as Pages,
+    Requests as Requests,
+    client_headers as client_headers,
+    format_peer as format_peer,
+    is_own_form as is_own_form,
+    read_part_names as read_part_names,
+)
 from spicegraph_service.rpc.scheduler import (
     Scheduler as Scheduler,
     count_captions as count_captions,
     count_cost as count_cost,
 )
-from spicegraph_service.rpc.service import Caller as Caller, Service as Service, TokenService as TokenService
+from spicegraph_service.rpc.service import (
+    Caller as Caller,
+    HealthMonitor as HealthMonitor,
+    Service as Service,
+    TokenService as TokenService,
+)
 from spicegraph_service.rpc.status import (
+    TOO_LONG as TOO_LONG,
     CallError as CallError,
     Violation as Violation,
+    exhausted as exhausted,
     invalid as invalid,
     name_taken as name_taken,
     not_found as not_found,
     refused as refused,
     retry_info as retry_info,
+    too_long as too_long,
     unauthenticated as unauthenticated,
     unavailable as unavailable,
     wrong as wrong,

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from spicegraph_parser.errors import DataError
+from spicegraph_parser.errors import DataError, needs_extra
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +62,14 @@ class ServiceEntry:
     needs: str = ""  # the option without which the service is neither opened nor loaded; none: it always is
 
 
+@dataclass(frozen=True, slots=True)
+class DoorEntry:
+    """Another protocol by which a server takes calls, registered beside the services."""
+
+    opens: str  # ``module:function``: makes the ``Door`` from the ``DoorParts``
+    extra: str  # of this package, with what the door needs
+
+
 @cache
 def commands() -> Mapping[str, Command]:
     """Return every command by its name, in the order of ``--help``."""
@@ -85,7 +94,21 @@ def engines() -> Mapping[str, str]:
 @cache
 def services() -> Mapping[str, ServiceEntry]:
     """Return every service that a server can have, by the name of its entry point."""
-    return {point.partition(" ")[0]: entry for point, entry in _load("spicegraph.services")}
+    loaded = _load("spicegraph.services")
+    return {point.partition(" ")[0]: entry for point, entry in loaded if isinstance(entry, ServiceEntry)}
+
+
+def open_http() -> Any:
+    """Return the function that makes the door for HTTP.
+
+    Raises:
+        DataError: the wing, or what it needs, is not installed.
+    """
+    for point, entry in _load("spicegraph.services"):
+        if isinstance(entry, DoorEntry) and point.startswith("http "):
+            with needs_extra(entry.extra, "JSON over HTTP"):
+                return resolve_name(entry.opens)
+    raise DataError("--http needs the package spicegraph_web, which is not installed")
 
 
 def _load(group: str) -> Iterator[tuple[str, Any]]:

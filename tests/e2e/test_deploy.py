@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -165,39 +165,26 @@ def test_prometheus_takes_the_rules_and_they_fire_when_they_should(tmp_path: Pat
     assert "SUCCESS" in promtool("test", "rules", file)
 
 
-@pytest.fixture(scope="module")
-def chart(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, object]], subprocess.CompletedProcess[str]]:
-    """Render the chart with other values than its own: by helm, or by the functions of helm's that its templates use."""
-    folder = DEPLOY / "helm" / "spicegraph"
-    made = tmp_path_factory.mktemp("chart")
-    helm, go = shutil.which("helm"), shutil.which("go")
-    if helm is None and go is not None:
-        subprocess.run([go, "build", "-o", str(made / "render"), str(SUPPORT / "chart.go")], check=True)
-    elif helm is None:
-        pytest.skip("neither helm nor go is installed")
+@pytest.fixture
+def chart(tmp_path: Path) -> Callable[[dict[str, object]], subprocess.CompletedProcess[str]]:
+    """Render the chart by helm with other values than its own."""
+    helm = shutil.which("helm")
+    if helm is None:
+        pytest.skip("helm is not installed")
 
     def render(values: dict[str, object]) -> subprocess.CompletedProcess[str]:
-        if helm is not None:
-            (made / "values.json").write_text(json.dumps(values))
-            command, given = [helm, "template", "name", str(folder), "--values", str(made / "values.json")], ""
-        else:
-            command = [str(made / "render"), *(str(path) for path in sorted((folder / "templates").iterdir()))]
-            whole = merged(yaml.safe_load((folder / "values.yaml").read_text()), values)
-            about = yaml.safe_load((folder / "Chart.yaml").read_text())
-            names = {name[0].upper() + name[1:]: value for name, value in about.items()}
-            given = json.dumps({"Values": whole, "Chart": names, "Release": {"Name": "name"}})
-        return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+        (tmp_path / "values.json").write_text(json.dumps(values))
+        command = [
+            helm,
+            "template",
+            "name",
+            str(DEPLOY / "helm" / "spicegraph"),
+            "--values",
+            str(tmp_path / "values.json"),
+        ]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
     return render
-
-
-def merged(values: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-    """Return the chart's values with others in their place; there is none that the chart does not have."""
-    assert set(others) <= set(values)
-    return values | {
-        name: merged(values[name], value) if isinstance(value, dict) and values[name] else value
-        for name, value in others.items()
-    }
 
 
 @pytest.mark.parametrize(

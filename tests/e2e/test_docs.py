@@ -36,6 +36,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml  # type: ignore[import-untyped]  # there are no types for it in the lock
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+
+from markdown_blocks import PAGES, WITH_BLOCKS, Block, find_blocks, join_python_programs
 from nltk_data import write_nltk_data
 from spicegraph_service import registry
 from spicegraph_service.cli import main
@@ -47,35 +50,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs").rglob("*.md"))
-READMES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "examples").glob("*/*.md")),
-    *sorted((ROOT / "examples" / "challenges").glob("*/*.md")),
-    *sorted(
-        path
-        for part in ("parser", "scorer", "service", "wings", "training", "deploy")
-        for path in (ROOT / part).rglob("*.md")
-    ),
-]
 INSTALLED = Path(sys.executable).parent
 FRENCH = {"chien": ["dog.n.01"], "canapé": ["sofa.n.01"], "divan": ["sofa.n.01"], "plage": ["beach.n.01"]}
 AS_INSTALLED = {ROOT / "README.md", ROOT / "docs" / "five-minutes.md", ROOT / "service" / "README.md"}
-WITH_BLOCKS = [path for path in (*PAGES, *READMES) if "```" in path.read_text(encoding="utf-8")]
 PORTS = ("50051", "50951", "50952")  # in the pages; each is another one here, so that nothing else is in the way
 
-_FENCE = re.compile(r"^(<!-- continued -->\n+)?```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "--- block"
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block: its language, the name of the file that it is, if any, its text, and whether it continues a program."""
-
-    language: str
-    title: str | None
-    text: str
-    continued: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,10 +64,6 @@ class Step:
 
     command: str
     shown: str
-
-
-def blocks(text: str) -> list[Block]:
-    return [Block(language, title or None, body, bool(mark)) for mark, language, title, body in _FENCE.findall(text)]
 
 
 def steps(page: list[Block]) -> Iterator[Step]:
@@ -163,12 +139,20 @@ def run_steps(
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("path", WITH_BLOCKS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path, id=path.relative_to(ROOT).as_posix(), marks=() if path in AS_INSTALLED else pytest.mark.full("pages")
+        )
+        for path in WITH_BLOCKS
+    ],
+)
 def test_every_block_runs(path: Path, place: Path, request: pytest.FixtureRequest) -> None:
     text = path.read_text(encoding="utf-8")
     for port in PORTS:
         text = text.replace(port, free_port())
-    page = blocks(text)
+    page = find_blocks(text)
     unknown = {block.language for block in page} - {"console", "python", "sh", "output", "text", *CHECKS}
     assert not unknown, "write how such a block is run"
     for block in page:
@@ -183,6 +167,7 @@ def test_every_block_runs(path: Path, place: Path, request: pytest.FixtureReques
         assert shown.fullmatch(output) or shown.fullmatch(errors + output), f"{step.command}\n{errors}{output}"
 
 
+@pytest.mark.full("pages")
 def test_warm_programs_are_processes_as_others(warm_programs: Path, place: Path) -> None:
     """Arguments, folder, environment, standard input and output, and codes are those of the shell that starts them."""
     program = "import os, sys; print(__name__, sys.argv, os.environ['WORD'], sorted(os.listdir())); sys.exit(3)"
@@ -244,10 +229,10 @@ CHECKS: Mapping[str, Callable[[str], object]] = {
 
 def test_blocks_and_commands_are_found() -> None:
     assert len(WITH_BLOCKS) > 20
-    (block,) = blocks('a\n```csv title="x.csv"\n1\n```\nb\n')
+    (block,) = find_blocks('a\n```csv title="x.csv"\n1\n```\nb\n')
     assert block == Block("csv", "x.csv", "1\n")
     first, second = steps(
-        blocks("```python\nx = 1\n```\n<!-- continued -->\n```python\nprint(x)\n```\n```output\n1\n```\n")
+        find_blocks("```python\nx = 1\n```\n<!-- continued -->\n```python\nprint(x)\n```\n```output\n1\n```\n")
     )
     assert (first.shown, second.shown) == ("", "1\n")
     assert "x = 1\nprint(x)\n" in second.command
@@ -263,42 +248,11 @@ def test_blocks_and_commands_are_found() -> None:
         check_commands("spicegraph scare a.json")
 
 
-# Of the programs that the pages name beside ours.
-_UNTYPED = "[mypy-evaluate.*,pycocoevalcap.*,pycocotools.*]\nignore_missing_imports = true\n"
-
-
-def python_programs(text: str) -> list[str]:
-    """Return the Python programs of a page, each with what continues it."""
-    found: list[str] = []
-    for block in blocks(text):
-        if block.language == "python":
-            found[-1:] = [found[-1] + block.text] if block.continued else [*found[-1:], block.text]
-    return found
-
-
 def test_programs_are_found() -> None:
     page = (
         "```python\nx = 1\n```\n<!-- continued -->\n```python\nprint(x)\n```\n```sh\nls\n```\n```python\ny = 2\n```\n"
     )
-    assert python_programs(page) == ["x = 1\nprint(x)\n", "y = 2\n"]
-
-
-def test_every_python_block_passes_strict_checks(tmp_path: Path) -> None:
-    files = []
-    for page in WITH_BLOCKS:
-        for number, text in enumerate(python_programs(page.read_text("utf-8"))):
-            name = page.relative_to(ROOT).as_posix().removesuffix(".md").replace("/", "_").replace("-", "_")
-            files.append(tmp_path / f"{name}_{number}.py")
-            files[-1].write_text(text, encoding="utf-8")
-    assert len(files) > 40
-    config = tmp_path / "mypy.ini"
-    paths = ":".join(str(ROOT / part) for part in ("proto", "parser", "scorer", "service", "wings"))
-    config.write_text(f"[mypy]\nstrict = true\nmypy_path = {paths}\n{_UNTYPED}", encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(tmp_path / "cache")]
-    done = subprocess.run([*command, *map(str, files)], cwd=tmp_path, capture_output=True, text=True, check=False)
-    ours = [line for line in done.stdout.splitlines() if line.startswith(tuple(path.name for path in files))]
-    assert not ours, "\n".join(ours)
-    assert done.returncode in {0, 1}, done.stderr  # what is no block's: modules without types
+    assert join_python_programs(page) == ["x = 1\nprint(x)\n", "y = 2\n"]
 
 
 @pytest.fixture(scope="module")
@@ -317,6 +271,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full("pages")
 def test_the_site_has_every_page(site: Path) -> None:
     for path in PAGES:
         assert (site / path.relative_to(ROOT / "docs").with_suffix(".html")).is_file()
@@ -337,6 +292,7 @@ def test_the_site_has_every_page(site: Path) -> None:
     assert not [page for page in site.rglob("*.html") if re.search(r":(func|class|data|meth):", page.read_text())]
 
 
+@pytest.mark.full("pages")
 def test_pages_can_be_searched_from_disk(site: Path) -> None:
     assert (site / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
     assert "assets/iframe-worker.js" in (site / "index.html").read_text(encoding="utf-8")
@@ -345,6 +301,7 @@ def test_pages_can_be_searched_from_disk(site: Path) -> None:
 _LOADED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=["']?(https?:)?//([^"'\s>]+)""")
 
 
+@pytest.mark.full("pages")
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert not _LOADED.search(page.read_text(encoding="utf-8")), page

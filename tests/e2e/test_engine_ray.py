@@ -176,6 +176,7 @@ def expected(found):
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_a_killed_node_costs_time_only(found, expected):
     assert found["nodes"] == [2, 1]
     assert 0 < found["killed_after"][0] < len(ITEMS)
@@ -183,6 +184,7 @@ def test_a_killed_node_costs_time_only(found, expected):
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_the_parts_of_a_folder_hold_every_item_once(found, expected, folder):
     about = json.loads((folder / "parts" / ABOUT).read_text())
     assert {"parts": about.pop("parts"), **about} == {"parts": parts_in(folder / "parts"), **found["lines"]}
@@ -205,11 +207,13 @@ def flat_rows(expected):
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_parquet_gives_the_same(found, expected):
     assert found["table"] == expected
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_faults_are_listed_with_their_file(found):
     faults = [
         "faulty.jsonl (image_id 7), candidate: is empty",
@@ -220,6 +224,7 @@ def test_faults_are_listed_with_their_file(found):
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_ids_that_two_files_share_are_found(found, folder):
     assert found["refused"]["twice"].splitlines() == [
         f"{folder}/twice: 3 faults",
@@ -230,21 +235,25 @@ def test_ids_that_two_files_share_are_found(found, folder):
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_no_items_are_one_clear_error(found, folder):
     assert found["refused"]["empty"] == f"{folder}/empty: contains no items"
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_text_that_is_not_utf8_is_one_clear_error(found):
     assert "latin.jsonl: is not UTF-8" in found["refused"]["latin.jsonl"]
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_what_a_worker_says_arrives(found):
     assert "for the metric bleu, tokenizer is ptb-coco" in found["told"]
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_a_bucket_is_read_and_written(found, bucket):
     assert found["bucket"] == [0, 0]
     expected = score(ITEMS, ("spice", "cider"))
@@ -258,6 +267,7 @@ def test_a_bucket_is_read_and_written(found, bucket):
 
 
 @pytest.mark.model
+@pytest.mark.full("ray")
 def test_a_second_run_with_a_shared_cache_parses_nothing(found):
     expected = score(ITEMS, ("spice",)).corpus
     assert found["cached"]["corpora"] == [expected, expected]

@@ -78,6 +78,7 @@ def errors_of(report: Report) -> list[tuple[str, str, tuple[str, ...], int]]:
     return sorted(found, key=lambda row: -row[3])[:5]
 
 
+@pytest.mark.full("clients")
 def test_node_scores_as_the_library(
     server: RunningServer, truth: Result, truth_of_scenes: Result, tmp_path: Path, program: Callable[[str], str]
 ) -> None:
@@ -102,6 +103,7 @@ def test_node_scores_as_the_library(
     }
 
 
+@pytest.mark.full("clients")
 def test_go_scores_as_the_library(
     server: RunningServer, truth: Result, truth_of_scenes: Result, tmp_path: Path, program: Callable[[str], str]
 ) -> None:

@@ -26,8 +26,7 @@ from spicegraph_api.rewards.v1.methods import METHODS as REWARD_METHODS
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2, scene_graph_pb2, scores_pb2
 from spicegraph_api.v1.methods import METHODS as OWN_METHODS
 from spicegraph_challenge.client import ChallengeClient
-from spicegraph_detail import DetailClient
-from spicegraph_rewards import RewardClient
+from spicegraph_graded import DetailClient, RewardClient
 from spicegraph_service.app import Server
 from spicegraph_service.config import ServerConfig
 from spicegraph_service.rpc import host

@@ -92,7 +92,9 @@ def test_the_library_s_result_has_all_its_sides(truth: Result) -> None:
     assert 0 < truth.corpus["Rarity"] < 1
 
 
-@pytest.mark.parametrize("options", [(), ("--workers", "2"), ("--engine", "ray")], ids=" ".join)
+@pytest.mark.parametrize(
+    "options", [(), ("--workers", "2"), pytest.param(("--engine", "ray"), marks=pytest.mark.full("ray"))], ids=" ".join
+)
 def test_the_command_gives_the_library_s_scores(options: tuple[str, ...], source: Path, truth: Result) -> None:
     """The same numbers to the bit, from one process, several, and a cluster."""
     found = command("score", str(source), "--metrics", "rarity,rouge", "--format", "json", *options)
@@ -103,6 +105,7 @@ def test_the_command_gives_the_library_s_scores(options: tuple[str, ...], source
     assert rarity == list(truth.runs[0].scores[0].each)
 
 
+@pytest.mark.full("ray")
 def test_ray_sums_it_without_items(source: Path, truth: Result, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

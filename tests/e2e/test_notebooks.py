@@ -31,6 +31,7 @@ def test_there_is_one_for_each_main_use() -> None:
 
 
 @pytest.mark.model
+@pytest.mark.full("pages")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", RUN, str(path), str(FOLDER)]

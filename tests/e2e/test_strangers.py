@@ -76,10 +76,7 @@ def exchange(server: RunningServer, data: bytes) -> bytes:
     return reply
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [(SCORE, "application/json"), (STREAM, "application/x-ndjson"), ("/compat/openrlhf", "application/json")],
-)
+@pytest.mark.parametrize(("path", "kind"), [(SCORE, "application/json"), (STREAM, "application/x-ndjson")])
 def test_over_http_a_token_is_asked_for_before_the_body(server: RunningServer, path: str, kind: str) -> None:
     """The body never comes."""
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: 8000000\r\n\r\n"
@@ -145,7 +142,6 @@ def test_a_stream_whose_token_stands_goes_on(server: RunningServer, store: Path)
 @pytest.mark.parametrize(
     ("head", "body"),
     [
-        ("POST /compat/openrlhf?reward=spice HTTP/1.1\r\n", "[" * 100_000),
         (f"POST {SCORE} HTTP/1.1\r\nContent-Type: application/json\r\n", "[" * 100_000),
         (f"POST {SCORE} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Encoding: deflate\r\n", "plain"),
         ("POST /sign-in HTTP/1.1\r\n" + MULTIPART, ""),
@@ -213,6 +209,7 @@ def test_connections_over_grpc_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     asyncio.run(connect())
 
 
+@pytest.mark.full("floods")
 def test_floods_of_strangers_starve_nobody() -> None:
     """Open calls, resets, lists of words, refused files, pings, a frozen server and a stop: in the short form."""
     assert attacks_held() == 7
@@ -236,6 +233,7 @@ def test_a_client_of_many_calls_at_once_has_none_refused(server: RunningServer, 
     assert asyncio.run(ask()) == {1}
 
 
+@pytest.mark.full("floods")
 def test_behind_a_proxy_a_stop_waits_for_no_client_that_has_gone(program: Callable[[str], str]) -> None:
     """The proxy keeps the connection of a client that left a frozen server, and reads nothing of it."""
     program("haproxy")

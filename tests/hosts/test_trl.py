@@ -19,8 +19,8 @@ def test_grpo_trains_with_the_reward(tmp_path: Path) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-    from spicegraph_rewards import RewardModel
-    from spicegraph_rewards.trainers import trl_reward
+    from spicegraph_graded import RewardModel
+    from spicegraph_graded.rewards.trainers import trl_reward
 
     vocabulary = {word: number for number, word in enumerate(WORDS)}
     core = Tokenizer(models.WordLevel(vocabulary, unk_token="<pad>"))

@@ -55,7 +55,7 @@ def batch() -> Any:
 
 @pytest.fixture
 def expected() -> list[float]:
-    from spicegraph_rewards import RewardModel
+    from spicegraph_graded import RewardModel
 
     return RewardModel(REWARD["reward"], dict(enumerate(TRUTHS))).rewards([0, 1], SAID)
 
@@ -65,7 +65,7 @@ def configured(folder: Path, name: str, manager: str) -> Any:
     from omegaconf import OmegaConf
 
     path = folder / "reward.py"
-    path.write_text("from spicegraph_rewards.trainers import compute_score, compute_scores\n", encoding="utf-8")
+    path.write_text("from spicegraph_graded.rewards.trainers import compute_score, compute_scores\n", encoding="utf-8")
     custom = {"path": str(path), "name": name, "reward_kwargs": REWARD}
     chosen = {"source": "register", "name": manager}
     return OmegaConf.create({"reward": {"custom_reward_function": custom, "reward_manager": chosen}})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.caption_pipeline import pipeline_path
@@ -60,7 +60,6 @@ def test_odd_texts_parse_as_within_spacy(text: str) -> None:
     assert list(load_pipeline().parse([text, "a dog", text])) == _within_spacy([text, "a dog", text])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=()), max_size=40), min_size=1, max_size=4))
 def test_no_text_makes_it_raise(texts: list[str]) -> None:
     """Any code points, surrogates too; and words stand where their spans say."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 
@@ -125,7 +125,6 @@ def test_ready_tokens_can_be_parsed(nlp: Language) -> None:
     assert components.ptb_tokens(doc)[1] == ("dog", 2, 5)
 
 
-@settings(max_examples=60, deadline=None)
 @given(text=st.text(max_size=80))
 def test_no_text_makes_it_fail(nlp: Language, text: str) -> None:
     doc = nlp(text)

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.caption_pipeline import pipeline_path, reranker
@@ -104,7 +104,6 @@ def network() -> Network:
 
 
 @pytest.mark.model
-@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_analyses_of_doubtful_sentences(network: Network, data: st.DataObject) -> None:
     """Each is a projective tree over its sentence; the first is the network's own; the best one is what is found."""
@@ -218,7 +217,6 @@ def test_reading_from_a_word_on_is_reading_all() -> None:
 
 
 @given(st.integers(1, 1100), st.integers(0, 2**32))
-@settings(max_examples=20)
 def test_patterns_hashed_together_have_the_hashes_of_each_alone(words: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     columns = [random.integers(0, 50, words) for _ in range(5)]

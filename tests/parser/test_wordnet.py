@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import DataError, InputError
@@ -79,7 +79,6 @@ def test_a_number_may_stand_for_several_synsets() -> None:
     assert len({WORDNET.gloss(reading) for reading in readings}) == len(readings)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(WORDS))
 def test_the_senses_of_a_word_are_its_synsets(word: str) -> None:
     senses = WORDNET.senses(word.replace("_", " "))
@@ -90,7 +89,6 @@ def test_the_senses_of_a_word_are_its_synsets(word: str) -> None:
         assert WORDNET.gloss(sense).strip()
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(WORDS), st.sampled_from(WORDS), st.sampled_from(PARTS))
 def test_distance_is_symmetric_and_0_only_within_a_synset(one: str, other: str, part: str) -> None:
     first, second = WORDNET.common_sense(one, part), WORDNET.common_sense(other, part)

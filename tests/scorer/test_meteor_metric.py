@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import LimitError
@@ -149,7 +149,6 @@ SMALL = "a the one man men person dog dogs puppy is next to beside of"
 WORDS = st.lists(st.sampled_from(SMALL.split()), max_size=9)
 
 
-@settings(max_examples=50, deadline=None)
 @given(WORDS, st.lists(WORDS, min_size=1, max_size=3))
 def test_scores_lie_between_0_and_1(data: MeteorData, candidate: list[str], references: list[list[str]]) -> None:
     (statistic,) = score_texts([(" ".join(candidate), list(map(" ".join, references)))], data=data)
@@ -159,14 +158,12 @@ def test_scores_lie_between_0_and_1(data: MeteorData, candidate: list[str], refe
     assert all(isinstance(match, WordMatch) for match in statistic.alignment.matches)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(SMALL.split()), min_size=1, unique=True))
 def test_a_text_of_different_words_equals_itself(data: MeteorData, words: list[str]) -> None:
     (statistic,) = score_texts([(" ".join(words), [" ".join(words)])], data=data)
     assert statistic.score == 1.0
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_no_text_makes_the_scorer_stumble(data: MeteorData, candidate: str, reference: str) -> None:
     (statistic,) = score_texts([(candidate, [reference])], data=data)

@@ -1,7 +1,7 @@
 """N-grams are counted a slice of the items at a time; no score and no frequency depends on the slices."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_scorer.core import ngrams as counts
@@ -31,7 +31,6 @@ def values(items):
     )
 
 
-@settings(deadline=None, max_examples=40)
 @given(ITEMS, st.integers(1, 5))
 def test_values_do_not_depend_on_the_slices(items, size):
     whole = values(items)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_scorer import Item
@@ -153,7 +153,6 @@ FORMS: Final[dict[str, Callable[[Items], Files]]] = {
 
 
 @pytest.mark.parametrize("name", FORMS)
-@settings(max_examples=15, deadline=None)
 @given(items=ITEMS)
 def test_items_come_back_from_every_form(name: str, items: list[Item]) -> None:
     if name == "Parquet":

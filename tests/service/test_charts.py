@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spicegraph_service.output.charts import (
@@ -132,7 +132,6 @@ def places(svg: str) -> list[float]:
     return [float(node.get("x", "")[:-1]) for node in ET.fromstring(svg).iter("svg") if node.get("class") == "s0"]
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.none() | st.floats(-1, 1), min_size=1, max_size=4),
     st.text(st.characters(exclude_categories=()), max_size=30),

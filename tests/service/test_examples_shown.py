@@ -44,6 +44,6 @@ def test_the_first_example_has_colour_count_and_relation() -> None:
 
 @pytest.mark.parametrize("caption", DEMO)
 def test_the_demos_examples_read_as_people_read_them(caption: str) -> None:
-    local = pytest.importorskip("spicegraph_viewer.pages")
+    local = pytest.importorskip("spicegraph_web.pages")
     assert caption in {local._CAPTION, *local._REFERENCES}
     assert tuples(caption) == set(DEMO[caption].split("; "))

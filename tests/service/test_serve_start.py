@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from spicegraph_api.v1 import evaluation_service_pb2 as pb
 from spicegraph_parser.errors import InputError
 from spicegraph_service import app
 from spicegraph_service.cli import serve
 from spicegraph_service.cli.app import main
 from spicegraph_service.config import ServerConfig
-from spicegraph_service.rpc import http_server, metrics_port
-from spicegraph_service.rpc.codec import JsonError, from_json
+from spicegraph_service.rpc import metrics_port
 from spicegraph_service.store import StoreError
 from waiting import wait_until
 
@@ -164,20 +162,3 @@ def test_a_store_that_is_not_there_yet_is_waited_for(
 )
 def test_hosts_over_http(config: dict[str, Any], allowed: set[str]) -> None:
     assert ServerConfig(**config).allowed_hosts == allowed
-
-
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [("localhost", True), ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("evil.org", False), ("", False)],
-)
-def test_names_of_this_machine_alone(name: str, *, own: bool) -> None:
-    assert http_server._is_own(name) is own
-
-
-def test_a_key_that_stands_twice_is_refused() -> None:
-    for text in (b'{"captions": ["a"], "captions": ["b"]}', b'{"items": [{"id": "1", "id": "2"}]}'):
-        with pytest.raises(JsonError, match="appears twice") as failure:
-            from_json(text, pb.ScoreRequest)
-        assert failure.value.field in {"captions", "id"}
-    quoted = b'{"captions": ["a \\"sign\\": \\"stop\\": here", "\\\\"], "graphStyle": "GRAPH_STYLE_SCENE"}'
-    assert from_json(quoted, pb.ParseCaptionsRequest).captions[0] == 'a "sign": "stop": here'

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -46,7 +46,6 @@ def tied(draw):
     return np.array(values), np.array(ratings), np.array(weights, dtype=float)
 
 
-@settings(deadline=None)
 @given(tied())
 def test_coefficients_are_scipys_and_undefined_where_scipys_are(data):
     values, ratings, _ = data
@@ -60,7 +59,6 @@ def test_coefficients_are_scipys_and_undefined_where_scipys_are(data):
             assert found.p == pytest.approx(expected.pvalue, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(tied())
 def test_a_resample_has_the_coefficients_of_the_drawn_observations(data):
     values, ratings, weights = data
@@ -76,7 +74,6 @@ def test_a_resample_has_the_coefficients_of_the_drawn_observations(data):
                 assert value == pytest.approx(of_scipy(x, y).statistic, abs=1e-9), name
 
 
-@settings(deadline=None)
 @given(tied(), st.booleans())
 def test_pair_counts_are_those_of_every_pair(data, swapped):
     values, ratings, weights = data

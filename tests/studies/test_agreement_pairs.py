@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.errors import InputError
@@ -36,7 +36,6 @@ VALUES = st.integers(0, 3).map(float)
 ROWS = st.lists(st.tuples(VALUES, VALUES, st.integers(0, 1), st.sampled_from("xyz")), min_size=1, max_size=30)
 
 
-@settings(deadline=None, max_examples=60)
 @given(ROWS, st.sampled_from(Ties))
 def test_accuracy_is_a_count(rows, ties):
     pairs = [pair(n, (a, b), category=c, preferred=p) for n, (a, b, p, c) in enumerate(rows)]

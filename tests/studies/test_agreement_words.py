@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser import InputError
@@ -49,7 +49,6 @@ def likelihoods(p, q, counts):
 GRID = np.meshgrid(np.linspace(0, 1, 201), np.linspace(0, 1, 201))
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 40), min_size=3, max_size=7))
 def test_no_other_p_and_q_are_more_likely(counts):
     fitted = words.fit(counts)
@@ -69,7 +68,6 @@ def test_worked_values_of_the_papers_formulas(p, references, precision):
     assert words.model_point(p, references) == (p, precision if precision is None else pytest.approx(precision))
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.lists(st.integers(0, 1), min_size=4, max_size=4), min_size=1, max_size=8), st.integers(1, 3))
 def test_the_human_point_is_the_mean_over_every_choice_of_captions(rows, references):
     right = wrong = said = 0.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spicegraph_parser.spice.rules import Fact
@@ -189,7 +189,6 @@ FAST = [name for name in METRICS if name != "meteor"]
 
 
 @pytest.mark.parametrize("name", FAST)
-@settings(max_examples=25, deadline=None)
 @given(made=studies())
 def test_fast_is_slow(name: str, made: tuple[BoundsStudy, list[Trial]]) -> None:
     metric = make_metrics([name], Resources(EveryWord))[name]
@@ -198,13 +197,11 @@ def test_fast_is_slow(name: str, made: tuple[BoundsStudy, list[Trial]]) -> None:
         assert_same(metric, *made)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=studies())
 def test_fast_is_slow_for_meteor(made: tuple[BoundsStudy, list[Trial]]) -> None:
     assert_same(Meteor(), *made)
 
 
-@settings(max_examples=25, deadline=None)
 @given(made=studies())
 def test_fast_is_slow_with_frozen_document_frequencies(made: tuple[BoundsStudy, list[Trial]]) -> None:
     study, trials = made

@@ -10,10 +10,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from spicegraph_parser.errors import needs_extra
 from spicegraph_service.cli.app import command_line, with_groups
 from spicegraph_service.config import ServerConfig, default_store
-from spicegraph_service.registry import commands, services
+from spicegraph_service.registry import commands, open_http, services
 from spicegraph_service.store import MEMORY
 
 _log = logging.getLogger(__name__)
@@ -29,8 +28,7 @@ def serve(*, config: ServerConfig, registered: Mapping[str, Any]) -> None:
     from spicegraph_service.rpc.telemetry import logging_to_stderr  # noqa: PLC0415
 
     if config.http is not None:
-        with needs_extra("web", "JSON over HTTP"):
-            import aiohttp  # noqa: F401, PLC0415
+        open_http()  # what is not installed is said before anything starts
     with logging_to_stderr(level=config.log_level, as_json=config.log_format == "json"):
         _tell_unknown_variables()
         _keep_tables(config.store or default_store())

@@ -17,16 +17,7 @@ class ReportItem(msgspec.Struct, frozen=True, array_like=True):
     references: tuple[str, ...]
 
 
-class ReadTask(msgspec.Struct, frozen=True, tag="read"):
-    """Files of strangers to be read, into a file of items; without ``references`` the first has its own."""
-
-    candidates: str
-    references: str | None
-    output: str
-    memory: int = 0  # bytes that the process may take; 0: any
-
-
-class ReportTask(msgspec.Struct, frozen=True, tag="report"):
+class ReportTask(msgspec.Struct, frozen=True):
     """A report to be made: of the items in a file, into another file."""
 
     items: str
@@ -60,9 +51,7 @@ class Working(msgspec.Struct, frozen=True, tag="working"):
 
 
 class Made(msgspec.Struct, frozen=True, tag="made"):
-    """A task was done; ``integer_ids``: items that were read are named by integers."""
-
-    integer_ids: bool = False
+    """The report was made."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
@@ -75,5 +64,5 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 Step: TypeAlias = Working | Made | Failed
 decode_step = msgspec.msgpack.Decoder(Step).decode
 encode = msgspec.msgpack.Encoder().encode
-decode_task = msgspec.msgpack.Decoder(ReadTask | ReportTask).decode
+decode_task = msgspec.msgpack.Decoder(ReportTask).decode
 decode_items = msgspec.msgpack.Decoder(list[ReportItem]).decode

@@ -1,4 +1,4 @@
-"""A process that reads strangers' files, or makes one report of items: the server holds neither items nor reports.
+"""A process that makes one report of items: the server holds neither items nor reports.
 
 The server starts ``python -m spicegraph_service.pool.reports`` and sends one task.
 """
@@ -17,23 +17,20 @@ import msgspec
 from google.protobuf.struct_pb2 import Struct
 
 from spicegraph_api.report.v1 import report_pb2
+from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_parser.pipelines import SCENE
 from spicegraph_parser.runtime import rare_collections
-from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import make_categories
-from spicegraph_scorer.readers import read_items
-from spicegraph_scorer.readers.source import ReadLimits
 from spicegraph_service.engines import System
 from spicegraph_service.engines.local import local_facts
 from spicegraph_service.pool import convert, tasks
-from spicegraph_service.pool.processes import do_one_task, frame, limit, read_frame
+from spicegraph_service.pool.processes import do_one_task, limit, read_frame
 from spicegraph_service.pool.report_tasks import (
     Failed,
     Made,
-    ReadTask,
-    ReportItem,
     ReportTask,
     Step,
     Working,
@@ -53,19 +50,7 @@ if TYPE_CHECKING:
 
 _NICE = 5
 _EVERY_S = 0.25  # between two frames of progress
-_BATCH = 200  # items in a frame
-_LIMITS = ReadLimits(content=256 << 20)  # of files that strangers send
 _log = logging.getLogger(__name__)
-
-
-def read(task: ReadTask) -> Made:
-    """Read the items of files, as the command does, and write them."""
-    items = read_items(task.candidates, references=task.references, limits=_LIMITS).items
-    with Path(task.output).open("wb") as stream:
-        for start in range(0, len(items), _BATCH):
-            batch = items[start : start + _BATCH]
-            stream.write(frame(encode([ReportItem(str(i.id), (i.candidate,), i.references) for i in batch])))
-    return Made(all(isinstance(item.id, int) for item in items))
 
 
 def make(task: ReportTask, progress: Any = None) -> Made:
@@ -166,7 +151,9 @@ def _fill_messages(target: Any, part: Any, *, is_map: bool, is_list: bool) -> No
         target.update(msgspec.json.decode(msgspec.json.encode(part)))
     elif isinstance(part, GradedView):
         target.score = part.score
-        target.explanation.CopyFrom(convert.graded_message("spice-g", part.explanation))
+        result = scores_pb2.ItemResult()
+        convert.add_explanation(result, "spice-g", part.explanation, verdicts=True)
+        target.explanation.CopyFrom(result.graded_matches[0])
     elif is_map:
         for key, each in part.items():
             _fill(target[key], each)
@@ -218,10 +205,10 @@ def _answer(given: bytes, report: Callable[[bytes], None]) -> bytes:
     return encode(_tried(decode_task(given), progress))
 
 
-def _tried(task: ReadTask | ReportTask, progress: Any) -> Step:
+def _tried(task: ReportTask, progress: Any) -> Step:
     limit(task.memory)
     try:
-        return read(task) if isinstance(task, ReadTask) else make(task, progress)
+        return make(task, progress)
     except InputError as error:
         return Failed("input", str(error))
     except LimitError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from spicegraph_api.v1 import evaluation_service_pb2, reference_service_pb2
 from spicegraph_api.v1.evaluation_service_pb2_grpc import add_EvaluationServiceServicer_to_server
@@ -15,35 +15,19 @@ from spicegraph_service.rpc.references import References, ReferencesServicer
 from spicegraph_service.rpc.service import TokenService
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    import ssl
+    from collections.abc import Callable, Sequence
 
-    from aiohttp.web import AbstractRouteDef
-    from google.protobuf.message import Message
-
+    from spicegraph_service.config import ServerConfig
     from spicegraph_service.pool.cache import StoreThread
     from spicegraph_service.registry import NoOptions
     from spicegraph_service.rpc.auth import Authenticator
-    from spicegraph_service.rpc.gateway import Gateway
+    from spicegraph_service.rpc.interceptor import CallInterceptor
     from spicegraph_service.rpc.limits import Limits
+    from spicegraph_service.rpc.routes import Pages
     from spicegraph_service.rpc.scheduler import Scheduler
+    from spicegraph_service.rpc.service import HealthMonitor, Service
     from spicegraph_service.rpc.telemetry import Telemetry
-
-Pages: TypeAlias = "Callable[[Gateway], Iterable[AbstractRouteDef]]"
-
-
-class Dialect(NamedTuple):
-    """A method in the words of programs that know nothing of the contract: JSON that is posted to ``/compat/NAME``."""
-
-    name: str
-    method: str  # ``/SERVICE/METHOD``, with one message each way
-    read: Callable[[bytes, Mapping[str, str]], Message]  # of body and query; a ``ValueError`` says what is wrong
-    write: Callable[[Any], Any]  # makes JSON values
-    home: Mapping[str, str] = {}  # what its programs look for in the JSON of ``GET /``
-
-    @property
-    def path(self) -> str:
-        """Where it is posted to."""
-        return f"/compat/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +46,32 @@ class Host:
     probes: StoreThread  # the same, for probes, which do not wait for uploads
     telemetry: Telemetry
     pages: list[Pages] = field(default_factory=list)  # routes of pages, which make their calls by the gateway
-    dialects: list[Dialect] = field(default_factory=list)  # methods in the words of other programs
+
+
+class Door(Protocol):
+    """Another protocol by which a server takes calls, such as HTTP."""
+
+    async def start(self) -> int:
+        """Listen; return the port."""
+
+    async def stop(self) -> None:
+        """Accept no more connections, let the calls under way finish within the grace, and end the others."""
+
+    async def hurry(self) -> None:
+        """End the calls that :meth:`stop` waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoorParts:
+    """The parts of a server by which a door answers."""
+
+    config: ServerConfig
+    services: Sequence[Service]
+    interceptor: CallInterceptor  # through which calls must pass
+    limits: Limits
+    health: HealthMonitor
+    pages: Sequence[Pages]
+    tls: ssl.SSLContext | None
 
 
 _EVALUATION = evaluation_service_pb2.DESCRIPTOR.services_by_name["EvaluationService"]

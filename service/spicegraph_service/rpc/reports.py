@@ -26,14 +26,12 @@ from spicegraph_service.rpc.service import TokenService
 from spicegraph_service.rpc.status import CallError, Violation, exhausted, invalid, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 
-    from aiohttp.web import AbstractRouteDef
     from prometheus_client import CollectorRegistry
 
     from spicegraph_service.builtin import ReportServing
-    from spicegraph_service.pool.report_tasks import Made, ReadTask
-    from spicegraph_service.rpc.gateway import Gateway
+    from spicegraph_service.pool.report_tasks import Made
     from spicegraph_service.rpc.host import Host
     from spicegraph_service.rpc.interceptor import Context
 
@@ -57,16 +55,6 @@ _FORMS: Final[Mapping[int, str]] = {
 def open_reports(options: ReportServing, host: Host) -> TokenService:
     """Open the service; its calls need the store for tokens alone, and for the reference sets that they name."""
     servicer = ReportServicer(host, options)
-
-    def pages(gateway: Gateway) -> Iterable[AbstractRouteDef]:
-        from spicegraph_service.rpc.report_page import ReportPage  # noqa: PLC0415 (only a server with HTTP has pages)
-
-        made = ReportPage(
-            gateway, servicer.run, host.limits, tokens=host.authenticator.required, memory=servicer.memory
-        )
-        return made.routes()
-
-    host.pages.append(pages)
     add = partial(add_ReportServiceServicer_to_server, servicer)
     needs = host.probes if host.authenticator.required else None
     return TokenService(_SERVICE, METHODS[_SERVICE.full_name], add, host.authenticator, needs)
@@ -77,7 +65,7 @@ class ReportServicer(ReportServiceServicer):
 
     def __init__(self, host: Host, options: ReportServing) -> None:
         self._host = host
-        self.memory = options.report_memory << 20
+        self._memory = options.report_memory << 20
         self._turns = asyncio.Semaphore(options.reports)
         self._waiting = 0
         self._gauges = Gauges(host.telemetry.registry, options.report_gauges) if options.report_gauges else None
@@ -186,7 +174,7 @@ class ReportServicer(ReportServiceServicer):
             command=settings.made.command or None,
             inputs=tuple((file.name, file.sha256) for file in settings.made.inputs),
             gates=tuple(settings.gates),
-            memory=self.memory,
+            memory=self._memory,
         )
         return task, settings, hidden
 
@@ -221,7 +209,7 @@ class ReportServicer(ReportServiceServicer):
         found = await self._host.references.resolve(settings.reference_set, named, first=first)
         return [item.references for item in found]
 
-    async def run(self, task: ReadTask | ReportTask) -> AsyncGenerator[Working | Made]:
+    async def run(self, task: ReportTask) -> AsyncGenerator[Working | Made]:
         """Have a task done when it is its turn; the process ends with the call, whoever ends it."""
         if self._waiting >= _MOST_WAITING:
             raise exhausted("REPORTS_FULL", f"{self._waiting} reports wait for their turn", 5.0)

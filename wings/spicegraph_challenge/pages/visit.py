@@ -132,7 +132,7 @@ class Visit:
     def origin(self) -> kit.Origin:
         """Where the visit's calls come from."""
         headers = {"authorization": self.session.authorization} if self.session is not None else {}
-        return kit.Origin(headers, kit.peer_of(self.request))
+        return kit.Origin(headers, kit.format_peer(self.request.get_extra_info("peername")))
 
     async def ask(self, kind: type[M], request: protobuf.Message | AsyncIterator[protobuf.Message]) -> M:
         """Make the call of the evaluation server that has this response."""
@@ -165,7 +165,7 @@ class Visit:
                 break
             if isinstance(part, MultipartReader):
                 raise NotOursError
-            name, file_name = kit.names_of(part)
+            name, file_name = kit.read_part_names(part.headers)
             if file_name is not None:
                 self._check_proof()
                 self.file_name = file_name
@@ -177,7 +177,7 @@ class Visit:
 
     def _check_proof(self) -> None:
         """Check that a form is from a page of this site, and that of this user."""
-        if not kit.is_own_form(self.request):
+        if not kit.is_own_form(self.request.headers, self.request.host):
             raise NotOursError
         if self.session is not None and self.form.pop("proof", "") != self.session.proof:
             raise NotOursError

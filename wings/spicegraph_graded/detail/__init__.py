@@ -1,0 +1,1 @@
+"""Scores of descriptions of many sentences, and their differences from references."""

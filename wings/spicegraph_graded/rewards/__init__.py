@@ -1,0 +1,1 @@
+"""Rewards for training, what guards them, and their service and client."""

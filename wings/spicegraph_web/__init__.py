@@ -1,0 +1,1 @@
+"""A wing: JSON over HTTP, the report form, and ``view`` and ``demo`` in the browser."""
