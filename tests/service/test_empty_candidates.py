@@ -16,7 +16,7 @@ __all__ = ["files"]
 
 pytestmark = pytest.mark.model
 
-METRICS = "spice,bleu,rouge,cider,spice-g"
+METRICS = "spice,bleu,rouge,cider"
 
 
 COMMANDS = {
