@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from spicegraph_compat import aac_metrics
 from spicegraph_compat.caption_metric import CaptionMetric, flat_scores, metric_path, paired_items
 from spicegraph_compat.torchmetrics import SPICE_CATEGORIES, SpiceMetric, means_of_sums, sums_of
+from spicegraph_graded.spice_g.building import build_table
+from spicegraph_graded.spice_g.vectors import Vectors
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, read_items, score
 from spicegraph_scorer.core.data import MetricData
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.building import build_table
-from spicegraph_scorer.metrics.graded.vectors import Vectors
 from spicegraph_scorer.metrics.spice.metric import Spice, score_tuples
 
 if TYPE_CHECKING:

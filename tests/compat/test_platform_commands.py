@@ -12,8 +12,8 @@ from metric_data import check_other_files_are_refused, check_unused_is_refused, 
 from overwriting import INPUTS, SPELLINGS, check_refused, input_folder
 from spicegraph_compat import jar
 from spicegraph_compat.benchmarks import score_submission
+from spicegraph_graded.spice_g.vectors import VectorTable
 from spicegraph_parser.errors import InputError
-from spicegraph_scorer.metrics.graded.vectors import VectorTable
 from table_width import check_table_width, table_folder
 
 __all__ = ["files", "input_folder", "metric_data_folder", "table_folder"]

@@ -6,7 +6,6 @@ import evaluate
 import spicegraph_compat.caption_metric
 import spicegraph_parser.pipelines
 import spicegraph_scorer.core.data
-import spicegraph_scorer.metrics.graded.vectors
 
 _CITATION = """\
 @inproceedings{spice2016,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spicegraph_parser.scenes.things import PRONOUNS, Entities, Resolved, described, with_short_names
@@ -57,6 +58,14 @@ def facts_of(sentences: Sequence[SentenceGraph], known: Names, *, is_long: bool)
     relations, attributes, objects = (_each_once(rows, size) for size in (3, 2, 1))
     every = _with_subject([*relations, *attributes, *objects], objects)
     return Facts(*_told_apart(every), _entities(said, entities.groups))
+
+
+def plain_facts(sentences: Sequence[SentenceGraph]) -> Facts:
+    """Return the facts of sentences as their graphs have them, each once, with no things told apart."""
+    starts = accumulate((len(sentence.words) for sentence in sentences), initial=0)
+    said = (_Said(own, frozenset(), start, is_long=False).statements() for own, start in zip(sentences, starts))  # noqa: B905 (the last start is the end)
+    rows = list(chain.from_iterable(said))
+    return Facts(*_told_apart([row for size in (3, 2, 1) for row in _each_once(rows, size)]))
 
 
 def _told_apart(every: Sequence[_Statement]) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:

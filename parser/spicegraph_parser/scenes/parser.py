@@ -16,7 +16,8 @@ from spicegraph_parser.caption_pipeline.encoder import MakeProduct, float_produc
 from spicegraph_parser.caption_pipeline.lemmas import bundled_lemmas
 from spicegraph_parser.networks.scenes import Labels, SceneNetwork
 from spicegraph_parser.scenes import relations
-from spicegraph_parser.scenes.facts import facts_of
+from spicegraph_parser.scenes.facts import facts_of, plain_facts
+from spicegraph_parser.scenes.guard import Guard
 from spicegraph_parser.scenes.passages import Kind, kind_of, read_text
 from spicegraph_parser.scenes.passes import Change, changes, run
 from spicegraph_parser.scenes.sentence import Sentence, sentence_graph
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from spicegraph_parser.caption_pipeline.analyser import ReadTokens
     from spicegraph_parser.networks.scenes import Names
+    from spicegraph_parser.scenes.facts import Facts
+    from spicegraph_parser.scenes.sentence import SentenceGraph
 
 _BATCH: Final = 1024  # captions that are labelled together
 _LONG: Final = 100  # words of a description of which people draw no more than the margins leave
@@ -46,12 +49,14 @@ _FOOTAGE: Final = "footage"
 class SceneParser:
     """Parses captions to scene graphs as people draw them; reads its network with the first caption.
 
-    ``without`` names passes that are left out, to see what each brings.
+    ``without`` names passes that are left out, to see what each brings; a ``strict`` parser raises faults of its own,
+    where another draws the text without passes and warns.
     """
 
     folder: Path
     product: MakeProduct = float_product
     without: frozenset[str] = frozenset()
+    strict: bool = False
 
     def parse(self, texts: Iterable[str], *, batch_size: int | None = None) -> Iterator[Caption]:
         """Return the words and tags of captions; there are no edges."""
@@ -64,37 +69,60 @@ class SceneParser:
             LimitError: a text is longer than ``MAX_CAPTION_LENGTH``.
             DataError: the network can't be read.
         """
-        for names, text in self._read(texts, batch_size or _BATCH):
-            yield _parsed(text, names, self.without)
+        guard = Guard(self._parse, is_strict=self.strict)
+        try:
+            for batch, first in _batches(texts, batch_size or _BATCH):
+                yield from guard.parse(batch, first)
+        finally:
+            guard.warn()
 
     def trace(self, texts: Iterable[str]) -> Iterator[tuple[str, tuple[Change, ...]]]:
         """Yield each sentence of texts with what the passes change of it, in order."""
-        for _, text in self._read(texts, _BATCH):
-            for sentence, _ in text.sentences:
-                yield " ".join(sentence.words), tuple(changes(sentence))
-
-    def _read(self, texts: Iterable[str], batch_size: int) -> Iterator[tuple[Names, ReadText]]:
         network = load_network(self.folder, self.product)
-        stream = iter(texts)
-        done = 0
-        while batch := list(islice(stream, batch_size)):
-            yield from ((network.names, text) for text in read_texts(network, self.product, batch, done))
-            done += len(batch)
+        for batch, first in _batches(texts, _BATCH):
+            for text in read_texts(network, self.product, batch, first):
+                for sentence, _ in text.sentences:
+                    yield " ".join(sentence.words), tuple(changes(sentence))
+
+    def _parse(self, texts: Sequence[str], first: int, *, is_plain: bool = False) -> list[ParsedCaption]:
+        network = load_network(self.folder, self.product)
+        read = read_texts(network, self.product, texts, first, is_plain=is_plain)
+        return [_plain(text) if is_plain else _parsed(text, network.names, self.without) for text in read]
+
+
+def _batches(texts: Iterable[str], size: int) -> Iterator[tuple[Sequence[str], int]]:
+    """Yield batches of texts, each with the number of its first one."""
+    stream = iter(texts)
+    first = 0
+    while batch := list(islice(stream, size)):
+        yield batch, first
+        first += len(batch)
 
 
 def _parsed(text: ReadText, names: Names, without: Collection[str]) -> ParsedCaption:
     """Return the facts of a text, by the passes over its sentences and the rules over the text."""
-    graphs, parses = [], []
+    decided = [run(sentence, without) for sentence, _ in text.sentences]
+    graphs = [
+        sentence_graph(own, rules, values) for (own, rules), (_, values) in zip(decided, text.sentences, strict=True)
+    ]
+    return _with_facts(text, graphs, facts_of(graphs, names, is_long=text.is_long))
+
+
+def _plain(text: ReadText) -> ParsedCaption:
+    """Return the facts of a text as the network has them."""
+    graphs = [sentence_graph(sentence) for sentence, _ in text.sentences]
+    return _with_facts(text, graphs, plain_facts(graphs))
+
+
+def _with_facts(text: ReadText, graphs: Sequence[SentenceGraph], facts: Facts) -> ParsedCaption:
+    parses = []
     start = 0
-    for sentence, values in text.sentences:
-        decided, rules = run(sentence, without)
-        graphs.append(sentence_graph(decided, rules, values))
-        inner = slice(start, start + len(sentence.words))
+    for graph in graphs:
+        inner = slice(start, start + len(graph.words))
         start = inner.stop
-        forms, tags = text.tokens.forms[inner], decided.labels.tags
+        forms, tags = text.tokens.forms[inner], graph.tags
         spans = text.tokens.spans if isinstance(text.tokens.spans, str) else text.tokens.spans[inner]
         parses.append(Parse.from_columns(forms, tags, list(map(_lemma, forms, tags)), (), spans))
-    facts = facts_of(graphs, names, is_long=text.is_long)
     return ParsedCaption(text.text, tuple(parses), facts.seen, facts.apart, facts.entities, is_scene=True)
 
 
@@ -140,15 +168,22 @@ class _Plan(NamedTuple):
         return [_FOOTAGE if at in stills else form for at, form in forms if at not in self.cut]
 
 
-def read_texts(network: SceneNetwork, product: MakeProduct, texts: Sequence[str], first: int) -> Iterator[ReadText]:
+def read_texts(
+    network: SceneNetwork, product: MakeProduct, texts: Sequence[str], first: int, *, is_plain: bool = False
+) -> Iterator[ReadText]:
     """Yield texts as the network reads them; ``first`` is the number of the first one.
+
+    ``is_plain``: with all of their words, and without denials and values.
 
     Raises:
         LimitError: a text is longer than ``MAX_CAPTION_LENGTH``.
     """
     read = [read_text(text, index) for index, text in enumerate(texts, first)]
-    parses = iter(_parses(read, product))
-    plans = [_plans(tokens, kind_of(tokens.forms, tokens.lengths, network.names), parses) for tokens in read]
+    if is_plain:
+        plans = [_plain_plans(tokens) for tokens in read]
+    else:
+        parses = iter(_parses(read, product))
+        plans = [_plans(tokens, kind_of(tokens.forms, tokens.lengths, network.names), parses) for tokens in read]
     labels = _labels(network, list(chain.from_iterable(plans)))
     for text, tokens, own in zip(texts, read, plans, strict=True):
         sentences = [(_sentence(network, plan, next(labels)), plan.values) for plan in own]
@@ -187,6 +222,12 @@ def _plans(tokens: ReadTokens, kind: Kind, parses: Iterator[Parse | None]) -> li
     """Return what the network is to read of the sentences of a text."""
     strictness = min(1.0, len(tokens.forms) / _LONG) if kind is Kind.DESCRIPTION else 0.0
     return [_plan(forms, words, kind, strictness, next(parses)) for forms, words in _sentences(tokens)]
+
+
+def _plain_plans(tokens: ReadTokens) -> list[_Plan]:
+    """Return plans by which the network reads sentences as captions, with all of their words."""
+    sentences = _sentences(tokens)
+    return [_Plan(forms, words, Kind.PHOTOGRAPH, 0.0, (), (), frozenset(), ()) for forms, words in sentences]
 
 
 def _plan(forms: Sequence[str], words: Sequence[str], kind: Kind, strictness: float, parse: Parse | None) -> _Plan:

@@ -17,6 +17,7 @@ import msgspec
 from google.protobuf.struct_pb2 import Struct
 
 from spicegraph_api.report.v1 import report_pb2
+from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, InputError, LimitError
 from spicegraph_parser.runtime import rare_collections
 from spicegraph_parser.scenes import SCENE
@@ -150,7 +151,9 @@ def _fill_messages(target: Any, part: Any, *, is_map: bool, is_list: bool) -> No
         target.update(msgspec.json.decode(msgspec.json.encode(part)))
     elif isinstance(part, GradedView):
         target.score = part.score
-        target.explanation.CopyFrom(convert.graded_message("spice-g", part.explanation))
+        result = scores_pb2.ItemResult()
+        convert.add_explanation(result, "spice-g", part.explanation, verdicts=True)
+        target.explanation.CopyFrom(result.graded_matches[0])
     elif is_map:
         for key, each in part.items():
             _fill(target[key], each)

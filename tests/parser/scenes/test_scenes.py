@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
+from spicegraph_graded.spice_g.facts import read_caption
 from spicegraph_parser import CaptionPipeline, DataError, load_pipeline, merge
 from spicegraph_parser.caption_pipeline.encoder import Vocabulary
 from spicegraph_parser.export import caption_dict, dsg_dict, thing_graph, visual_genome_dict
@@ -22,7 +23,6 @@ from spicegraph_parser.spice.denial import Scope
 from spicegraph_parser.spice.extraction import ParsedCaption
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import DENIED, LOOSE, OWNER_RULE, SAID_RULE, SCENE_RULE, WORD_RULE, drawn
-from spicegraph_scorer.metrics.graded.facts import read_caption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
+from spicegraph_graded.spice_g.vectors import Vectors, vectors_of
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.scenes import SCENE, SCENE_WEIGHTS
@@ -25,7 +26,6 @@ from spicegraph_parser.spice.loose import without_loose
 from spicegraph_scorer.core.categories import ALL, CategoryScore
 from spicegraph_scorer.core.facts import FactsInOrder, FactSource, captions_of
 from spicegraph_scorer.core.metric import Metric, Needs, Score
-from spicegraph_scorer.metrics.graded.vectors import Vectors, vectors_of
 
 if TYPE_CHECKING:
     from spicegraph_parser.spice.rules import Fact

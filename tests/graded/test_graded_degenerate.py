@@ -9,10 +9,10 @@ from statistics import fmean
 
 import pytest
 
+from spicegraph_graded.spice_g.metric import SpiceG
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.metric import SpiceG
 from spicegraph_scorer.readers import read_items
 
 pytestmark = pytest.mark.model

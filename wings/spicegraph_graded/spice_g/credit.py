@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from spicegraph_graded.spice_g import matching, texts
 from spicegraph_scorer.core.credit import Credit, CreditPart, Slots, Words
-from spicegraph_scorer.metrics.graded import matching, texts
 from spicegraph_scorer.metrics.spice.match import KINDS
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spicegraph_scorer.metrics.graded.vectors import VectorTable
+from spicegraph_graded.spice_g.vectors import VectorTable
 from spicegraph_service.cli import main
 
 pytestmark = pytest.mark.model

@@ -11,16 +11,16 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no stubs
 
+from spicegraph_graded.spice_g.vectors import VectorTable
 from spicegraph_parser.errors import InputError
 from spicegraph_parser.spice.loose import DENIED, NEGATIONS, NOTES, PLURAL
-from spicegraph_scorer.metrics.graded.vectors import VectorTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from spicegraph_graded.spice_g.texts import WordOrder
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.facts import FactSource
-    from spicegraph_scorer.metrics.graded.texts import WordOrder
 
 FEWEST: Final = 5  # In how many captions a word must stand.
 DIMENSIONS: Final = 192  # The length of a vector.

@@ -7,14 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
-from spicegraph_scorer.core.items import Item
-from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.errors import wrong_statements
-from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.verdicts import (
+from spicegraph_graded.spice_g.metric import SpiceG
+from spicegraph_graded.spice_g.verdicts import (
     CALIBRATIONS,
     CONTRADICTED,
     DEFAULT_RATE,
@@ -22,10 +16,16 @@ from spicegraph_scorer.metrics.graded.verdicts import (
     SUPPORTED,
     UNMENTIONED,
     Verdicts,
-    conformal_threshold,
     object_words,
     observe,
 )
+from spicegraph_parser.errors import InputError
+from spicegraph_parser.pipelines import load_pipeline
+from spicegraph_parser.scenes import SCENE
+from spicegraph_scorer.core.items import Item
+from spicegraph_scorer.core.significance import conformal_threshold
+from spicegraph_scorer.core.tokens import Corpus
+from spicegraph_scorer.errors import wrong_statements
 
 pytestmark = pytest.mark.model
 
@@ -51,7 +51,7 @@ def test_unsupported_statements_are_counted_by_what_they_say(metric: SpiceG) -> 
     """Of what is said of a wrong object only the object is listed; a colour has what the references say instead."""
     captions = ("A dog on a blue couch", "A brown giraffe on a blue couch", "A brown dog on a couch", "A giraffe")
     found = metric.collect(Corpus(tuple(Item(n, text, DOGS) for n, text in enumerate(captions))))
-    wrong = wrong_statements([metric.explain(statistic, changes=0) for statistic in found])
+    wrong = wrong_statements(metric.explain(statistic, changes=0).statements() for statistic in found)
     assert [(one.words, one.count, one.said, one.contradicted, one.instead, one.items) for one in wrong] == [
         (("couch", "blue"), 2, 2, 2, ("red",), (0, 1)),
         (("giraffe",), 2, 2, 2, ("dog",), (1, 3)),

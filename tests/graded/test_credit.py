@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spicegraph_graded.spice_g.credit import Shares, earned_by, of_maximum
 from spicegraph_parser import Fact, load_pipeline
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import METRICS, Corpus, Credit, Item, credit, score
@@ -22,7 +23,6 @@ from spicegraph_scorer.core.facts import FactCache, FunctionSource
 from spicegraph_scorer.core.ngrams import frequencies_of
 from spicegraph_scorer.metrics import make_metrics
 from spicegraph_scorer.metrics.cider import Cider
-from spicegraph_scorer.metrics.graded.credit import Shares, earned_by, of_maximum
 from spicegraph_scorer.metrics.spice.match import tuple_credits
 from spicegraph_scorer.readers import read_items
 from spicegraph_scorer.scoring import resources
@@ -30,7 +30,9 @@ from spicegraph_scorer.scoring import resources
 ROOT = Path(__file__).parents[2]
 COCO = ROOT / "examples" / "coco"
 CREDITED = tuple(
-    name for name, entry in METRICS.items() if entry.kind.credits and str(entry.place).startswith("spicegraph_scorer.")
+    name
+    for name, entry in METRICS.items()
+    if entry.kind.credits and str(entry.place).startswith(("spicegraph_scorer.", "spicegraph_graded.spice_g."))
 )
 
 

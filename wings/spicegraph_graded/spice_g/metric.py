@@ -12,17 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from spicegraph_parser.caption_pipeline.layout import ranges
-from spicegraph_parser.spice.graph import SceneGraph, merge, merge_counted
-from spicegraph_parser.spice.lexicon import load_lexicon
-from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
-from spicegraph_scorer.core.facts import FactsInOrder, FactSource, captions_of
-from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
-from spicegraph_scorer.metrics.graded import matching
-from spicegraph_scorer.metrics.graded.credit import Shares, graded_credit, shares_of
-from spicegraph_scorer.metrics.graded.explain import GradedExplanation, explain_match
-from spicegraph_scorer.metrics.graded.facts import comparable_facts, content_words, read_caption
-from spicegraph_scorer.metrics.graded.texts import (
+from spicegraph_graded.spice_g import matching
+from spicegraph_graded.spice_g.credit import Shares, graded_credit, shares_of
+from spicegraph_graded.spice_g.explain import GradedExplanation, explain_match
+from spicegraph_graded.spice_g.facts import comparable_facts, content_words, read_caption
+from spicegraph_graded.spice_g.texts import (
     PRECISION_SHARE,
     Meaning,
     cosines,
@@ -31,8 +25,14 @@ from spicegraph_scorer.metrics.graded.texts import (
     weighted_stem,
     words_of_text,
 )
-from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors, load_vectors, vectors_of
-from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge, told_by_captions
+from spicegraph_graded.spice_g.vectors import Rows, Vectors, load_vectors, vectors_of
+from spicegraph_graded.spice_g.verdicts import Verdicts, WordVerdict, judge, object_words, told_by_captions
+from spicegraph_parser.caption_pipeline.layout import ranges
+from spicegraph_parser.spice.graph import SceneGraph, merge, merge_counted
+from spicegraph_parser.spice.lexicon import load_lexicon
+from spicegraph_scorer.core.categories import ALL, Category, CategoryScore
+from spicegraph_scorer.core.facts import FactsInOrder, FactSource, captions_of
+from spicegraph_scorer.core.metric import Metric, Needs, Score, Working
 from spicegraph_scorer.metrics.spice.categories import CATEGORIES, DIGITS, NUMERALS, categories_digest
 from spicegraph_scorer.metrics.spice.metric import ReferenceCache, categories_of
 
@@ -98,9 +98,9 @@ class SpiceG(Metric[GradedStatistic]):
     captions' content words alone, compared in the same way without regard to what they are said of; and a fifth of F1
     is the alignment of the candidate's text with the best reference. Categories are of tuples
     alone: their corpus value is the mean of the items' F1 over the items whose references have such tuples.
-    Plurals, quantities and denials are read as :func:`spicegraph_scorer.metrics.graded.facts.comparable_facts` says.
+    Plurals, quantities and denials are read as :func:`spicegraph_graded.spice_g.facts.comparable_facts` says.
     A candidate whose words follow one another as they do not in captions loses its score in part or whole
-    (:meth:`spicegraph_scorer.metrics.graded.texts.WordOrder.share`).
+    (:meth:`spicegraph_graded.spice_g.texts.WordOrder.share`).
 
     Without ``texts``, facts alone are compared: neither order nor alignment is looked at. With ``evidence`` every
     statistic keeps its match, from which explanations are drawn; without, there are the weights only, in less time.
@@ -261,7 +261,7 @@ class SpiceG(Metric[GradedStatistic]):
         return graphs, word_sides, candidates, references, rows
 
     def credit(self, corpus: Corpus, statistics: Sequence[GradedStatistic]) -> list[Credit]:
-        """Divide F1 among the words; see :mod:`spicegraph_scorer.metrics.graded.credit`."""
+        """Divide F1 among the words; see :mod:`spicegraph_graded.spice_g.credit`."""
         matches = [statistic.match for statistic in statistics]
         if None in matches:
             raise ValueError("the statistic has no match to divide")
@@ -312,6 +312,12 @@ class SpiceG(Metric[GradedStatistic]):
         if statistic.match is None:
             raise ValueError("the statistic has no match to judge")
         return judge(statistic.match, statistic.match.texts.candidate, self.vectors, threshold=threshold)
+
+    def suspects(self, statistic: GradedStatistic) -> list[tuple[WordVerdict, bool]]:
+        """Return the verdict on each word of an item's candidate, and whether the word is an object."""
+        words = self.verdicts(statistic).words
+        objects = object_words(statistic.match) if statistic.match else frozenset()
+        return [(word, word.word in objects) for word in words]
 
     def graph(self, captions: Iterable[Sequence[Fact]]) -> SceneGraph:
         """Merge the facts of one image's captions, loose words included, tuples that say nothing left out."""

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spicegraph_graded.spice_g.metric import SpiceG
+from spicegraph_graded.spice_g.texts import Meaning, MeaningTable, likeness, load_meaning, meaning_of
+from spicegraph_graded.spice_g.vectors import load_vectors
 from spicegraph_parser import load_pipeline
 from spicegraph_parser.errors import DataError, InputError
 from spicegraph_scorer import Corpus, Item, score
 from spicegraph_scorer.core.facts import FactCache, FunctionSource
-from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.texts import Meaning, MeaningTable, likeness, load_meaning, meaning_of
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.readers import read_items
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from spicegraph_graded.spice_g.building import build_table, extended_table, word_sets
+from spicegraph_graded.spice_g.vectors import Vectors, VectorTable, load_table, load_vectors
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_scorer.metrics.graded.building import build_table, extended_table, word_sets
-from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
 from word_facts import WordFacts
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_the_bundled_table_is_the_one_that_the_documentation_measures() -> None:
     assert bundled.signature == "coco-train2014-0f67e52e"
     assert bundled.images == 82_783
     assert bundled.vectors.shape == (6_830, 192)
-    size = (files("spicegraph_scorer") / "metrics" / "graded" / "data" / "coco_train2014.npz").stat().st_size  # type: ignore[attr-defined]
+    size = (files("spicegraph_graded") / "spice_g" / "data" / "coco_train2014.npz").stat().st_size  # type: ignore[attr-defined]
     assert size <= LARGEST_BYTES
 
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from spicegraph_graded.chair import CLASSES, Chair, mentions, read_instances
 from spicegraph_parser.errors import InputError
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.chair import CLASSES, Chair, mentions, read_instances
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spicegraph_scorer.metrics.chair import ChairStatistic
+    from spicegraph_graded.chair import ChairStatistic
 
 ITEMS = (
     Item(1, "A man rides a horse near two dogs.", ("a woman on a horse", "a rider and a puppy")),

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from spicegraph_graded.spice_g.facts import FAMILIES, deny, values_of
+from spicegraph_graded.spice_g.metric import SpiceG
+from spicegraph_graded.spice_g.texts import load_meaning
+from spicegraph_graded.spice_g.vectors import load_vectors
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.categories import ALL, category_means
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.facts import FAMILIES, deny, values_of
-from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.texts import load_meaning
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
 from spicegraph_scorer.metrics.spice.categories import CategoryDefinition, make_categories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from spicegraph_scorer.metrics.graded.metric import GradedStatistic
+    from spicegraph_graded.spice_g.metric import GradedStatistic
 
 _WORDS = st.sampled_from(
     [

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from spicegraph_graded.spice_g.building import words_of
+from spicegraph_graded.spice_g.facts import comparable_facts, content_words, read_caption
+from spicegraph_graded.spice_g.metric import SpiceG
+from spicegraph_graded.spice_g.vectors import load_vectors
 from spicegraph_parser.pipelines import load_pipeline
 from spicegraph_parser.spice.loose import (
     DENIED,
@@ -20,10 +24,6 @@ from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.building import words_of
-from spicegraph_scorer.metrics.graded.facts import comparable_facts, content_words, read_caption
-from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.vectors import load_vectors
 
 
 def words(*facts: Fact) -> list[tuple[str, ...]]:

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spicegraph_graded.spice_g.explain import facts_of
+from spicegraph_graded.spice_g.metric import SpiceG
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer import Item, score
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.explain import facts_of
-from spicegraph_scorer.metrics.graded.metric import SpiceG
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from spicegraph_scorer.metrics.graded.explain import GradedExplanation
+    from spicegraph_graded.spice_g.explain import GradedExplanation
 
 _WORDS = st.sampled_from(
     ["man", "person", "sofa", "couch", "dog", "ride", "sit", "gray", "red", "blue", "two", "three", "on", "zzz"]

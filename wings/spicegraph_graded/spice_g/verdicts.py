@@ -15,22 +15,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spicegraph_graded.spice_g.facts import NO, Values, content_words, deny, values_of
 from spicegraph_parser.caption_pipeline.lemmas import plural_lemma, verb_lemma
-from spicegraph_parser.errors import InputError
 from spicegraph_parser.spice.loose import SCENE_RULES
 from spicegraph_parser.spice.parse import word_set
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
 from spicegraph_scorer.core.credit import Span, Words
-from spicegraph_scorer.metrics.graded.facts import NO, Values, content_words, deny, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from spicegraph_graded.spice_g.matching import GradedMatch
+    from spicegraph_graded.spice_g.vectors import Vectors
     from spicegraph_parser.spice.graph import SceneGraph
     from spicegraph_parser.spice.rules import Fact
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.matching import GradedMatch
-    from spicegraph_scorer.metrics.graded.vectors import Vectors
 
 SUPPORTED: Final = "supported"
 CONTRADICTED: Final = "contradicted"
@@ -129,19 +128,6 @@ class Verdicts:
             "threshold": self.threshold,
             "thresholds": {f"{rate:g}": limit for rate, limit in self.thresholds.items()},
         }
-
-
-def conformal_threshold(probabilities: Sequence[float], rate: float = DEFAULT_RATE) -> float:
-    """Return the threshold above which at most a share ``rate`` of right words, in (0, 1), are flagged.
-
-    It is the ceil((n + 1)(1 - rate))-th smallest of n probabilities of right words, not of the fit: of
-    a new right word, exchangeable with these, the chance of being above it is at most the rate. Fewer than 1 / rate - 1
-    words give 1: none is flagged.
-    """
-    if not 0 < rate < 1:
-        raise InputError(f"the rate of false alarms is {rate}; expected a number between 0 and 1")
-    rank = math.ceil((len(probabilities) + 1) * (1 - rate))
-    return 1.0 if rank > len(probabilities) else float(np.sort(np.asarray(probabilities, np.float64))[rank - 1])
 
 
 def judge(match: GradedMatch, text: str, vectors: Vectors, *, threshold: float | None = None) -> Verdicts:

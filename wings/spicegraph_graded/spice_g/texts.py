@@ -304,5 +304,5 @@ def likeness(meaning: Meaning, candidate: str, references: Sequence[str]) -> Lik
 @lru_cache(maxsize=1)
 def load_meaning() -> Meaning:
     """Return the bundled table, ready for look-ups; read once per process."""
-    with as_file(files("spicegraph_scorer") / "metrics" / "graded" / "data" / "meaning_en.npz") as path:
+    with as_file(files("spicegraph_graded") / "spice_g" / "data" / "meaning_en.npz") as path:
         return Meaning.read(path)

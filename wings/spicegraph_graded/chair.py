@@ -23,12 +23,13 @@ from spicegraph_scorer.core.metric import Matrix, Metric, Needs, Score, Vector, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from spicegraph_api.v1.scores_pb2 import ItemResult
     from spicegraph_scorer.core.results import Json
     from spicegraph_scorer.core.tokens import Corpus
 
 NAMES: Final = ("CHAIRi", "CHAIRs", "CHAIR_Recall")
 
-_SYNONYMS: Final = files("spicegraph_scorer").joinpath("metrics", "data", "chair.txt").read_text(encoding="utf-8")
+_SYNONYMS: Final = files("spicegraph_graded").joinpath("data", "chair.txt").read_text(encoding="utf-8")
 # The published synonyms, as far as they can match: "motor bike" and "cheesecake" stand behind two spaces in the list,
 # so that the original program never finds them; "iPhone" has a capital letter.
 
@@ -145,6 +146,14 @@ class ChairExplanation:
 
     mentions: tuple[ObjectMention, ...]
     missing: tuple[str, ...]
+
+    def add_to(self, result: ItemResult, metric: str, *, verdicts: bool) -> None:
+        """Add the explanation to a result of the contract; it has no verdicts."""
+        # Imported here: scores need no messages.
+        from spicegraph_graded.messages import add_chair  # noqa: PLC0415
+
+        del verdicts
+        add_chair(result, metric, self)
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""

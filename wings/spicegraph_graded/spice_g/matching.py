@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from spicegraph_graded.spice_g.facts import Values, deny, verdicts
 from spicegraph_parser.caption_pipeline.layout import ranges
 from spicegraph_parser.spice.graph import ConceptGraph, SceneGraph, SceneTuple
-from spicegraph_scorer.metrics.graded.facts import Values, deny, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from spicegraph_graded.spice_g.vectors import Rows, Strings
     from spicegraph_parser.spice.index import Concept
-    from spicegraph_scorer.metrics.graded.vectors import Rows, Strings
 
 Integers = npt.NDArray[np.intp]
 Matrix = npt.NDArray[np.float32]

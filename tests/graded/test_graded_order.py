@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spicegraph_graded.spice_g.matching import TextMatch
+from spicegraph_graded.spice_g.metric import SpiceG
+from spicegraph_graded.spice_g.texts import WordOrder, learn_order, words_of_text
+from spicegraph_graded.spice_g.vectors import Vectors, VectorTable, load_table, load_vectors
 from spicegraph_parser.errors import DataError
 from spicegraph_parser.spice.rules import Fact
 from spicegraph_scorer.core.categories import ALL
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.tokens import Corpus
-from spicegraph_scorer.metrics.graded.matching import TextMatch
-from spicegraph_scorer.metrics.graded.metric import SpiceG
-from spicegraph_scorer.metrics.graded.texts import WordOrder, learn_order, words_of_text
-from spicegraph_scorer.metrics.graded.vectors import Vectors, VectorTable, load_table, load_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from spicegraph_graded.spice_g.facts import NO, Values, values_of
+from spicegraph_graded.spice_g.texts import WordOrder
 from spicegraph_parser.errors import DataError, InputError, reading
 from spicegraph_parser.spice.lexicon import load_lexicon
 from spicegraph_parser.spice.loose import PLURAL
 from spicegraph_parser.spice.wordnet import Synset, load_wordnet
-from spicegraph_scorer.metrics.graded.facts import NO, Values, values_of
-from spicegraph_scorer.metrics.graded.texts import WordOrder
 from spicegraph_scorer.metrics.porter import stem
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class VectorTable:
 @lru_cache(maxsize=1)
 def load_table() -> VectorTable:
     """Return the bundled table, from the captions of COCO train2014; read once per process."""
-    with as_file(files("spicegraph_scorer") / "metrics" / "graded" / "data" / "coco_train2014.npz") as path:
+    with as_file(files("spicegraph_graded") / "spice_g" / "data" / "coco_train2014.npz") as path:
         return VectorTable.read(path)
 
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_graded.spice_g.facts import deny, values_of
+from spicegraph_graded.spice_g.matching import NO_PARTNER, GradedMatch, Side
+from spicegraph_graded.spice_g.texts import Likeness, Meaning, likeness
+from spicegraph_graded.spice_g.verdicts import CONTRADICTED, SUPPORTED, Verdicts, judge
 from spicegraph_parser.spice.rules import Fact
-from spicegraph_scorer.metrics.graded.facts import deny, values_of
-from spicegraph_scorer.metrics.graded.matching import NO_PARTNER, GradedMatch, Side
-from spicegraph_scorer.metrics.graded.texts import Likeness, Meaning, likeness
-from spicegraph_scorer.metrics.graded.verdicts import Verdicts, judge
+from spicegraph_scorer.core.metric import Statement
 
 if TYPE_CHECKING:
+    from spicegraph_api.v1.scores_pb2 import ItemResult
+    from spicegraph_graded.spice_g.vectors import Rows, Vectors
     from spicegraph_parser.spice.graph import SceneTuple
     from spicegraph_parser.spice.index import Concept
     from spicegraph_scorer.core.results import Json
-    from spicegraph_scorer.metrics.graded.vectors import Rows, Vectors
 
 _HEAD: Final = {1: 0, 2: 1, 3: 1}  # the slot that a tuple adds, by its length
 
@@ -63,6 +65,25 @@ class GradedExplanation:
     def __hash__(self) -> int:
         return hash((self.candidate, self.reference, self.changes))
 
+    def statements(self) -> Iterator[Statement]:
+        """Yield the verdict on each of the candidate's tuples, once; of an unsupported object only it is wrong."""
+        verdicts = {statement.words: statement.verdict for statement in self.verdicts.tuples}
+        instead = {verdict.word: verdict.instead for verdict in self.verdicts.words if verdict.instead is not None}
+        for graded in {each.words: each for each in self.candidate}.values():
+            words, verdict = graded.words, verdicts[graded.words]
+            is_wrong = verdict != SUPPORTED and (len(words) == 1 or _are_objects_supported(words, verdicts))
+            other = next((instead[part] for part in _parts(words) if part in instead), None)
+            if graded.denied_by is not None:
+                other = self.reference[graded.denied_by].words[-1]
+            yield Statement(words, is_wrong, verdict == CONTRADICTED, other if is_wrong else None)
+
+    def add_to(self, result: ItemResult, metric: str, *, verdicts: bool) -> None:
+        """Add the explanation to a result of the contract, with its verdicts where asked."""
+        # Imported here: scores need no messages.
+        from spicegraph_graded.messages import graded_message  # noqa: PLC0415
+
+        result.graded_matches.append(graded_message(metric, self, verdicts=verdicts))
+
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
         return {
@@ -79,6 +100,18 @@ class GradedExplanation:
                 "reference": [list(share) for share in self.meaning.references],
             },
         }
+
+
+def _are_objects_supported(words: tuple[str, ...], verdicts: Mapping[tuple[str, ...], str]) -> bool:
+    objects = {(words[0],), (words[-1],)} if len(words) == 3 else {words[:1]}
+    return all(verdicts.get(name, SUPPORTED) == SUPPORTED for name in objects)
+
+
+def _parts(labels: Iterable[str]) -> Iterator[str]:
+    """Yield the names in labels, each followed by its words."""
+    for name in chain.from_iterable(label.split("/") for label in labels):
+        yield name
+        yield from name.split()
 
 
 def explain_match(
