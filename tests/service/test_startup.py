@@ -124,6 +124,6 @@ print(opened)
 
 @pytest.mark.slow
 def test_the_first_call_of_a_worker_reads_no_file() -> None:
-    """It would take fifteen times as long as the next one, and so would the first one at the worker in reserve."""
+    """It would take fifteen times as long as the next one."""
     done = subprocess.run([sys.executable, "-c", WARM], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
