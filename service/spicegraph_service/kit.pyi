@@ -132,7 +132,6 @@ from spicegraph_service.rpc.limits import (
 )
 from spicegraph_service.rpc.routes import (
     HTTP_STATUSES as HTTP_STATUSES,
-    Dialect as Dialect,
     FailedCallError as FailedCallError,
     Gateway as Gateway,
     Origin as Origin,

@@ -19,8 +19,8 @@ from google.protobuf.struct_pb2 import Struct
 from spicegraph_api.report.v1 import report_pb2
 from spicegraph_api.v1 import scores_pb2
 from spicegraph_parser.errors import DataError, InputError, LimitError
+from spicegraph_parser.pipelines import SCENE
 from spicegraph_parser.runtime import rare_collections
-from spicegraph_parser.scenes import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import Resampling
 from spicegraph_scorer.metrics.spice.categories import make_categories
