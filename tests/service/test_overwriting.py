@@ -18,7 +18,7 @@ from wings import needs_graded
 
 __all__ = ["input_folder"]
 
-RAY = pytest.mark.skipif(find_spec("spicegraph_ray") is None, reason="the wing is left out")
+RAY = pytest.mark.skipif(find_spec("spicegraph_scale") is None, reason="the wing is left out")
 CASES = {
     "score": (("score", "a.json", "--metrics", "bleu"), "a.json"),
     "score, references": (("score", "results.json", *SCORED), "annotations.json"),
