@@ -24,8 +24,7 @@ from spicegraph_graded.spice_g.matching import MEANING_SHARE, cells_of, precisio
 from spicegraph_graded.spice_g.metric import SpiceG, TextArrays
 from spicegraph_graded.spice_g.texts import Meaning, cosines, load_meaning
 from spicegraph_graded.spice_g.vectors import Vectors, load_vectors
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_scorer.core.facts import FunctionSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.metric import Metric

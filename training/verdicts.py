@@ -19,8 +19,7 @@ import numpy as np
 
 from spicegraph_graded.spice_g.metric import SpiceG
 from spicegraph_graded.spice_g.verdicts import FEATURES, Observed, observe
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_scorer.core.facts import FactSource
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import conformal_threshold

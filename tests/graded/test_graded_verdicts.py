@@ -20,8 +20,7 @@ from spicegraph_graded.spice_g.verdicts import (
     observe,
 )
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.pipelines import load_pipeline
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE, load_pipeline
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.significance import conformal_threshold
 from spicegraph_scorer.core.tokens import Corpus

@@ -19,16 +19,15 @@ from spacy import displacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from spicegraph_parser import SceneGraph, load_pipeline, parse_captions
+from spicegraph_parser import SceneGraph, component, load_pipeline, parse_captions
 from spicegraph_parser.caption_pipeline import pipeline_path
 from spicegraph_parser.errors import DataError, InputError
-from spicegraph_parser.fronts import component
 from spicegraph_parser.fronts.documents import doc_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from spicegraph_parser.fronts.component import SpanGraph
+    from spicegraph_parser.component import SpanGraph
 
 pytestmark = pytest.mark.model
 
@@ -115,16 +114,6 @@ def test_tuples_are_those_of_parse_with_a_pipeline_of_universal_dependencies_2(t
     found = graph_of(_with_component(nlp)(UD2)).tuples
     assert found == parsed.tuples
     assert {("man", "horse", "ride"), ("man", "beach", "ride on"), ("horse", "brown")} <= set(found)
-
-
-def test_style_scene_draws_what_the_scene_parser_draws() -> None:
-    nlp = _with_component(spacy.blank("en"), "scene")
-    texts = [*goldens(40), "", "  Two  dogs (asleep) 🐶 lie on a mat "]
-    docs = list(nlp.pipe(texts, batch_size=7))
-    assert [graph_of(doc).tuples for doc in docs] == [caption.tuples for caption in parse_captions(texts, "scene")]
-    graph = graph_of(nlp(TEXT))
-    said = [(part.subject.spans[0].text, part.name, part.object.spans[0].text) for part in graph.relations]
-    assert ("man", "ride", "horses") in said
 
 
 # -- what a graph has
@@ -223,7 +212,7 @@ def test_a_pipeline_is_saved_with_it(nlp: Language, tmp_path: Path) -> None:
     code = f"import spacy; print(spacy.load({str(tmp_path)!r})('a brown dog')._.scene_graph.tuples)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "(('dog', 'brown'), ('dog',))"
-    again = _with_component(spacy.load("en_caption"), "scene").from_bytes(nlp.to_bytes())
+    again = _with_component(spacy.load("en_caption")).from_bytes(nlp.to_bytes())
     assert graph_of(again(TEXT)).tuples
 
 

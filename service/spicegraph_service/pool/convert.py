@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 import msgspec
 
 from spicegraph_api.v1 import scene_graph_pb2, scores_pb2
-from spicegraph_parser.scenes.words import CERTAINTY, ApartReason
+from spicegraph_parser.spice.extraction import CERTAINTY, ApartReason
 from spicegraph_scorer.core.categories import CategoryScore, Counts, micro_shares
 from spicegraph_scorer.errors import KINDS, ErrorSide, explain
 from spicegraph_scorer.metrics.spice.match import Match

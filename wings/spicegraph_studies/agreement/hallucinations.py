@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from spicegraph_parser.errors import InputError
-from spicegraph_parser.scenes import SCENE
+from spicegraph_parser.pipelines import SCENE
 from spicegraph_scorer.core.items import Item
 from spicegraph_scorer.core.results import Json, collect, result_of
 from spicegraph_scorer.core.significance import Resampling, conformal_threshold, percentile_bounds
