@@ -149,11 +149,11 @@ class ChairExplanation:
 
     def add_to(self, result: ItemResult, metric: str, *, verdicts: bool) -> None:
         """Add the explanation to a result of the contract; it has no verdicts."""
-        # Imported here: scores need no messages.
-        from spicegraph_graded.messages import add_chair  # noqa: PLC0415
-
         del verdicts
-        add_chair(result, metric, self)
+        chair = result.chair_matches.add(metric=metric, missing=self.missing)
+        for mention in self.mentions:
+            about = chair.mentions.add(object=mention.object, words=mention.words, hallucinated=mention.hallucinated)
+            about.span.start, about.span.end = mention.span
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""

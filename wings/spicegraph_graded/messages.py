@@ -1,4 +1,4 @@
-"""Explanations of the wing's metrics as messages of the contract."""
+"""Explanations of SPICE-G as messages of the contract."""
 
 from __future__ import annotations
 
@@ -10,34 +10,22 @@ from spicegraph_graded.spice_g.verdicts import CONTRADICTED, SUPPORTED, UNMENTIO
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from spicegraph_graded.chair import ChairExplanation
-    from spicegraph_graded.spice_g.explain import GradedExplanation, GradedTuple
+    from spicegraph_graded.spice_g.evidence import Change, GradedTuple
     from spicegraph_graded.spice_g.verdicts import Verdicts
 
 
-def add_chair(result: scores_pb2.ItemResult, metric: str, explanation: ChairExplanation) -> None:
-    """Add the objects that a candidate mentions, and those that it misses."""
-    chair = result.chair_matches.add(metric=metric, missing=explanation.missing)
-    for mention in explanation.mentions:
-        (span,) = _spans([mention.span])
-        about = chair.mentions.add(object=mention.object, words=mention.words, span=span)
-        about.hallucinated = mention.hallucinated
-
-
-def graded_message(metric: str, explanation: GradedExplanation, *, verdicts: bool = True) -> scores_pb2.GradedMatch:
-    """Return what supports the tuples of SPICE-G, what would raise its score and, where asked, what is wrong."""
+def graded_message(
+    metric: str, sides: tuple[Iterable[GradedTuple], Iterable[GradedTuple]], changes: Iterable[Change], order: float
+) -> scores_pb2.GradedMatch:
+    """Return the message of candidate's and references' tuples, and of changes that would raise the score."""
+    candidate, reference = sides
     graded = scores_pb2.GradedMatch(
-        metric=metric,
-        candidate=map(_graded_tuple, explanation.candidate),
-        reference=map(_graded_tuple, explanation.reference),
-        order=explanation.order,
+        metric=metric, candidate=map(_graded_tuple, candidate), reference=map(_graded_tuple, reference), order=order
     )
-    for change in explanation.changes:
+    for change in changes:
         by = None if change.by is None else scene_graph_pb2.SceneTuple(words=change.by)
         changed = scene_graph_pb2.SceneTuple(words=change.words)
         graded.changes.add(action=change.action, tuple=changed, by=by, score=change.score, gain=change.gain)
-    if verdicts:
-        graded.verdicts.CopyFrom(_verdicts(explanation.verdicts))
     return graded
 
 
@@ -59,7 +47,8 @@ _VERDICTS: Final[Mapping[str, scores_pb2.Verdict.ValueType]] = {
 }
 
 
-def _verdicts(verdicts: Verdicts) -> scores_pb2.Verdicts:
+def verdicts_message(verdicts: Verdicts) -> scores_pb2.Verdicts:
+    """Return the message of verdicts on words and tuples."""
     return scores_pb2.Verdicts(
         words=[
             scores_pb2.WordVerdict(

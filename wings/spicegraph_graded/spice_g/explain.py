@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from spicegraph_graded.spice_g.evidence import Change, GradedTuple
 from spicegraph_graded.spice_g.facts import deny, values_of
 from spicegraph_graded.spice_g.matching import NO_PARTNER, GradedMatch, Side
 from spicegraph_graded.spice_g.texts import Likeness, Meaning, likeness
@@ -23,18 +24,6 @@ if TYPE_CHECKING:
     from spicegraph_scorer.core.results import Json
 
 _HEAD: Final = {1: 0, 2: 1, 3: 1}  # the slot that a tuple adds, by its length
-
-
-@dataclass(frozen=True, slots=True)
-class GradedTuple:
-    """A tuple of one side, and what of the other side supports it."""
-
-    words: tuple[str, ...]  # object; object and attribute; or subject, relation, object
-    share: float  # of its side's weight, in [0, 1]
-    support: float  # in [0, 1]
-    partner: int | None  # index of the tuple of the other side that supports it best
-    slots: tuple[float | None, ...]  # likeness to what stands there in the partner, in [0, 1]
-    denied_by: int | None = None  # index of the reference attribute (another colour or count) that has cost it support
 
 
 class GradedExplanation:
@@ -80,9 +69,12 @@ class GradedExplanation:
     def add_to(self, result: ItemResult, metric: str, *, verdicts: bool) -> None:
         """Add the explanation to a result of the contract, with its verdicts where asked."""
         # Imported here: scores need no messages.
-        from spicegraph_graded.messages import graded_message  # noqa: PLC0415
+        from spicegraph_graded.messages import graded_message, verdicts_message  # noqa: PLC0415
 
-        result.graded_matches.append(graded_message(metric, self, verdicts=verdicts))
+        message = graded_message(metric, (self.candidate, self.reference), self.changes, self.order)
+        if verdicts:
+            message.verdicts.CopyFrom(verdicts_message(self.verdicts))
+        result.graded_matches.append(message)
 
     def to_dict(self) -> dict[str, Json]:
         """Return JSON values, with the fields of the parts as keys."""
@@ -193,17 +185,6 @@ _PAIRS: Final = 100_000  # of tuples of both sides, in all that is tried: texts 
 _SAME_OBJECT: Final = 0.5  # from this similarity on, an object of the references is taken for one of the candidate's
 _LEAST: Final = 1e-9
 _OBJECT_SLOTS: Final = {1: (0,), 2: (0,), 3: (0, 1)}  # of a fact: subject, object, relation
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change: ``add`` a tuple, ``drop`` one (an object with all that is said of it) or ``replace`` one."""
-
-    action: str
-    words: tuple[str, ...]  # object; object, attribute; or subject, relation, object
-    by: tuple[str, ...] | None  # what replaces it after ``replace``
-    score: float  # the item's F1 after the change
-    gain: float
 
 
 def _named(match: GradedMatch) -> dict[tuple[str, ...], str]:
